@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import { errnoCode, HermesError, isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import { SpanStatusCode } from "@opentelemetry/api";
 import { Hono } from "hono";
 import type { AccessLog } from "./access-log.ts";
 import {
@@ -27,7 +28,7 @@ import {
   VALUES_PER_MESSAGE,
 } from "./guard.ts";
 import { credentialOf, isAdministrator, type PersonRef, personOf } from "./identity.ts";
-import { hashedUser, type Span, type Tracer } from "./otel.ts";
+import { hashedUser, startSpan } from "./otel.ts";
 import { forUsers } from "./problem.ts";
 import type { Tokens } from "./tokens.ts";
 import {
@@ -53,7 +54,6 @@ export type AppOptions = {
   readonly laterRoutes?: () => Promise<readonly Route[]>;
   /** Where the server listens. */
   readonly address: () => Pick<GuardRequest, "boundHost" | "port">;
-  readonly tracer?: Tracer;
   readonly accessLog?: Pick<AccessLog, "write">;
   /** How long a client may take for a body. */
   readonly bodyTimeoutMs?: number;
@@ -168,7 +168,7 @@ class Visit {
   readonly #headers: Headers;
   readonly #startedAtMs = performance.now();
   readonly #id: string;
-  readonly #span: Span | undefined;
+  readonly #span: ReturnType<typeof startSpan>;
   #settings: GatewaySettings | undefined;
   #route: Pick<Route, "path" | "shape"> = { path: "unmatched", shape: "api" };
   #caller: Caller | undefined;
@@ -192,9 +192,7 @@ class Visit {
     const sentId = headers.get("x-request-id");
     this.#id =
       sentId !== null && REQUEST_ID.test(sentId) ? sentId : `req_${randomUUID().replaceAll("-", "")}`;
-    this.#span = options.tracer?.start(headers.get("traceparent"));
-    // A request that a route makes on behalf of this one becomes a child of this span.
-    if (this.#span !== undefined) headers.set("traceparent", this.#span.traceparent);
+    this.#span = startSpan(headers);
     this.#headers = headers;
     const { rawHeaders, remoteAddress, target = `${this.#url.pathname}${this.#url.search}` } = info;
     this.#seen = { method: request.method, url: target, rawHeaders, remoteAddress, ...options.address() };
@@ -510,7 +508,8 @@ class Visit {
       problem,
       aborted: isComplete ? undefined : true,
     });
-    this.#span?.set({
+    this.#span.updateName(`${method} ${route}`);
+    this.#span.setAttributes({
       "http.request.method": method,
       "http.route": route,
       "http.response.status_code": status,
@@ -526,7 +525,8 @@ class Visit {
       "hermes.usage.cache_read_tokens": this.#facts.cacheReadTokens,
       "hermes.usage.cache_write_tokens": this.#facts.cacheWriteTokens,
     });
-    this.#span?.end({ name: `${method} ${route}`, isError: status >= 500 });
+    if (status >= 500) this.#span.setStatus({ code: SpanStatusCode.ERROR });
+    this.#span.end();
   }
 
   #seconds(): number {

@@ -2,19 +2,21 @@
 // The conversation: the first id that is present, in the order of SESSION_ORDER. Two different ids never become one: nothing is trimmed,
 // folded or decoded twice, and an id that cannot be told apart from another one is refused.
 import { parseProfileName } from "@hermes-memory/core/internal/home";
-import { err, isRecord, ok, outsideJsonOr, sha256 } from "@hermes-memory/core/internal/lib";
+import { isRecord, outsideJsonOr, sha256 } from "@hermes-memory/core/internal/lib";
 import { transcriptSessionId } from "@hermes-memory/core/internal/sessions";
 import { jwtSecretOf, verifyUserJwt } from "./jwt.ts";
-import type {
-  Caller,
-  ClientName,
-  GatewayProblem,
-  GatewaySettings,
-  Identity,
-  ModelTurn,
-  Problem,
-  SessionRef,
-  UserRef,
+import { asProblem } from "./problem.ts";
+import {
+  type Caller,
+  type ClientName,
+  type GatewayProblem,
+  type GatewaySettings,
+  type Identity,
+  type ModelTurn,
+  type Problem,
+  ProblemError,
+  type SessionRef,
+  type UserRef,
 } from "./types.ts";
 import type { WireRequest } from "./wires/wire.ts";
 
@@ -34,21 +36,13 @@ type Asked = {
 
 /** For a model request. `request`: undefined before the body is read; then the body names neither user nor conversation. */
 export function identify(asked: Asked & { readonly request: WireRequest | undefined }): Problem<Identity> {
-  const read = readHeaders(asked);
-  if (!read.ok) return read;
-  const user = userOf(asked, read.value, asked.request?.ids.user);
-  if (!user.ok) return user;
-  const profile = profileOf(user.value, asked.settings);
-  if (!profile.ok) return profile;
-  const client = clientOf(read.value, asked.request);
-  const session = sessionOf(read.value, asked.request, { client, isOwner: user.value === undefined });
-  if (!session.ok) return session;
-  return ok({
-    user: user.value,
-    profile: profile.value,
-    isAdmin: isAdministrator(asked.caller),
-    client,
-    session: session.value,
+  return asProblem(() => {
+    const read = readHeaders(asked);
+    const user = userOf(asked, read, asked.request?.ids.user);
+    const profile = profileOf(user, asked.settings);
+    const client = clientOf(read, asked.request);
+    const session = sessionOf(read, asked.request, { client, isOwner: user === undefined });
+    return { user, profile, isAdmin: isAdministrator(asked.caller), client, session };
   });
 }
 
@@ -56,16 +50,12 @@ export type PersonRef = { readonly user: UserRef | undefined; readonly profile: 
 
 /** For `/api` and `/mcp`: as `identify`, and whoever may name users may also write `?user=platform:id`. */
 export function personOf(asked: Asked & { readonly query: URLSearchParams }): Problem<PersonRef> {
-  const read = readHeaders(asked);
-  if (!read.ok) return read;
-  const user = userOf(asked, read.value, undefined);
-  if (!user.ok) return user;
-  const named = userInQuery(asked.query);
-  if (!named.ok) return named;
-  const chosen = named.value === undefined ? user : chosenByQuery(asked.caller, user.value, named.value);
-  if (!chosen.ok) return chosen;
-  const profile = profileOf(chosen.value, asked.settings);
-  return profile.ok ? ok({ user: chosen.value, profile: profile.value }) : profile;
+  return asProblem(() => {
+    const byHeaders = userOf(asked, readHeaders(asked), undefined);
+    const named = userInQuery(asked.query);
+    const user = named === undefined ? byHeaders : chosenByQuery(asked.caller, byHeaders, named);
+    return { user, profile: profileOf(user, asked.settings) };
+  });
 }
 
 /** An admin token, or the local one. */
@@ -100,22 +90,22 @@ type Pairs = readonly (readonly [name: string, value: string])[];
 
 /** The value of an identity header as the sender wrote it; undefined when it is absent or empty. */
 type Read = {
-  text(name: string): Problem<string | undefined>;
+  text(name: string): string | undefined;
   /** An id: as `text`, and checked by `checkId`. */
-  id(name: string): Problem<string | undefined>;
+  id(name: string): string | undefined;
   /** Of any header, for recognising programs. */
   raw(name: string): string;
   has(name: string): boolean;
 };
 
-function readHeaders({ headers, rawHeaders }: Pick<Asked, "headers" | "rawHeaders">): Problem<Read> {
+function readHeaders({ headers, rawHeaders }: Pick<Asked, "headers" | "rawHeaders">): Read {
   const pairs = pairsOf(headers, rawHeaders);
   const found = new Map<string, string>();
   for (const [name, value] of pairs) {
     const canonical = name.replaceAll("_", "-");
     if (!IDENTITY_HEADERS.has(canonical)) continue;
     if (name !== canonical && !OTHER_SPELLINGS.has(name))
-      return refuse(
+      throw refusal(
         "bad-header",
         `The header '${canonical}' was sent with other separators.`,
         `Send it as '${canonical}', once.`,
@@ -123,26 +113,22 @@ function readHeaders({ headers, rawHeaders }: Pick<Asked, "headers" | "rawHeader
     const before = found.get(canonical);
     const isSecondSpelling = before !== undefined && pairs.filter(([each]) => each === name).length === 1;
     if (before !== undefined && !(isSecondSpelling && before === value))
-      return refuse("repeated-header", `The header '${canonical}' was sent more than once.`, "Send it once.");
+      throw refusal("repeated-header", `The header '${canonical}' was sent more than once.`, "Send it once.");
     found.set(canonical, value);
   }
-  const text = (name: string): Problem<string | undefined> => {
+  const text = (name: string): string | undefined => {
     const value = found.get(name);
-    if (value === undefined || value === "") return ok(undefined);
+    if (value === undefined || value === "") return undefined;
     const decoded = decodeHeader(value);
-    return decoded === undefined
-      ? refuse("bad-id", `The header '${name}' is not text in UTF-8.`)
-      : ok(decoded);
+    if (decoded === undefined) throw refusal("bad-id", `The header '${name}' is not text in UTF-8.`);
+    return decoded;
   };
-  return ok({
+  return {
     text,
-    id: (name) => {
-      const value = text(name);
-      return value.ok && value.value !== undefined ? checkId(value.value, name) : value;
-    },
+    id: (name) => optionalId(text(name), name),
     raw: (name) => pairs.find(([each]) => each === name)?.[1] ?? "",
     has: (name) => pairs.some(([each]) => each === name),
-  });
+  };
 }
 
 /** Names in lower case, values as Node gives them: one character per byte. */
@@ -175,6 +161,10 @@ const PLACEHOLDER = /^(?:\{\{\s*[\w.:-]+\s*\}\}|\$\{\w+\})$/;
 
 /** Any other text is an id, unchanged. `name`: the header, field or flag, for the message. */
 export function checkId(id: string, name: string): Problem<string> {
+  return asProblem(() => checked(id, name));
+}
+
+function checked(id: string, name: string): string {
   const what =
     id.trim() === ""
       ? "is blank"
@@ -187,25 +177,30 @@ export function checkId(id: string, name: string): Problem<string> {
             : PLACEHOLDER.test(id)
               ? "is a placeholder that the client has not filled in"
               : undefined;
-  if (what === undefined) return ok(id);
-  return err({ status: 400, code: "bad-id", message: `The id in '${name}' ${what}.`, param: name });
+  if (what === undefined) return id;
+  throw new ProblemError({
+    status: 400,
+    code: "bad-id",
+    message: `The id in '${name}' ${what}.`,
+    param: name,
+  });
 }
 
 /** `platform:id`. The platform has no colon, the id may. */
 export function parseUserRef(text: string, name: string): Problem<UserRef> {
+  return asProblem(() => userRef(text, name));
+}
+
+function userRef(text: string, name: string): UserRef {
   const colon = text.indexOf(":");
-  const [platform, id] = [text.slice(0, colon), text.slice(colon + 1)];
   if (colon < 0)
-    return err({
+    throw new ProblemError({
       status: 400,
       code: "bad-user",
       message: `'${name}' must be a platform and an id, such as open-webui:alice.`,
       param: name,
     });
-  const checked = checkId(platform, name);
-  if (!checked.ok) return checked;
-  const ownId = checkId(id, name);
-  return ownId.ok ? ok({ platform, id }) : ownId;
+  return { platform: checked(text.slice(0, colon), name), id: checked(text.slice(colon + 1), name) };
 }
 
 // ---- Who ----
@@ -223,40 +218,38 @@ function userOf(
   { caller, settings, env, now }: Asked,
   read: Read,
   bodyUser: string | undefined,
-): Problem<UserRef | undefined> {
-  const named = namesInHeaders(read, settings, env, now);
-  if (!named.ok) return named;
+): UserRef | undefined {
+  const names = namesInHeaders(read, settings, env, now);
   const rights = caller.kind === "local" ? { kind: "admin" as const } : caller.rights;
   if (rights.kind === "owner" || rights.kind === "user") {
     const own = rights.kind === "user" ? rights.user : undefined;
-    const other = named.value.find(({ id }) => id !== own?.id);
+    const other = names.find(({ id }) => id !== own?.id);
     // Never ignored: the users of a program that forwards its users' names would otherwise share one memory.
-    return other === undefined ? ok(own) : err(notYours(other.by));
+    if (other !== undefined) throw notYours(other.by);
+    return own;
   }
-  const names = [...named.value];
   // A secret for Open WebUI's users would protect nothing if its token could name them in other ways.
   const isSignedOnly =
     rights.kind === "names-users" && rights.platform === OPEN_WEBUI && settings.jwtSecret.trim() !== "";
   if (isSignedOnly && (bodyUser !== undefined || names.some(({ isSigned }) => !isSigned))) {
-    if (names.some(({ isSigned }) => !isSigned) || names.length === 0) return err(UNSIGNED);
-    return ok({ platform: rights.platform, id: names[0]?.id ?? "" });
+    if (names.some(({ isSigned }) => !isSigned) || names.length === 0) throw new ProblemError(UNSIGNED);
+    return { platform: rights.platform, id: names[0]?.id ?? "" };
   }
   if (bodyUser !== undefined) {
-    const id = checkId(bodyUser, "user");
-    if (!id.ok) return id;
-    names.push({ by: "the field 'user'", id: id.value, isOpenWebUi: false, isSigned: false });
+    const id = checked(bodyUser, "user");
+    names.push({ by: "the field 'user'", id, isOpenWebUi: false, isSigned: false });
   }
   const [first, ...others] = names;
   const other = others.find(({ id }) => id !== first?.id);
   if (first !== undefined && other !== undefined)
-    return refuse(
+    throw refusal(
       "users-disagree",
       `${first.by} and ${other.by} name different users.`,
       "Send one of them. LibreChat: add 'user' to dropParams of the endpoint, or use its id in the header.",
     );
-  if (first !== undefined) return ok({ platform: platformOf(rights, first), id: first.id });
-  if (rights.kind === "admin") return ok(undefined);
-  return refuse(
+  if (first !== undefined) return { platform: platformOf(rights, first), id: first.id };
+  if (rights.kind === "admin") return undefined;
+  throw refusal(
     "no-user",
     "This token acts for the users of a program, and the request names none.",
     "Send the user's id in X-Hermes-User-Id, or forward user headers (Open WebUI: ENABLE_FORWARD_USER_INFO_HEADERS=true).",
@@ -272,12 +265,7 @@ function platformOf(
 }
 
 /** In the order in which they count. */
-function namesInHeaders(
-  read: Read,
-  settings: IdentitySettings,
-  env: Asked["env"],
-  now: Date,
-): Problem<readonly Named[]> {
+function namesInHeaders(read: Read, settings: IdentitySettings, env: Asked["env"], now: Date): Named[] {
   const names: Named[] = [];
   for (const [header, isOpenWebUi] of [
     ["x-hermes-user-id", false],
@@ -286,21 +274,14 @@ function namesInHeaders(
     ["x-sm-user-id", false],
   ] as const) {
     if (!read.has(header)) continue;
-    const text = read.text(header);
-    if (!text.ok) return text;
-    const believed =
-      header === "x-openwebui-user-jwt"
-        ? signedUser(text.value ?? "", settings, env, now)
-        : header === "x-openwebui-user-id" && settings.jwtSecret.trim() !== ""
-          ? err(UNSIGNED)
-          : ok(text.value ?? "");
-    if (!believed.ok) return believed;
-    const id = checkId(believed.value, header);
-    if (!id.ok) return id;
+    const text = read.text(header) ?? "";
     const isSigned = header === "x-openwebui-user-jwt";
-    names.push({ by: `the header '${header}'`, id: id.value, isOpenWebUi, isSigned });
+    if (header === "x-openwebui-user-id" && settings.jwtSecret.trim() !== "")
+      throw new ProblemError(UNSIGNED);
+    const id = checked(isSigned ? signedUser(text, settings, env, now) : text, header);
+    names.push({ by: `the header '${header}'`, id, isOpenWebUi, isSigned });
   }
-  return ok(names);
+  return names;
 }
 
 const UNSIGNED: GatewayProblem = {
@@ -310,10 +291,10 @@ const UNSIGNED: GatewayProblem = {
   hint: "Set FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI to the secret of gateway.jwt_secret.",
 };
 
-function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], now: Date): Problem<string> {
+function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], now: Date): string {
   const secret = jwtSecretOf(settings.jwtSecret, env);
   if (secret.kind === "off")
-    return err({
+    throw new ProblemError({
       status: 403,
       code: "jwt-not-configured",
       message:
@@ -321,7 +302,7 @@ function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], 
       hint: "Set gateway.jwt_secret to FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI.",
     });
   if (secret.kind === "missing")
-    return err({
+    throw new ProblemError({
       status: 503,
       code: "jwt-not-configured",
       message: `gateway.jwt_secret names the environment variable ${secret.variable}, which is not set.`,
@@ -332,62 +313,50 @@ function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], 
     audience: settings.jwtAudience,
     maxAgeHours: settings.jwtMaxAgeHours,
   });
-  if (subject.ok) return subject;
+  if (subject.ok) return subject.value;
   const message = `The signed user (x-openwebui-user-jwt) was refused, because it ${subject.error.why}.`;
-  return err({ status: 401, code: "bad-user-jwt", message });
+  throw new ProblemError({ status: 401, code: "bad-user-jwt", message });
 }
 
-function userInQuery(query: URLSearchParams): Problem<UserRef | undefined> {
+function userInQuery(query: URLSearchParams): UserRef | undefined {
   const [given, ...more] = query.getAll("user");
-  if (given === undefined) return ok(undefined);
-  return more.length > 0
-    ? refuse("bad-user", "'user' was given more than once.")
-    : parseUserRef(given, "user");
+  if (more.length > 0) throw refusal("bad-user", "'user' was given more than once.");
+  return given === undefined ? undefined : userRef(given, "user");
 }
 
-function chosenByQuery(
-  caller: Caller,
-  byHeaders: UserRef | undefined,
-  named: UserRef,
-): Problem<UserRef | undefined> {
-  const isSame = byHeaders?.platform === named.platform && byHeaders.id === named.id;
-  if (isSame) return ok(named);
-  if (!isAdministrator(caller)) return err(notYours("'user'"));
+function chosenByQuery(caller: Caller, byHeaders: UserRef | undefined, named: UserRef): UserRef {
+  if (byHeaders?.platform === named.platform && byHeaders.id === named.id) return named;
+  if (!isAdministrator(caller)) throw notYours("'user'");
   // A header that names nobody leaves the choice to the query.
-  return byHeaders === undefined
-    ? ok(named)
-    : refuse("users-disagree", "A header and 'user' name different users.", "Send one of them.");
+  if (byHeaders === undefined) return named;
+  throw refusal("users-disagree", "A header and 'user' name different users.", "Send one of them.");
 }
 
-function notYours(by: string): GatewayProblem {
-  return {
+function notYours(by: string): ProblemError {
+  return new ProblemError({
     status: 403,
     code: "not-your-user",
     message: `This token belongs to one person, and ${by} names another.`,
     hint: "For a program that serves several users, make a token with 'hermes token create --names-users --platform <name>'.",
-  };
+  });
 }
 
 /** Only users are mapped; the owner's home is the served one. */
-function profileOf(
-  user: UserRef | undefined,
-  { identityProfiles }: IdentitySettings,
-): Problem<string | undefined> {
-  if (user === undefined) return ok(undefined);
+function profileOf(user: UserRef | undefined, { identityProfiles }: IdentitySettings): string | undefined {
+  if (user === undefined) return undefined;
   const keys = [`${user.platform}:${user.id}`, `${user.platform}:*`];
   const key = keys.find((each) => Object.hasOwn(identityProfiles, each));
-  if (key === undefined) return ok(undefined);
+  if (key === undefined) return undefined;
   const name: unknown = identityProfiles[key];
   const profile = typeof name === "string" ? parseProfileName(name) : undefined;
+  if (profile?.ok) return profile.value;
   // Never the served home instead: the user's memory would be written to another place than the one that was chosen.
-  return profile?.ok
-    ? ok(profile.value)
-    : err({
-        status: 503,
-        code: "bad-profile",
-        message: `gateway.identity_profiles names no valid profile for '${user.platform}:${key.endsWith(":*") ? "*" : "..."}'.`,
-        hint: "Run 'hermes config check' on the server.",
-      });
+  throw new ProblemError({
+    status: 503,
+    code: "bad-profile",
+    message: `gateway.identity_profiles names no valid profile for '${user.platform}:${key.endsWith(":*") ? "*" : "..."}'.`,
+    hint: "Run 'hermes config check' on the server.",
+  });
 }
 
 // ---- Which program ----
@@ -429,7 +398,7 @@ export function sourceOf({ client, user }: Identity): string {
 // ---- Which conversation ----
 
 type Place = { readonly client: ClientName; readonly isOwner: boolean };
-type Finder = (read: Read, request: WireRequest | undefined, place: Place) => Problem<Found | undefined>;
+type Finder = (read: Read, request: WireRequest | undefined, place: Place) => Found | undefined;
 type Found = Omit<SessionRef, "sessionKey" | "previousResponseId">;
 
 /** The first that finds an id counts. */
@@ -443,29 +412,25 @@ const SESSION_ORDER: readonly Finder[] = [
   bySessionKey,
 ];
 
-function sessionOf(read: Read, request: WireRequest | undefined, place: Place): Problem<SessionRef> {
+function sessionOf(read: Read, request: WireRequest | undefined, place: Place): SessionRef {
   const sessionKey = read.id("x-hermes-session-key");
-  if (!sessionKey.ok) return sessionKey;
-  const previous = bodyId(request?.ids.previousResponseId, "previous_response_id");
-  if (!previous.ok) return previous;
+  const previous = optionalId(request?.ids.previousResponseId, "previous_response_id");
   const more = {
-    ...(sessionKey.value !== undefined && { sessionKey: sessionKey.value }),
+    ...(sessionKey !== undefined && { sessionKey }),
     // Whoever continues a stored response sends only what is new, whatever names the conversation.
-    ...(previous.value !== undefined && { previousResponseId: previous.value, history: "server" as const }),
+    ...(previous !== undefined && { previousResponseId: previous, history: "server" as const }),
   };
   for (const find of SESSION_ORDER) {
     const found = find(read, request, place);
-    if (!found.ok) return found;
-    if (found.value !== undefined) return ok({ ...found.value, ...more });
+    if (found !== undefined) return { ...found, ...more };
   }
-  return ok({ kind: "prefix", chatId: undefined, history: "client", ...more });
+  return { kind: "prefix", chatId: undefined, history: "client", ...more };
 }
 
 /** The text itself, which may also be the id of a session. One of another user is simply a chat that this user does not have. */
-function byHermesId(read: Read): Problem<Found | undefined> {
+function byHermesId(read: Read): Found | undefined {
   const id = read.id("x-hermes-session-id");
-  if (!id.ok || id.value === undefined) return id as Problem<undefined>;
-  return ok({ kind: "hermes-session-id", chatId: id.value, history: "server" });
+  return id === undefined ? undefined : { kind: "hermes-session-id", chatId: id, history: "server" };
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -473,29 +438,23 @@ const AGENT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 /** Of opencode, and of Kilo Code, which is made from it. */
 const SES_ID = /^ses_[0-9A-Za-z]{1,64}$/;
 
-function byClaudeCode(
-  read: Read,
-  request: WireRequest | undefined,
-  { isOwner }: Place,
-): Problem<Found | undefined> {
+function byClaudeCode(read: Read, request: WireRequest | undefined, { isOwner }: Place): Found | undefined {
   const header = read.id("x-claude-code-session-id");
-  if (!header.ok) return header;
   const agent = read.id("x-claude-code-agent-id");
-  if (!agent.ok) return agent;
-  const session = header.value ?? claudeSession(request);
-  if (session === undefined) return ok(undefined);
-  const chatId = claudeChat(session, agent.value);
-  return ok({
+  const session = header ?? claudeSession(request);
+  if (session === undefined) return undefined;
+  const chatId = claudeChat(session, agent);
+  return {
     kind: "claude-code",
     chatId: chatId.id,
     history: "client",
     ...(isOwner && chatId.isImported && { sessionId: chatId.id }),
-    ...(agent.value !== undefined && {
+    ...(agent !== undefined && {
       parentChatId: claudeChat(session, undefined).id,
-      threadId: agent.value,
+      threadId: agent,
     }),
     platformChatId: session,
-  });
+  };
 }
 
 /** As the importer names sessions and those of subagents. Ids of another form are hashed, so that no two pairs give the same text. */
@@ -531,26 +490,22 @@ function byCodex(
   read: Read,
   request: WireRequest | undefined,
   { client, isOwner }: Place,
-): Problem<Found | undefined> {
+): Found | undefined {
   const session = read.id("session-id");
-  if (!session.ok) return session;
   const thread = read.id("thread-id");
-  if (!thread.ok) return thread;
-  const key = client === "codex" ? bodyId(request?.ids.promptCacheKey, "prompt_cache_key") : ok(undefined);
-  if (!key.ok) return key;
-  const id = thread.value ?? session.value ?? key.value;
-  if (id === undefined) return ok(undefined);
+  const key = client === "codex" ? optionalId(request?.ids.promptCacheKey, "prompt_cache_key") : undefined;
+  const id = thread ?? session ?? key;
+  if (id === undefined) return undefined;
   const named = read.id("x-codex-parent-thread-id");
-  if (!named.ok) return named;
-  const parent = named.value ?? session.value ?? id;
-  return ok({
+  const parent = named ?? session ?? id;
+  return {
     kind: "codex",
     chatId: chatIdOf("codex-", id),
     history: "client",
     ...(isOwner && UUID.test(id) && { sessionId: transcriptSessionId("codex", id) }),
     ...(parent !== id && { parentChatId: chatIdOf("codex-", parent) }),
     platformChatId: id,
-  });
+  };
 }
 
 /** OpenCode sends `x-opencode-session` to its own service and `x-session-affinity` to the others, as Kilo does. */
@@ -558,67 +513,59 @@ function byOpencode(
   read: Read,
   _request: WireRequest | undefined,
   { client, isOwner }: Place,
-): Problem<Found | undefined> {
+): Found | undefined {
   const own = read.id("x-opencode-session");
-  if (!own.ok) return own;
   const isOne = client === "opencode" || client === "kilo";
-  const affinity = isOne ? read.id("x-session-affinity") : ok(undefined);
-  if (!affinity.ok) return affinity;
-  const id = own.value ?? affinity.value;
-  if (id === undefined) return ok(undefined);
+  const affinity = isOne ? read.id("x-session-affinity") : undefined;
+  const id = own ?? affinity;
+  if (id === undefined) return undefined;
   const parent = read.id("x-parent-session-id");
-  if (!parent.ok) return parent;
   const source = client === "kilo" ? "kilo" : "opencode";
-  return ok({
+  return {
     kind: "opencode",
     chatId: chatIdOf(`${source}-`, id),
     history: "client",
     ...(isOwner && SES_ID.test(id) && { sessionId: transcriptSessionId(source, id) }),
-    ...(parent.value !== undefined &&
-      parent.value !== id && { parentChatId: chatIdOf(`${source}-`, parent.value) }),
+    ...(parent !== undefined && parent !== id && { parentChatId: chatIdOf(`${source}-`, parent) }),
     platformChatId: id,
-  });
+  };
 }
 
 /** Temporary chats (`local:<socket>`) of one browser tab share an id, so they are told apart by their messages. */
-function byOpenWebUi(read: Read): Problem<Found | undefined> {
+function byOpenWebUi(read: Read): Found | undefined {
   const id = read.id("x-openwebui-chat-id");
-  if (!id.ok) return id;
-  if (id.value === undefined || id.value.startsWith("local:")) return ok(undefined);
-  return ok({
+  if (id === undefined || id.startsWith("local:")) return undefined;
+  return {
     kind: "open-webui",
-    chatId: chatIdOf("open-webui-", id.value),
+    chatId: chatIdOf("open-webui-", id),
     history: "client",
-    platformChatId: id.value,
-  });
+    platformChatId: id,
+  };
 }
 
-function byBody(_read: Read, request: WireRequest | undefined): Problem<Found | undefined> {
-  const conversation = bodyId(request?.ids.conversation, "conversation");
-  if (!conversation.ok) return conversation;
-  if (conversation.value !== undefined)
-    return ok({
+function byBody(_read: Read, request: WireRequest | undefined): Found | undefined {
+  const conversation = optionalId(request?.ids.conversation, "conversation");
+  if (conversation !== undefined)
+    return {
       kind: "conversation",
-      chatId: chatIdOf("conversation-", conversation.value),
+      chatId: chatIdOf("conversation-", conversation),
       history: "server",
-    });
+    };
   if (request?.ids.previousResponseId !== undefined)
-    return ok({ kind: "previous-response", chatId: undefined, history: "server" });
-  const litellm = bodyId(request?.ids.litellmSessionId, "litellm_session_id");
-  if (!litellm.ok) return litellm;
-  if (litellm.value === undefined) return ok(undefined);
-  return ok({ kind: "litellm", chatId: chatIdOf("litellm-", litellm.value), history: "client" });
+    return { kind: "previous-response", chatId: undefined, history: "server" };
+  const litellm = optionalId(request?.ids.litellmSessionId, "litellm_session_id");
+  if (litellm === undefined) return undefined;
+  return { kind: "litellm", chatId: chatIdOf("litellm-", litellm), history: "client" };
 }
 
-function bySessionKey(read: Read): Problem<Found | undefined> {
+function bySessionKey(read: Read): Found | undefined {
   const key = read.id("x-hermes-session-key");
-  if (!key.ok) return key;
-  if (key.value === undefined) return ok(undefined);
-  return ok({ kind: "session-key", chatId: chatIdOf("key-", key.value), history: "server" });
+  if (key === undefined) return undefined;
+  return { kind: "session-key", chatId: chatIdOf("key-", key), history: "server" };
 }
 
-function bodyId(value: string | undefined, field: string): Problem<string | undefined> {
-  return value === undefined ? ok(undefined) : checkId(value, field);
+function optionalId(value: string | undefined, field: string): string | undefined {
+  return value === undefined ? undefined : checked(value, field);
 }
 
 const HASHED = /^~[0-9a-f]{64}$/;
@@ -629,8 +576,8 @@ function chatIdOf(prefix: string, id: string): string {
   return prefix + (isPlain ? id : `~${sha256(id)}`);
 }
 
-function refuse(code: string, message: string, hint?: string): Problem<never> {
-  return err({ status: 400, code, message, ...(hint !== undefined && { hint }) });
+function refusal(code: string, message: string, hint?: string): ProblemError {
+  return new ProblemError({ status: 400, code, message, ...(hint !== undefined && { hint }) });
 }
 
 // ---- Credentials ----
@@ -656,22 +603,28 @@ export function credentialOf(
   rawHeaders: readonly string[],
   pathToken?: string,
 ): Problem<Credentials> {
-  const pairs = pairsOf(headers, rawHeaders);
-  const tokens = new Set(pathToken === undefined ? [] : [pathToken]);
-  let client: Credentials["client"];
-  for (const header of CREDENTIAL_HEADERS) {
-    const values = pairs.filter(([name]) => name === header).map(([, value]) => value.trim());
-    const [value, ...more] = values;
-    if (more.length > 0)
-      return refuse("repeated-header", `The header '${header}' was sent more than once.`, "Send it once.");
-    if (value === undefined || value === "") continue;
-    const bare = header === "authorization" ? value.replace(/^bearer[ \t]+/i, "") : value;
-    if (header === "x-hermes-token" || bare.startsWith(TOKEN_PREFIX)) tokens.add(bare);
-    else if (!holdsToken(value)) client ??= { header, value };
-  }
-  if (tokens.size > 1)
-    return refuse("two-tokens", "The request has two different tokens of this server.", "Send one of them.");
-  return ok({ token: [...tokens][0], client });
+  return asProblem(() => {
+    const pairs = pairsOf(headers, rawHeaders);
+    const tokens = new Set(pathToken === undefined ? [] : [pathToken]);
+    let client: Credentials["client"];
+    for (const header of CREDENTIAL_HEADERS) {
+      const values = pairs.filter(([name]) => name === header).map(([, value]) => value.trim());
+      const [value, ...more] = values;
+      if (more.length > 0)
+        throw refusal("repeated-header", `The header '${header}' was sent more than once.`, "Send it once.");
+      if (value === undefined || value === "") continue;
+      const bare = header === "authorization" ? value.replace(/^bearer[ \t]+/i, "") : value;
+      if (header === "x-hermes-token" || bare.startsWith(TOKEN_PREFIX)) tokens.add(bare);
+      else if (!holdsToken(value)) client ??= { header, value };
+    }
+    if (tokens.size > 1)
+      throw refusal(
+        "two-tokens",
+        "The request has two different tokens of this server.",
+        "Send one of them.",
+      );
+    return { token: [...tokens][0], client };
+  });
 }
 
 /** One of our tokens, written as something else: `Token hm_...`, or as the password of Basic. Nobody is let in by it, and it goes to no vendor. */

@@ -29,7 +29,6 @@ const HELP: Readonly<Record<string, string>> = {
   agent_turns: "Turns of our agent, by how they ended.",
   agent_turn_seconds: "Time of a turn of our agent.",
   proxy_memory_failures: "Proxied requests that were sent without memory because it failed.",
-  spans_dropped_total: "Spans that were not exported, by reason.",
   log_lines_dropped: "Lines that could not be written to a log.",
   event_loop_delay_seconds: "Delay of the event loop since the last read of these figures.",
   process_resident_memory_bytes: "Memory of the process.",

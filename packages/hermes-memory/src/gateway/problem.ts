@@ -1,5 +1,5 @@
 // Refusals and failures of the gateway, and the JSON they are about. Apart from types.ts, because the wires need nothing else of it.
-import type { Result } from "@hermes-memory/core/internal/lib";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -65,3 +65,13 @@ export function forUsers(problem: GatewayProblem): GatewayProblem {
 }
 
 export type Problem<T> = Result<T, GatewayProblem>;
+
+/** Of work that throws `ProblemError`. */
+export function asProblem<T>(work: () => T): Problem<T> {
+  try {
+    return ok(work());
+  } catch (cause) {
+    if (cause instanceof ProblemError) return err(cause.problem);
+    throw cause;
+  }
+}

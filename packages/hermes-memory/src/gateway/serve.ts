@@ -6,7 +6,6 @@ import { type HomeContext, logPath, systemHomeContext } from "@hermes-memory/cor
 import { type Clock, errnoCode, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
 import { createLogger, type Logger } from "@hermes-memory/core/internal/logger";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import { VERSION } from "@hermes-memory/core/internal/version";
 import { accessLogPath, openAccessLog } from "./access-log.ts";
 import { type App, createApp, RunningRequests } from "./app.ts";
 import { openGateway } from "./gateway.ts";
@@ -14,7 +13,6 @@ import { createLimits, isLoopbackName, urlHost } from "./guard.ts";
 import { createMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
-import { createTracer } from "./otel.ts";
 import { openRoutes, opsRoutes, type ServedRoutes } from "./routes.ts";
 import { openTokens } from "./tokens.ts";
 import type { Gateway, GatewaySettings, Route } from "./types.ts";
@@ -109,9 +107,6 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   };
   undo.defer(async () => (await opening?.catch(() => undefined))?.close()); // a failure is in the log
   const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.close());
-  const tracer = undo.adopt(createTracer({ env: gateway.env, version: VERSION, log, metrics }), (each) =>
-    each.close(),
-  );
   const requests = new RunningRequests();
   let listening = 0;
   const app = createApp(gateway, {
@@ -120,7 +115,6 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     address: () => ({ boundHost: host, port: listening }),
     routes: ops,
     laterRoutes: async () => (await open()).routes,
-    tracer,
     accessLog,
     bodyTimeoutMs: limits.bodyMs,
     running: requests,

@@ -1,21 +1,22 @@
 // Proxy mode, the story of one request: choose the model's server, let memory say what to insert, forward the client's own body with these
 // insertions, and relay the answer as it comes. The reply is read along and stored before the bytes that end it are sent. A model that
 // speaks another protocol is asked by translation.
-import { pipeline, Readable, Transform } from "node:stream";
+import { pipeline, Readable, type Transform } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { classifyFailure, openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, textOf, withMeta } from "@hermes-memory/core/internal/message";
 import { admit, charge, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
 import { estimatedTokens } from "../count-tokens.ts";
 import { forUsers } from "../problem.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
-import { hermesField } from "../wires/fields.ts";
+import { hermesField, hermesHeaders, recordsIn } from "../wires/fields.ts";
+import { readBody, StreamReader } from "../wires/read-reply.ts";
 import { isOwnReplyId, ownReply } from "../wires/responses.ts";
-import { type SseEvent, SseEvents, sseEvent } from "../wires/sse.ts";
-import type { ReplyMetadata, ReplyReader, WireName } from "../wires/wire.ts";
+import { SseEvents, sseEvent } from "../wires/sse.ts";
+import type { ReadReply, ReplyMetadata, WireName } from "../wires/wire.ts";
 import { responseMark } from "./chain.ts";
 import {
   type HiddenCall,
@@ -27,7 +28,7 @@ import {
 } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
-import { scrubReply } from "./scrub-reply.ts";
+import { changedReply, recordIn, scrubReply, streamOf } from "./scrub-reply.ts";
 import { problemOf, translate } from "./translate.ts";
 import { openTurnMemory, readTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
 import {
@@ -195,7 +196,7 @@ async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<v
 }
 
 function referencedItems({ input }: JsonObject): ReadonlySet<string> {
-  const items = Array.isArray(input) ? input.filter(isRecord) : [];
+  const items = recordsIn(input);
   return new Set(
     items.flatMap((item) => (isReference(item) && typeof item.id === "string" ? [item.id] : [])),
   );
@@ -327,10 +328,7 @@ class Forwarding {
   #ownHeaders(): Readonly<Record<string, string>> {
     const { sessionId, notices } = this.#memory;
     this.#noticesSent = notices.length;
-    return {
-      ...(sessionId === undefined ? {} : { "x-hermes-session-id": headerText(sessionId) }),
-      ...(notices.length === 0 ? {} : { "x-hermes-notice": headerText(notices.join(" ")) }),
-    };
+    return hermesHeaders({ sessionId, notices });
   }
 
   /** What could not be stored after the headers had gone, as an event that clients read over. */
@@ -342,38 +340,22 @@ class Forwarding {
 
   /** Read as fast as the client reads. If it stops, so does the model. */
   #stream(pieces: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
-    const stop = this.#stop;
     // Also when nobody cancels the stream: what came so far is stored.
     this.#turn.signal.addEventListener("abort", () => void pieces.return().catch(() => {}), { once: true });
-    return new ReadableStream(
-      {
-        async pull(controller) {
-          const next = await pieces.next();
-          if (next.done) controller.close();
-          else controller.enqueue(next.value);
-        },
-        async cancel() {
-          stop.abort(new DOMException("The client closed the connection.", "AbortError"));
-          await pieces.return();
-        },
-      },
-      { highWaterMark: 0 },
-    );
+    return streamOf(pieces, this.#stop);
   }
 
   // ---- Without our tools: the bytes as they are ----
 
   async #whole(reply: UpstreamReply): Promise<Response> {
-    const reader = this.#turn.wire.reader(false);
     const bytes = await wholeBody(reply, Number.POSITIVE_INFINITY);
-    reader.push(bytes);
-    const read = reader.end();
+    const read = readBody(this.#turn.wire.collector(), bytes);
     await this.#store(read, undefined, read === undefined ? "" : textOf(read.message.content));
     return new Response(bytes, { status: reply.status, headers: this.#headers(reply) });
   }
 
   async *#relay(reply: UpstreamReply): AsyncGenerator<Uint8Array, void> {
-    const reader = this.#turn.wire.reader(true);
+    const reader = new StreamReader(this.#turn.wire.collector());
     const held: Uint8Array[] = [];
     let sent: Uint8Array = new Uint8Array();
     let isStored = false;
@@ -407,49 +389,43 @@ class Forwarding {
     const { wire, body } = this.#turn;
     const merged = mergedReply(wire.name, tools.isOurs, body.store === false);
     let reply = first;
-    let reader = wire.reader(true);
     let isStored = false;
-    const store = async (round: Round, results: readonly RoundResult[]): Promise<void> => {
+    const store = async (results: readonly RoundResult[], round?: Round): Promise<void> => {
       if (isStored) return;
       isStored = true;
-      this.#shownText += round.text;
-      if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
-      await this.#store(reader.end(), { round, results }, this.#shownText);
+      await this.#storeRound(round ?? merged.round(), results);
     };
     try {
       for (let count = 1; ; count += 1) {
         const events = new SseEvents();
-        for await (const chunk of untilEnd(reply.body, () => reader.isEnding)) {
-          reader.push(chunk);
+        for await (const chunk of untilEnd(reply.body, () => merged.isEnding))
           for (const event of events.push(chunk)) yield* merged.push(event);
-        }
         const rest = events.end();
         if (rest !== undefined) yield* merged.push(rest);
         const round = merged.round();
         const isLast = round.hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
         const results = isLast ? [] : await this.#run(round.hidden, tools);
         if (isLast || round.handedBack.length > 0) {
-          await store(round, results);
+          await store(results, round);
           yield* this.#lateNotices();
           yield* merged.ending(isLast && round.hidden.length > 0);
           return;
         }
-        await this.#keepRound(round, results, reader);
+        await this.#keepRound(round, results);
         merged.next();
-        reader = wire.reader(true);
         reply = await this.#ask();
         if (reply.status !== 200) {
           const refusal = await wholeBody(reply, MOST_ERROR_BYTES);
-          await store(merged.round(), []);
+          await store([]);
           yield errorEvent(wire.name, refusal);
           return;
         }
       }
     } catch (cause) {
-      await store(merged.round(), []);
+      await store([]);
       throw brokenOff(cause, this.#signal);
     } finally {
-      await store(merged.round(), []);
+      await store([]);
     }
   }
 
@@ -458,21 +434,17 @@ class Forwarding {
     const merged = mergedReply(wire.name, tools.isOurs, body.store === false);
     let reply = first;
     for (let count = 1; ; count += 1) {
-      const reader = wire.reader(false);
       const bytes = await wholeBody(reply, MOST_REPLY_BYTES);
-      reader.push(bytes);
-      const parsed = parseOutsideJson(bytes.toString("utf8"), { maxChars: MOST_REPLY_BYTES });
+      const parsed = recordIn(bytes.toString("utf8"));
       const { status } = reply;
-      if (status !== 200 || !parsed.ok || !isRecord(parsed.value))
+      if (status !== 200 || parsed === undefined)
         return new Response(bytes, { status, headers: this.#headers(reply) });
-      merged.whole(parsed.value);
+      merged.whole(parsed);
       const round = merged.round();
       const isLast = round.hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
       const results = isLast ? [] : await this.#run(round.hidden, tools);
       if (isLast || round.handedBack.length > 0) {
-        this.#shownText += round.text;
-        if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
-        await this.#store(reader.end(), { round, results }, this.#shownText);
+        await this.#storeRound(round, results);
         const headers = this.#headers(reply);
         if (count === 1 && round.hidden.length === 0) return new Response(bytes, { status, headers });
         return new Response(JSON.stringify(merged.merged(isLast && round.hidden.length > 0)), {
@@ -480,7 +452,7 @@ class Forwarding {
           headers,
         });
       }
-      await this.#keepRound(round, results, reader);
+      await this.#keepRound(round, results);
       merged.next();
       reply = await this.#ask();
     }
@@ -491,19 +463,28 @@ class Forwarding {
     return runCalls(calls, tools, { sessionId, messages: this.#turn.request.messages, signal: this.#signal });
   }
 
-  async #keepRound(round: Round, results: readonly RoundResult[], reader: ReplyReader): Promise<void> {
+  async #keepRound(round: Round, results: readonly RoundResult[]): Promise<void> {
     const { wire } = this.#turn;
+    const { read } = round;
     this.#before.push(...round.items, ...resultMessages(wire.name, results));
     this.#shown.push(...round.shown);
-    this.#shownText += round.text;
-    if (round.responseId !== undefined) this.#responseIds.push(round.responseId);
-    const read = reader.end();
+    this.#noteShown(round);
     await this.#charge(read);
     this.#itemIds.push(...(read?.itemIds ?? []));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
   }
 
-  #charge(read: ReturnType<ReplyReader["end"]>): Promise<void> {
+  #noteShown({ text, responseId }: Round): void {
+    this.#shownText += text;
+    if (responseId !== undefined) this.#responseIds.push(responseId);
+  }
+
+  async #storeRound(round: Round, results: readonly RoundResult[]): Promise<void> {
+    this.#noteShown(round);
+    await this.#store(round.read, { round, results }, this.#shownText);
+  }
+
+  #charge(read: ReadReply | undefined): Promise<void> {
     const { chosen, isClientsKey: isFree } = this.#upstream;
     const isPart = read?.finish === "interrupted" || read?.usage === undefined;
     return charge(this.#turn, chosen, { usage: read?.usage, reply: read?.message, isPart, isFree });
@@ -511,7 +492,7 @@ class Forwarding {
 
   /** Never rejects: the reply is the client's, whether it can be stored or not. */
   async #store(
-    read: ReturnType<ReplyReader["end"]>,
+    read: ReadReply | undefined,
     lastRound: { readonly round: Round; readonly results: readonly RoundResult[] } | undefined,
     shownText: string,
   ): Promise<void> {
@@ -659,34 +640,18 @@ async function shownReply(reply: UpstreamReply, turn: ModelTurn, upstream: Upstr
   return { status: problem.status, headers, body: Readable.from([body]) };
 }
 
-/** For errors inside of a reply. A body that is no stream of events is held back until it is complete. */
+/** For errors inside of a reply. */
 function withoutErrors(isStream: boolean): Transform {
-  const events = new SseEvents();
-  const pieces: Uint8Array[] = [];
   const clean = (text: string): JsonObject | undefined => {
-    const parsed = text.includes("error")
-      ? parseOutsideJson(text, { maxChars: MOST_REPLY_BYTES })
-      : undefined;
-    return parsed?.ok && isRecord(parsed.value) ? withoutErrorText(parsed.value) : undefined;
+    const body = text.includes("error") ? recordIn(text) : undefined;
+    return body && withoutErrorText(body);
   };
-  const shown = ({ bytes, name, data = "" }: SseEvent): Uint8Array => {
-    const event = clean(data);
-    return event === undefined ? bytes : Buffer.from(sseEvent(event, name === "" ? undefined : name));
-  };
-  return new Transform({
-    transform(chunk: Uint8Array, _encoding, done) {
-      if (isStream) for (const event of events.push(chunk)) this.push(shown(event));
-      else pieces.push(chunk);
-      done();
+  return changedReply(isStream, {
+    event: ({ bytes, name, data = "" }) => {
+      const event = clean(data);
+      return [event === undefined ? bytes : Buffer.from(sseEvent(event, name))];
     },
-    flush(done) {
-      const rest = events.end();
-      const whole = Buffer.concat(pieces);
-      const body = clean(whole.toString("utf8"));
-      if (rest !== undefined) this.push(shown(rest));
-      if (whole.length > 0) this.push(body === undefined ? whole : JSON.stringify(body));
-      done();
-    },
+    whole: clean,
   });
 }
 
@@ -694,26 +659,14 @@ function withoutErrors(isStream: boolean): Transform {
 function relayedAsIs(reply: UpstreamReply, own: Readonly<Record<string, string>>): Response {
   const headers = responseHeaders(reply.headers);
   for (const [name, value] of Object.entries(own)) headers.set(name, value);
-  const chunks = (reply.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
-  const stream = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const next = await chunks.next();
-      if (next.done) controller.close();
-      else controller.enqueue(next.value);
-    },
-    async cancel() {
-      await chunks.return?.();
-    },
-  });
+  const stream = streamOf((reply.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]());
   const isBodiless = reply.status === 204 || reply.status === 304;
   return new Response(isBodiless ? null : stream, { status: reply.status, headers });
 }
 
 /** A later round was refused after the client had been sent the beginning. */
 function errorEvent(wire: WireName, refusal: Buffer): Uint8Array {
-  const parsed = parseOutsideJson(refusal.toString("utf8"));
-  const body =
-    parsed.ok && isRecord(parsed.value) ? parsed.value : { error: { message: "The model's server failed." } };
+  const body = recordIn(refusal.toString("utf8")) ?? { error: { message: "The model's server failed." } };
   const error = isRecord(body.error) ? body.error : {};
   const data = wire === "responses" ? { type: "error", code: null, param: null, ...error } : body;
   return Buffer.from(sseEvent(data, wire === "chat" ? undefined : "error"));
@@ -752,9 +705,4 @@ function* betweenEvents(
 
 function brokenOff(cause: unknown, signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : cause;
-}
-
-/** One line of ASCII. */
-function headerText(text: string): string {
-  return text.replace(/[^\x20-\x7e]+/g, " ").slice(0, 1_000);
 }

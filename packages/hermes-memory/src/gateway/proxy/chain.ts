@@ -5,6 +5,7 @@ import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { isClientSummary, strippedUserText, summaryBodies } from "@hermes-memory/core/internal/security";
 import type { JsonObject, ModelTurn } from "../types.ts";
+import { recordsIn } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
 
 /** The list of messages: `messages`, or `input` of the Responses API, where a text is one message of the user. */
@@ -245,7 +246,7 @@ function replyUnits(message: JsonObject): readonly unknown[] {
 
 function callsOf(message: JsonObject): readonly unknown[] {
   if (isCall(message)) return [callUnit(message.name, message.arguments ?? message.input)];
-  const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isRecord) : [];
+  const calls = recordsIn(message.tool_calls);
   const uses = partsOf(message.content).filter(({ type }) => type === "tool_use");
   return [...calls.map((call) => (isRecord(call.function) ? call.function : call)), ...uses].map((call) =>
     callUnit(call.name, call.arguments ?? call.input),
@@ -322,7 +323,7 @@ export function isReply(message: JsonObject): boolean {
 
 export function partsOf(content: unknown): readonly JsonObject[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return Array.isArray(content) ? content.filter(isRecord) : [];
+  return recordsIn(content);
 }
 
 /** The text that a client was shown of a reply. */
@@ -403,7 +404,7 @@ export function roundMark(wire: WireName, body: JsonObject, told: Message): stri
 
 function callIds(message: JsonObject): readonly string[] {
   if (isCall(message)) return [String(message.call_id)];
-  const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isRecord) : [];
+  const calls = recordsIn(message.tool_calls);
   const uses = partsOf(message.content).filter(({ type }) => type === "tool_use");
   return [...calls, ...uses].map(({ id }) => String(id));
 }

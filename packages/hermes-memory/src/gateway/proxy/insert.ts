@@ -6,6 +6,7 @@ import { isRecord } from "@hermes-memory/core/internal/lib";
 import { defused } from "@hermes-memory/core/internal/security";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../types.ts";
+import { recordsIn } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
 import { canonical, isInstruction, isReply, partsOf, type Stretch } from "./chain.ts";
 import {
@@ -279,7 +280,7 @@ function toolOn(wire: WireName, { name, description, parameters }: ToolDefinitio
 
 /** The names of the client's tools. */
 export function toolNames(body: JsonObject): ReadonlySet<string> {
-  const tools = Array.isArray(body.tools) ? body.tools.filter(isRecord) : [];
+  const tools = recordsIn(body.tools);
   return new Set(
     tools.flatMap((tool) => {
       const { name } = isRecord(tool.function) ? tool.function : tool;

@@ -9,23 +9,67 @@ import { type SseEvent, SseEvents, sseEvent } from "../wires/sse.ts";
 /** For the body of a reply of any wire, a stream of events or one JSON text. */
 export function scrubReply(isStream: boolean): Transform {
   const texts = new EventTexts();
+  return changedReply(isStream, {
+    event: (event) => texts.take(event),
+    end: () => texts.end(),
+    whole: (text) => {
+      const body = FENCED.test(text) ? recordIn(text) : undefined;
+      return body && withoutFences(body);
+    },
+  });
+}
+
+/** A body that is no stream of events is held back until it is complete; it keeps its bytes if `whole` gives nothing. */
+export function changedReply(
+  isStream: boolean,
+  {
+    event,
+    end = () => [],
+    whole,
+  }: {
+    readonly event: (event: SseEvent) => readonly Uint8Array[];
+    readonly end?: () => readonly Uint8Array[];
+    readonly whole: (text: string) => JsonObject | undefined;
+  },
+): Transform {
   const events = new SseEvents();
   const pieces: Uint8Array[] = [];
   return new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
-      if (isStream) this.push(Buffer.concat(events.push(chunk).flatMap((event) => texts.take(event))));
+      if (isStream) this.push(Buffer.concat(events.push(chunk).flatMap(event)));
       else pieces.push(chunk);
       done();
     },
     flush(done) {
       const rest = events.end();
-      this.push(Buffer.concat([...(rest === undefined ? [] : texts.take(rest)), ...texts.end()]));
-      const whole = Buffer.concat(pieces);
-      const body = FENCED.test(whole.toString("utf8")) ? recordIn(whole.toString("utf8")) : undefined;
-      this.push(body === undefined ? whole : JSON.stringify(withoutFences(body)));
+      this.push(Buffer.concat([...(rest === undefined ? [] : event(rest)), ...end()]));
+      const bytes = Buffer.concat(pieces);
+      const body = whole(bytes.toString("utf8"));
+      this.push(body === undefined ? bytes : JSON.stringify(body));
       done();
     },
   });
+}
+
+/** Read as fast as the client reads. If it stops, so does the model. */
+export function streamOf(
+  pieces: AsyncIterator<Uint8Array, void>,
+  stop?: AbortController,
+): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const next = await pieces.next();
+        if (next.done) controller.close();
+        else controller.enqueue(next.value);
+      },
+      async cancel() {
+        stop?.abort(new DOMException("The client closed the connection.", "AbortError"));
+        await pieces.return?.();
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 const FENCED = /memory-context/i;
@@ -86,10 +130,10 @@ function whole(event: SseEvent, body: JsonObject): Uint8Array {
 }
 
 function eventOf({ name }: SseEvent, body: JsonObject): Uint8Array {
-  return Buffer.from(sseEvent(body, name === "" ? undefined : name));
+  return Buffer.from(sseEvent(body, name));
 }
 
-function recordIn(text: string): JsonObject | undefined {
+export function recordIn(text: string): JsonObject | undefined {
   const parsed = parseOutsideJson(text, { maxChars: MOST_CHARS });
   return parsed.ok && isRecord(parsed.value) ? parsed.value : undefined;
 }

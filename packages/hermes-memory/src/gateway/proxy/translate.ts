@@ -15,9 +15,11 @@ import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/provid
 import { charge } from "../allowance.ts";
 import { forUsers } from "../problem.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { hermesHeaders } from "../wires/fields.ts";
 import type { Finish, ReplyEvent, ReplyMetadata } from "../wires/wire.ts";
 import { partsOf as bodyParts, listOf } from "./chain.ts";
 import type { Insertions } from "./insert.ts";
+import { streamOf } from "./scrub-reply.ts";
 import type { TurnMemory } from "./turn-memory.ts";
 
 export type Translation = {
@@ -71,7 +73,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
     await storeReply(memory, message, id);
   };
   const start = { id, model: request.model === "" ? model.identity.model : request.model, createdAtSeconds };
-  const headers = headersFor(metadata);
+  const headers = new Headers(hermesHeaders(metadata));
 
   if (!request.isStream) {
     const reply = await settled(outcome, store, () => partial);
@@ -92,7 +94,11 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   await events.first();
   if (events.isEmpty) await settled(outcome, store, () => partial);
   const writer = wire.writer(start, request);
-  const pieces = (async function* (): AsyncGenerator<string, void> {
+  const pieces = (async function* (): AsyncGenerator<Uint8Array, void> {
+    const written = function* (event: ReplyEvent): Generator<Uint8Array, void> {
+      const text = writer.write(event);
+      if (text !== "") yield Buffer.from(text);
+    };
     let isStored = false;
     const storeOnce = async (message: Message | undefined, usage?: Usage): Promise<void> => {
       if (isStored) return;
@@ -100,13 +106,13 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
       await store(message, usage);
     };
     try {
-      yield writer.open();
-      for await (const event of events) yield writer.write(event);
+      yield Buffer.from(writer.open());
+      for await (const event of events) yield* written(event);
       const ended = await outcome;
       if (!ended.ok) {
         await storeOnce(interrupted(partial));
         const problem = problemOf(ended.error);
-        yield writer.write({
+        yield* written({
           type: "problem",
           problem: turn.identity.user === undefined ? problem : forUsers(problem),
         });
@@ -115,32 +121,15 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
       const { message, usage, finishReason } = ended.value;
       await storeOnce(message, usage);
       for (const { id: call, name, arguments: given } of message.toolCalls)
-        yield writer.write({ type: "tool-call", id: call, name, arguments: given });
-      yield writer.write({ type: "end", finish: finishOf(finishReason), usage, metadata });
+        yield* written({ type: "tool-call", id: call, name, arguments: given });
+      yield* written({ type: "end", finish: finishOf(finishReason), usage, metadata });
     } finally {
       await storeOnce(interrupted(partial));
     }
   })();
-  const encoder = new TextEncoder();
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        for (;;) {
-          const next = await pieces.next();
-          if (next.done) return controller.close();
-          if (next.value !== "") return controller.enqueue(encoder.encode(next.value));
-        }
-      },
-      async cancel() {
-        stop.abort(new DOMException("The client closed the connection.", "AbortError"));
-        await pieces.return();
-      },
-    },
-    { highWaterMark: 0 },
-  );
   headers.set("content-type", "text/event-stream; charset=utf-8");
   headers.set("cache-control", "no-cache");
-  return new Response(body, { headers });
+  return new Response(streamOf(pieces, stop), { headers });
 }
 
 // ---- The request ----
@@ -247,13 +236,6 @@ function reasoningOf({ vendor = {} }: Message): string {
 
 function finishOf(reason: FinishReason): Finish {
   return reason === "error" || reason === "other" ? "stop" : reason;
-}
-
-function headersFor({ sessionId, notices }: ReplyMetadata): Headers {
-  const headers = new Headers();
-  if (sessionId !== "") headers.set("x-hermes-session-id", sessionId.replace(/[^\x20-\x7e]+/g, " "));
-  if (notices.length > 0) headers.set("x-hermes-notice", notices.join(" ").replace(/[^\x20-\x7e]+/g, " "));
-  return headers;
 }
 
 /** Pieces of the reply, kept until they are written: `onDelta` cannot wait. */

@@ -1,15 +1,13 @@
 // OpenAI's chat completions, `/v1/chat/completions`, as all compatible servers speak it.
-import { normalizeUsage, promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
-import { isRecord, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import { promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
+import { isRecord, randomHex, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
-  type AssistantMessage,
   type Message,
   madeUpId,
   parseMessage,
   parseToolCalls,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
@@ -29,18 +27,31 @@ import {
   optionalList,
   optionalNumber,
   parsing,
-  plainName,
   type ReadContent,
+  type ReadTools,
   readContent,
+  readTools,
   recordOf,
+  recordsIn,
   textOr,
   toolDefinition,
+  wordOrRecord,
   wrong,
 } from "./fields.ts";
 import { openAiProblem } from "./problems.ts";
-import { JsonReplyReader, replyMessage, StreamReplyReader } from "./read-reply.ts";
+import { CollectedReply } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type { Finish, Reply, ReplyEvent, ReplyReader, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+import type {
+  Finish,
+  ReadReply,
+  Reply,
+  ReplyCollector,
+  ReplyEvent,
+  ReplyPart,
+  ReplyWriter,
+  Wire,
+  WireRequest,
+} from "./wire.ts";
 
 export const chatWire: Wire = {
   name: "chat",
@@ -48,15 +59,7 @@ export const chatWire: Wire = {
   newReplyId: () => `chatcmpl-${newId()}`,
   render,
   writer: (start, request) => new ChatWriter(start, request),
-  reader: (isStream): ReplyReader => {
-    const reply = new ChatReply();
-    return isStream
-      ? new StreamReplyReader({ take: (data) => reply.chunk(data), end: () => reply.end() })
-      : new JsonReplyReader((body) => {
-          reply.whole(body);
-          return reply.end();
-        });
-  },
+  collector: () => new ChatReply(),
   renderProblem: openAiProblem,
 };
 
@@ -64,7 +67,7 @@ export const chatWire: Wire = {
 
 function readRequest(body: JsonObject): WireRequest {
   const { system, messages, lost: lostParts } = readRows(neededList(body, "messages"));
-  const { tools, lost: lostTools } = readTools(body);
+  const { tools, lost: lostTools } = toolsOf(body);
   return {
     wire: "chat",
     model: neededText(body, "model"),
@@ -195,35 +198,24 @@ function toolMessage(
   return plainMessage({ ...row, role: "tool", tool_call_id: id }, read, param);
 }
 
-function readTools(body: JsonObject): {
-  readonly tools: readonly ToolDefinition[];
-  readonly lost: readonly string[];
-} {
-  const lost: string[] = [];
-  const tools = optionalList(body, "tools").flatMap((value, index): ToolDefinition[] => {
-    const param = `tools[${index}]`;
-    const { type = "function", function: declared } = neededRecord(value, param);
-    if (type !== "function") {
-      lost.push(plainName(type));
-      return [];
-    }
+function toolsOf(body: JsonObject): ReadTools {
+  const { tools, lost } = readTools(body, ({ type = "function", function: declared }, param) => {
+    if (type !== "function") return undefined;
     const fields = neededRecord(declared, `${param}.function`);
-    return [toolDefinition(fields, `${param}.function`, fields.parameters)];
+    return toolDefinition(fields, `${param}.function`, fields.parameters);
   });
   const old = optionalList(body, "functions").map((value, index) => {
     const fields = neededRecord(value, `functions[${index}]`);
     return toolDefinition(fields, `functions[${index}]`, fields.parameters);
   });
-  return { tools: [...tools, ...old], lost: lostIn("tools", lost) };
+  return { tools: [...tools, ...old], lost };
 }
 
 /** A choice among some of the tools counts as `auto`; it is among the lost fields. */
 function toolChoiceOf(body: JsonObject): WireRequest["toolChoice"] {
-  const choice = given(body, "tool_choice") ?? given(body, "function_call") ?? "auto";
-  if (choice === "auto" || choice === "none" || choice === "required") return choice;
-  if (typeof choice === "string")
-    throw wrong("tool_choice", "The field 'tool_choice' has to be auto, none, required, or name a tool.");
-  const { type, function: named, custom, name } = neededRecord(choice, "tool_choice");
+  const choice = wordOrRecord(given(body, "tool_choice") ?? given(body, "function_call") ?? "auto");
+  if (typeof choice === "string") return choice;
+  const { type, function: named, custom, name } = choice;
   if (type === "allowed_tools") return "auto";
   const chosen = textOr(recordOf(named ?? custom).name, textOr(name, undefined));
   if (chosen === undefined) throw wrong("tool_choice", "The field 'tool_choice' names no tool.");
@@ -347,62 +339,87 @@ const FINISHES: Readonly<Record<string, Finish>> = {
   content_filter: "content_filter",
 };
 
-/** Collects the first choice of a reply, from chunks or from one body. */
-class ChatReply {
-  #id: string | undefined;
-  #model: string | undefined;
-  #usage: Usage | undefined;
+type Call = Record<string, unknown> & { function: JsonObject };
+
+/** Collects the first choice of a reply. */
+export class ChatReply extends CollectedReply implements ReplyCollector {
   #text = "";
   #refusal = "";
   #reasoning = "";
   #reasoningContent: string | undefined;
   readonly #details: Record<string, unknown>[] = [];
-  readonly #calls: Record<string, unknown>[] = [];
-  #finish: Finish | undefined;
+  readonly #calls: Call[] = [];
+  #pieces: readonly { readonly piece: JsonObject; readonly call: Call }[] = [];
 
-  /** True when this chunk ends the reply. */
-  chunk(data: string | JsonObject): boolean {
+  get text(): string {
+    return this.#text;
+  }
+
+  /** The pieces of calls in the last chunk, and the calls that they belong to. */
+  get pieces(): readonly { readonly piece: JsonObject; readonly call: JsonObject }[] {
+    return this.#pieces;
+  }
+
+  take(data: string | JsonObject): boolean {
+    this.#pieces = [];
     if (typeof data === "string") return data.trim() === "[DONE]";
-    this.#envelope(data);
+    this.envelope(data);
+    if (data.error != null) this.isFailed = true;
     for (const choice of listOf(data.choices).map(recordOf)) {
       if ((choice.index ?? 0) !== 0) continue;
       this.#take(recordOf(choice.delta ?? choice.message));
       const reason = textOr(choice.finish_reason, undefined);
-      if (reason !== undefined) this.#finish = FINISHES[reason] ?? "stop";
+      if (reason !== undefined) this.finish = FINISHES[reason] ?? "stop";
     }
-    return this.#finish !== undefined || isRecord(data.error);
+    return this.finish !== undefined || isRecord(data.error);
   }
 
   whole(body: JsonObject): void {
-    this.chunk(body);
-    if (listOf(body.choices).length > 0) this.#finish ??= "stop";
+    this.take(body);
+    if (listOf(body.choices).length > 0) this.finish ??= "stop";
   }
 
-  end(): ReturnType<ReplyReader["end"]> {
-    const calls = this.#calls.filter((call) => call !== undefined).map(withoutCustom);
-    const reasoning = this.#reasoningContent ?? this.#reasoning;
-    const message: Omit<AssistantMessage, "meta"> = {
-      role: "assistant",
-      content: this.#text === "" ? this.#refusal : this.#text,
-      toolCalls: parseToolCalls(calls),
-      vendor: withoutUndefined({
-        reasoning: reasoning === "" ? undefined : reasoning,
-        reasoning_content: this.#reasoningContent,
-        reasoning_details: this.#details.length === 0 ? undefined : this.#details,
-      }),
-    };
-    return replyMessage(message, {
-      finish: this.#finish,
-      usage: this.#usage,
-      responseId: this.#id,
-      model: this.#model,
+  end(): ReadReply | undefined {
+    const content = this.#text === "" ? this.#refusal : this.#text;
+    const toolCalls = parseToolCalls(this.#knownCalls().map(withoutCustom));
+    const reasoning = textOr(this.#reasoningContent ?? this.#reasoning, undefined);
+    return this.stored(
+      { content, toolCalls, vendor: withoutUndefined({ ...this.#thoughts(), reasoning }) },
+      "chat",
+    );
+  }
+
+  parts(): readonly ReplyPart[] {
+    const text = this.#text;
+    const calls = this.#knownCalls().map((call): ReplyPart => {
+      if (textOr(call.id, "") === "") call.id = `call_${randomHex(6)}`;
+      const { name, arguments: given } = call.function;
+      const called = {
+        id: textOr(call.id, ""),
+        name: call.type === "custom" ? "" : textOr(name, ""),
+        arguments: argumentsText(textOr(given, "")),
+      };
+      return { item: sentCall(call), text: "", call: called };
     });
+    return [...(text === "" ? [] : [{ item: { type: "text", text }, text }]), ...calls];
   }
 
-  #envelope(data: JsonObject): void {
-    this.#id ??= textOr(data.id, undefined);
-    this.#model ??= textOr(data.model, undefined);
-    if (isRecord(data.usage)) this.#usage = normalizeUsage(data.usage, "chat");
+  asSent(parts: readonly ReplyPart[]): readonly JsonObject[] {
+    const content = this.#text === "" ? null : this.#text;
+    const calls = parts.flatMap(({ item, call }) => (call === undefined ? [] : [item]));
+    return [withoutUndefined({ role: "assistant", content, ...this.#thoughts(), tool_calls: calls })];
+  }
+
+  #knownCalls(): readonly Call[] {
+    return this.#calls.filter((call) => call !== undefined); // a server may begin with index 1
+  }
+
+  #thoughts() {
+    return {
+      reasoning: textOr(this.#reasoning, undefined),
+      reasoning_content: this.#reasoningContent,
+      reasoning_details: this.#details.length === 0 ? undefined : this.#details,
+    };
   }
 
   #take(delta: JsonObject): void {
@@ -411,23 +428,23 @@ class ChatReply {
     this.#refusal += textOr(refusal, "");
     this.#reasoning += textOr(reasoning, "");
     if (typeof thought === "string") this.#reasoningContent = (this.#reasoningContent ?? "") + thought;
-    for (const entry of listOf(details).filter(isRecord)) this.#detail(entry);
-    for (const [at, call] of listOf(delta.tool_calls).entries()) this.#call(recordOf(call), at);
+    for (const entry of recordsIn(details)) this.#detail(entry);
+    this.#pieces = recordsIn(delta.tool_calls).map((piece, at) => ({ piece, call: this.#call(piece, at) }));
     if (isRecord(delta.function_call)) this.#call({ index: 0, function: delta.function_call }, 0);
   }
 
   /** A call comes in pieces with the same index; a whole body has no index. Some servers send whole calls, all with index 0. */
-  #call(piece: JsonObject, position: number): void {
+  #call(piece: JsonObject, position: number): Call {
     const { index, function: called, custom, ...others } = piece;
     const at = typeof index === "number" && index >= 0 && index < MOST_CALLS ? index : position;
     const known = this.#calls[at];
     const isOther =
       known !== undefined && typeof others.id === "string" && others.id !== "" && others.id !== known.id;
-    const call = (isOther ? undefined : known) ?? { function: { name: "", arguments: "" } };
+    const call: Call = (isOther ? undefined : known) ?? { function: { name: "", arguments: "" } };
     if (isOther) this.#calls.push(call);
     else this.#calls[at] = call;
     const { name, arguments: text, input, ...rest } = recordOf(called ?? custom);
-    const so = recordOf(call.function);
+    const so = call.function;
     const more = typeof text === "string" ? text : text === undefined ? "" : JSON.stringify(text);
     const knownName = textOr(so.name, "");
     call.function = {
@@ -438,6 +455,7 @@ class ChatReply {
     };
     for (const [key, value] of Object.entries(others))
       if (value !== null && value !== undefined && value !== "") call[key] = value;
+    return call;
   }
 
   /** OpenRouter sends an entry as several with the same type and index, each with the next piece of its text. */
@@ -464,6 +482,14 @@ function withoutCustom(call: JsonObject): JsonObject {
   if (call.type !== "custom") return call;
   const { name, arguments: input } = recordOf(call.function);
   return { id: call.id, function: { name, arguments: JSON.stringify({ input }) } };
+}
+
+/** As its server wrote it. */
+export function sentCall({ function: called, ...others }: JsonObject): JsonObject {
+  const { name, arguments: text } = recordOf(called);
+  return others.type === "custom"
+    ? { ...others, custom: { name, input: text } }
+    : { ...others, type: "function", function: { name, arguments: text } };
 }
 
 /** Mistral sends parts. */

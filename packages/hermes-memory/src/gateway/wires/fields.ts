@@ -1,6 +1,6 @@
 // Reading a client's body: fields that must have a type, content, tools, ids. A wrong field throws a `ProblemError` that names it and never
 // quotes it; `parsing` returns it to the caller of the wire.
-import { err, isRecord, ok, outsideJsonProblem, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import { isRecord, outsideJsonProblem, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
   type Content,
   type ImagePart,
@@ -9,20 +9,17 @@ import {
   type Vendor,
 } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import { type GatewayProblem, type JsonObject, type Problem, ProblemError } from "../problem.ts";
+import { asProblem, type GatewayProblem, type JsonObject, type Problem, ProblemError } from "../problem.ts";
 import type { ReplyMetadata, WireRequest } from "./wire.ts";
 
 /** Runs a parser of a body. Deeper than 100 levels is refused first, so that parsers may recurse. */
 export function parsing(body: unknown, read: (body: JsonObject) => WireRequest): Problem<WireRequest> {
-  try {
+  return asProblem(() => {
     if (!isRecord(body)) throw wrong(undefined, "The request is not a JSON object.");
     const problem = outsideJsonProblem(body, { maxChars: Number.POSITIVE_INFINITY });
     if (problem !== undefined) throw wrong(undefined, `The request ${problem.message}.`);
-    return ok(read(body));
-  } catch (cause) {
-    if (cause instanceof ProblemError) return err(cause.problem);
-    throw cause;
-  }
+    return read(body);
+  });
 }
 
 export function wrong(param: string | undefined, message: string, hint?: string): ProblemError {
@@ -90,6 +87,10 @@ export function recordOf(value: unknown): JsonObject {
 
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+export function recordsIn(value: unknown): readonly JsonObject[] {
+  return listOf(value).filter(isRecord);
 }
 
 export function textOr<T>(value: unknown, fallback: T): string | T {
@@ -218,6 +219,10 @@ function plainImage({ url, vendor = {} }: ImagePart): ImagePart {
   return { type: "image", url, ...(detail === undefined ? {} : { vendor: { image_url: { detail } } }) };
 }
 
+export function vendorField(vendor: Vendor): { readonly vendor?: Vendor } {
+  return Object.keys(vendor).length === 0 ? {} : { vendor };
+}
+
 // Tools
 
 /** A tool without parameters takes none. */
@@ -232,7 +237,45 @@ export function toolDefinition(fields: JsonObject, param: string, schema: unknow
   };
 }
 
+export type ReadTools = { readonly tools: readonly ToolDefinition[]; readonly lost: readonly string[] };
+
+/** `own`: the tool, if the client runs it. Others are run by the vendor, or their schema is known to its models only. */
+export function readTools(
+  body: JsonObject,
+  own: (fields: JsonObject, param: string) => ToolDefinition | undefined,
+): ReadTools {
+  const lost: string[] = [];
+  const tools = optionalList(body, "tools").flatMap((value, index) => {
+    const param = `tools[${index}]`;
+    const fields = neededRecord(value, param);
+    const tool = own(fields, param);
+    if (tool === undefined) lost.push(plainName(fields.type));
+    return tool ?? [];
+  });
+  return { tools, lost: lostIn("tools", lost) };
+}
+
+/** OpenAI's choice of a tool: a word, or an object that names one. */
+export function wordOrRecord(choice: unknown): "auto" | "none" | "required" | JsonObject {
+  if (choice === "auto" || choice === "none" || choice === "required") return choice;
+  if (typeof choice === "string")
+    throw wrong("tool_choice", "The field 'tool_choice' has to be auto, none, required, or name a tool.");
+  return neededRecord(choice, "tool_choice");
+}
+
 // Replies
+
+/** The same in headers. One line of ASCII each. */
+export function hermesHeaders({
+  sessionId = "",
+  notices,
+}: Partial<ReplyMetadata> & Pick<ReplyMetadata, "notices">): Readonly<Record<string, string>> {
+  const plain = (text: string): string => text.replace(/[^\x20-\x7e]+/g, " ").slice(0, 1_000);
+  return {
+    ...(sessionId === "" ? {} : { "x-hermes-session-id": plain(sessionId) }),
+    ...(notices.length === 0 ? {} : { "x-hermes-notice": plain(notices.join(" ")) }),
+  };
+}
 
 /** The field of ours in bodies and in the last event of a stream. */
 export function hermesField({ sessionId, notices, compactedFrom }: ReplyMetadata): JsonObject {

@@ -2,7 +2,7 @@
 //
 // Reasoning is not written on this wire. A client sends thinking blocks back as it got them, and Anthropic refuses a block whose signature it
 // did not make: a conversation that goes on there, or through the proxy, would be refused for good. It is stored all the same.
-import { normalizeUsage, type Usage } from "@hermes-memory/agent/internal/models";
+import type { Usage } from "@hermes-memory/agent/internal/models";
 import { isRecord, outsideJsonOr, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
@@ -10,7 +10,6 @@ import {
   newMessage,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
@@ -26,20 +25,32 @@ import {
   newId,
   optionalCount,
   optionalFlag,
-  optionalList,
   optionalNumber,
   parsing,
   plainName,
   readContent,
+  readTools,
   recordOf,
+  recordsIn,
   textOr,
   toolDefinition,
+  vendorField,
   wrong,
 } from "./fields.ts";
 import { anthropicProblem } from "./problems.ts";
-import { JsonReplyReader, replyMessage, StreamReplyReader } from "./read-reply.ts";
+import { CollectedReply } from "./read-reply.ts";
 import { sseEvent } from "./sse.ts";
-import type { Finish, Reply, ReplyEvent, ReplyReader, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+import type {
+  Finish,
+  ReadReply,
+  Reply,
+  ReplyCollector,
+  ReplyEvent,
+  ReplyPart,
+  ReplyWriter,
+  Wire,
+  WireRequest,
+} from "./wire.ts";
 
 export const messagesWire: Wire = {
   name: "messages",
@@ -47,15 +58,7 @@ export const messagesWire: Wire = {
   newReplyId: () => `msg_${newId()}`,
   render,
   writer: (start) => new MessageWriter(start),
-  reader: (isStream): ReplyReader => {
-    const reply = new MessageReply();
-    return isStream
-      ? new StreamReplyReader({ take: (data) => reply.event(data), end: () => reply.end() })
-      : new JsonReplyReader((body) => {
-          reply.whole(body);
-          return reply.end();
-        });
-  },
+  collector: () => new MessageReply(),
   renderProblem: anthropicProblem,
 };
 
@@ -63,7 +66,11 @@ export const messagesWire: Wire = {
 
 function readRequest(body: JsonObject): WireRequest {
   const { messages, lost } = readMessages(neededList(body, "messages"));
-  const { tools, lost: lostTools } = readTools(body);
+  const { tools, lost: lostTools } = readTools(body, (fields, param) =>
+    (given(fields, "type") ?? "custom") === "custom"
+      ? toolDefinition(fields, param, fields.input_schema)
+      : undefined,
+  );
   const metadataUserId = textOr(recordOf(body.metadata).user_id, undefined);
   return {
     wire: "messages",
@@ -180,27 +187,6 @@ function replyOf(blocks: readonly JsonObject[]): Omit<AssistantMessage, "meta"> 
     cache_control: marker,
   });
   return { role: "assistant", content: text, toolCalls, ...vendorField(vendor) };
-}
-
-function vendorField(vendor: JsonObject): { readonly vendor?: JsonObject } {
-  return Object.keys(vendor).length === 0 ? {} : { vendor };
-}
-
-/** Tools with a type are run by the vendor, or their schema is known to its models only. */
-function readTools(body: JsonObject): {
-  readonly tools: readonly ToolDefinition[];
-  readonly lost: readonly string[];
-} {
-  const lost: string[] = [];
-  const tools = optionalList(body, "tools").flatMap((value, index): ToolDefinition[] => {
-    const param = `tools[${index}]`;
-    const fields = neededRecord(value, param);
-    const type = given(fields, "type") ?? "custom";
-    if (type === "custom") return [toolDefinition(fields, param, fields.input_schema)];
-    lost.push(plainName(type));
-    return [];
-  });
-  return { tools, lost: lostIn("tools", lost) };
 }
 
 function toolChoiceOf(body: JsonObject): WireRequest["toolChoice"] {
@@ -374,28 +360,30 @@ const FINISHES: Readonly<Record<string, Finish>> = {
   refusal: "content_filter",
 };
 
-type OpenBlock = { block: JsonObject; text: string; signature: string; isDone: boolean };
+type OpenBlock = { readonly block: Record<string, unknown>; json: string; isDone: boolean };
 
-/** Collects the blocks of a reply, from events or from one body. */
-class MessageReply {
+/** The texts of a block that come in pieces, by the kind of the piece. */
+const GROWING: Readonly<Record<string, string>> = {
+  text_delta: "text",
+  thinking_delta: "thinking",
+  signature_delta: "signature",
+};
+
+/** Collects the blocks of a reply. */
+export class MessageReply extends CollectedReply implements ReplyCollector {
   readonly #blocks = new Map<number, OpenBlock>();
-  #id: string | undefined;
-  #model: string | undefined;
-  #usage: JsonObject | undefined;
-  #finish: Finish | undefined;
 
-  /** True when this event ends the reply. */
-  event(data: string | JsonObject): boolean {
+  take(data: string | JsonObject): boolean {
     if (typeof data === "string") return false;
     const { type, index } = data;
     const open = typeof index === "number" ? this.#blocks.get(index) : undefined;
     switch (type) {
       case "message_start":
-        this.#envelope(recordOf(data.message));
+        this.envelope(recordOf(data.message));
         return false;
       case "content_block_start":
         if (typeof index === "number" && isRecord(data.content_block))
-          this.#blocks.set(index, { block: data.content_block, text: "", signature: "", isDone: false });
+          this.#blocks.set(index, { block: { ...data.content_block }, json: "", isDone: false });
         return false;
       case "content_block_delta":
         if (open !== undefined) this.#delta(open, recordOf(data.delta));
@@ -404,92 +392,65 @@ class MessageReply {
         if (open !== undefined) open.isDone = true;
         return false;
       case "message_delta":
-        this.#count(data.usage);
+        this.envelope({ usage: data.usage });
         this.#end(recordOf(data.delta).stop_reason);
-        return this.#finish !== undefined;
-      case "message_stop":
+        return this.finish !== undefined;
       case "error":
+        this.isFailed = true;
         return true;
       default:
-        return false;
+        return type === "message_stop";
     }
   }
 
   whole(body: JsonObject): void {
-    this.#envelope(body);
-    for (const [index, block] of listOf(body.content).filter(isRecord).entries())
-      this.#blocks.set(index, { block, text: "", signature: "", isDone: true });
+    this.envelope(body);
+    for (const [index, block] of recordsIn(body.content).entries())
+      this.#blocks.set(index, { block, json: "", isDone: true });
     this.#end(body.stop_reason);
   }
 
-  end(): ReturnType<ReplyReader["end"]> {
+  end(): ReadReply | undefined {
     const draft = replyOf(this.#all());
-    if (draft === undefined) return undefined;
-    return replyMessage(draft, {
-      finish: this.#finish,
-      usage: this.#usage === undefined ? undefined : normalizeUsage(this.#usage, "anthropic"),
-      responseId: this.#id,
-      model: this.#model,
+    return draft && this.stored(draft, "anthropic");
+  }
+
+  parts(): readonly ReplyPart[] {
+    return this.#all().flatMap((block): ReplyPart[] => {
+      const { type, id, name, input = {} } = block;
+      const text = type === "text" ? textOr(block.text, "") : "";
+      if (type === "text" && text.trim() === "") return []; // may not be sent
+      const item =
+        typeof input === "string" ? { ...block, input: recordOf(outsideJsonOr(input, {})) } : block;
+      if (type !== "tool_use") return [{ item, text }];
+      const given = JSON.stringify(item.input ?? {});
+      return [{ item, text, call: { id: textOr(id, ""), name: textOr(name, ""), arguments: given } }];
     });
   }
 
-  #envelope(message: JsonObject): void {
-    this.#id ??= textOr(message.id, undefined);
-    this.#model ??= textOr(message.model, undefined);
-    this.#count(message.usage);
-  }
-
-  /** The last event repeats only some of the figures of the first. */
-  #count(usage: unknown): void {
-    if (!isRecord(usage)) return;
-    const known = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
-    this.#usage = { ...this.#usage, ...Object.fromEntries(known) };
+  asSent(parts: readonly ReplyPart[]): readonly JsonObject[] {
+    return [{ role: "assistant", content: parts.map(({ item }) => item) }];
   }
 
   #end(reason: unknown): void {
-    if (typeof reason === "string" && reason !== "") this.#finish = FINISHES[reason] ?? "stop";
+    if (typeof reason === "string" && reason !== "") this.finish = FINISHES[reason] ?? "stop";
   }
 
   #delta(open: OpenBlock, delta: JsonObject): void {
-    switch (delta.type) {
-      case "text_delta":
-        open.text += textOr(delta.text, "");
-        break;
-      case "thinking_delta":
-        open.text += textOr(delta.thinking, "");
-        break;
-      case "signature_delta":
-        open.signature += textOr(delta.signature, "");
-        break;
-      case "input_json_delta":
-        open.text += textOr(delta.partial_json, "");
-        break;
-    }
+    const { block } = open;
+    const field = GROWING[String(delta.type)];
+    if (field !== undefined) block[field] = textOr(block[field], "") + textOr(delta[field], "");
+    else if (delta.type === "input_json_delta") open.json += textOr(delta.partial_json, "");
+    else if (delta.type === "citations_delta") block.citations = [...listOf(block.citations), delta.citation];
   }
 
   /** Of blocks that broke off, only text is kept: half of a call cannot be run, and half of a thought has no signature. */
   #all(): readonly JsonObject[] {
     const entries = [...this.#blocks].sort(([one], [other]) => one - other);
-    return entries.flatMap(([, { block, text, signature, isDone }]): JsonObject[] => {
-      switch (block.type) {
-        case "text":
-          return [{ ...block, text: textOr(block.text, "") + text }];
-        case "thinking":
-          return isDone
-            ? [
-                {
-                  ...block,
-                  thinking: textOr(block.thinking, "") + text,
-                  signature: textOr(block.signature, "") + signature,
-                },
-              ]
-            : [];
-        case "tool_use":
-          if (!isDone || textOr(block.id, "") === "") return [];
-          return [text === "" ? block : { ...block, input: text }];
-        default:
-          return isDone ? [block] : [];
-      }
+    return entries.flatMap(([, { block, json, isDone }]): JsonObject[] => {
+      const isKept = block.type === "tool_use" ? isDone && textOr(block.id, "") !== "" : isDone;
+      if (!isKept && block.type !== "text") return [];
+      return [json === "" ? block : { ...block, input: json }];
     });
   }
 }

@@ -1,5 +1,5 @@
 // OpenAI's responses, `/v1/responses`.
-import { normalizeUsage, promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
+import { promptTokens, totalTokens, type Usage } from "@hermes-memory/agent/internal/models";
 import { isRecord, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
@@ -7,7 +7,6 @@ import {
   newMessage,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { GatewayProblem, JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
@@ -24,21 +23,34 @@ import {
   newId,
   optionalCount,
   optionalFlag,
-  optionalList,
   optionalNumber,
   optionalText,
   parsing,
   plainName,
   readContent,
+  readTools,
   recordOf,
+  recordsIn,
   textOr,
   toolDefinition,
+  vendorField,
+  wordOrRecord,
   wrong,
 } from "./fields.ts";
 import { openAiProblem } from "./problems.ts";
-import { JsonReplyReader, replyMessage, StreamReplyReader } from "./read-reply.ts";
+import { CollectedReply } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type { Finish, Reply, ReplyEvent, ReplyReader, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+import type {
+  Finish,
+  ReadReply,
+  Reply,
+  ReplyCollector,
+  ReplyEvent,
+  ReplyPart,
+  ReplyWriter,
+  Wire,
+  WireRequest,
+} from "./wire.ts";
 
 export const responsesWire: Wire = {
   name: "responses",
@@ -46,15 +58,7 @@ export const responsesWire: Wire = {
   newReplyId: () => `resp_${OWN}${newId()}`,
   render,
   writer: (start, request) => new ResponseWriter(start, request),
-  reader: (isStream): ReplyReader => {
-    const reply = new ResponseReply();
-    return isStream
-      ? new StreamReplyReader({ take: (data) => reply.event(data), end: () => reply.end() })
-      : new JsonReplyReader((body) => {
-          reply.whole(body);
-          return reply.end();
-        });
-  },
+  collector: () => new ResponseReply(),
   renderProblem: openAiProblem,
 };
 
@@ -82,7 +86,9 @@ function itemId(kind: "msg" | "rs" | "fc", replyId: string, index: number): stri
 
 function readRequest(body: JsonObject): WireRequest {
   const { instructions, messages, reference, lost } = readInput(body);
-  const { tools, lost: lostTools } = readTools(body);
+  const { tools, lost: lostTools } = readTools(body, (fields, param) =>
+    fields.type === "function" ? toolDefinition(fields, param, fields.parameters) : undefined,
+  );
   const ids = idsOf(body);
   const system = [optionalText(body, "instructions") ?? "", ...instructions];
   return {
@@ -166,11 +172,7 @@ function readInput(body: JsonObject): Input {
         else
           messages.push(
             newMessage(
-              {
-                role,
-                content: read.content,
-                ...(Object.keys(read.vendor).length > 0 ? { vendor: read.vendor } : {}),
-              },
+              { role, content: read.content, ...vendorField(read.vendor) },
               { writtenRole: item.role === "developer" ? "developer" : undefined },
             ),
           );
@@ -239,8 +241,10 @@ function resultOf(
     isContent ? output : JSON.stringify(output),
     `${param}.output`,
   );
-  const more = Object.keys(vendor).length > 0 ? { vendor } : {};
-  return { message: newMessage({ role: "tool" as const, toolCallId, content, ...more }), lost };
+  return {
+    message: newMessage({ role: "tool" as const, toolCallId, content, ...vendorField(vendor) }),
+    lost,
+  };
 }
 
 /** The message of the items of one reply. Undefined if nothing in them is kept. */
@@ -253,11 +257,11 @@ function replyOf(items: readonly JsonObject[]): Omit<AssistantMessage, "meta"> |
   for (const item of items) {
     const { type, id, phase } = item;
     if (type === "reasoning") {
-      const summary = listOf(item.summary).filter(isRecord);
+      const summary = recordsIn(item.summary);
       const said = [...summary, ...listOf(item.content)].map((part) => textOr(recordOf(part).text, ""));
       thoughts.push(...said.filter((text) => text !== ""));
       reasoningItems.push({ type, id, encrypted_content: textOr(item.encrypted_content, null), summary });
-    } else if (typeof type === "string" && Object.hasOwn(CALLS, type)) toolCalls.push(callOf(item));
+    } else if (isCall(item)) toolCalls.push(callOf(item));
     else if (type === "message" || item.role === "assistant") {
       const text = textIn(item.content);
       if (text === "") continue;
@@ -282,12 +286,7 @@ function replyOf(items: readonly JsonObject[]): Omit<AssistantMessage, "meta"> |
     codex_reasoning_items: reasoningItems.length === 0 ? undefined : reasoningItems,
     codex_message_items: messageItems.length === 0 ? undefined : messageItems,
   });
-  return {
-    role: "assistant",
-    content: texts.join("\n\n"),
-    toolCalls,
-    ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
-  };
+  return { role: "assistant", content: texts.join("\n\n"), toolCalls, ...vendorField(vendor) };
 }
 
 /** A refusal is what the model said. */
@@ -310,28 +309,11 @@ function callOf(item: JsonObject): AssistantMessage["toolCalls"][number] {
   };
 }
 
-function readTools(body: JsonObject): {
-  readonly tools: readonly ToolDefinition[];
-  readonly lost: readonly string[];
-} {
-  const lost: string[] = [];
-  const tools = optionalList(body, "tools").flatMap((value, index): ToolDefinition[] => {
-    const param = `tools[${index}]`;
-    const fields = neededRecord(value, param);
-    if (fields.type === "function") return [toolDefinition(fields, param, fields.parameters)];
-    lost.push(plainName(fields.type));
-    return [];
-  });
-  return { tools, lost: lostIn("tools", lost) };
-}
-
 /** A choice of a tool that is no function, or among some of the tools, counts as `auto`; it is among the lost fields. */
 function toolChoiceOf(body: JsonObject): WireRequest["toolChoice"] {
-  const choice = given(body, "tool_choice") ?? "auto";
-  if (choice === "auto" || choice === "none" || choice === "required") return choice;
-  if (typeof choice === "string")
-    throw wrong("tool_choice", "The field 'tool_choice' has to be auto, none, required, or name a tool.");
-  const { type, name } = neededRecord(choice, "tool_choice");
+  const choice = wordOrRecord(given(body, "tool_choice") ?? "auto");
+  if (typeof choice === "string") return choice;
+  const { type, name } = choice;
   const isNamed = (type === "function" || type === "custom") && typeof name === "string" && name !== "";
   return isNamed ? { name } : "auto";
 }
@@ -610,22 +592,17 @@ function failureCode({ status, code }: GatewayProblem): string {
 
 type OpenItem = { item: JsonObject; text: string; isDone: boolean };
 
-/** Collects the items of a reply, from events or from one body. */
-class ResponseReply {
+/** Collects the items of a reply. */
+export class ResponseReply extends CollectedReply implements ReplyCollector {
   readonly #items = new Map<number, OpenItem>();
-  #id: string | undefined;
-  #model: string | undefined;
-  #usage: Usage | undefined;
-  #finish: Finish | undefined;
 
-  /** True when this event ends the reply. */
-  event(data: string | JsonObject): boolean {
+  take(data: string | JsonObject): boolean {
     if (typeof data === "string") return data.trim() === "[DONE]";
     const { type, output_index: index, item, delta } = data;
     switch (type) {
       case "response.created":
       case "response.in_progress":
-        this.#envelope(recordOf(data.response));
+        this.envelope(recordOf(data.response));
         return false;
       case "response.output_item.added":
       case "response.output_item.done":
@@ -642,8 +619,10 @@ class ResponseReply {
       case "response.incomplete":
       case "response.failed":
         this.whole(recordOf(data.response));
+        if (type === "response.failed") this.isFailed = true;
         return true;
       case "error":
+        this.isFailed = true;
         return true;
       default:
         return false;
@@ -651,55 +630,59 @@ class ResponseReply {
   }
 
   whole(body: JsonObject): void {
-    this.#envelope(body);
-    const output = listOf(body.output).filter(isRecord);
+    this.envelope(body);
+    const output = recordsIn(body.output);
     // Some servers leave the output of the last event empty.
     if (output.length > 0 || this.#items.size === 0) {
       this.#items.clear();
       for (const [index, item] of output.entries()) this.#items.set(index, { item, text: "", isDone: true });
     }
-    this.#finish = this.#finishOf(body);
+    this.finish = this.#finishOf(body);
+    if (body.status === "failed") this.isFailed = true;
   }
 
-  end(): ReturnType<ReplyReader["end"]> {
+  end(): ReadReply | undefined {
     const items = this.#all();
     const draft = replyOf(items);
-    if (draft === undefined) return undefined;
-    return replyMessage(draft, {
-      finish: this.#finish,
-      usage: this.#usage,
-      responseId: this.#id,
-      model: this.#model,
-      itemIds: items.flatMap(({ id }) => textOr(id, undefined) ?? []),
+    const itemIds = items.flatMap(({ id }) => textOr(id, undefined) ?? []);
+    return draft && this.stored(draft, "responses", { itemIds });
+  }
+
+  parts(): readonly ReplyPart[] {
+    return this.#all().map((item): ReplyPart => {
+      const { type, name, call_id: id, arguments: given } = item;
+      const texts = listOf(item.content).map((part) => textOr(recordOf(part).text, ""));
+      const call = {
+        id: textOr(id, ""),
+        name: type === "function_call" ? textOr(name, "") : "",
+        arguments: textOr(given, "{}"),
+      };
+      return { item, text: texts.join(""), ...(isCall(item) ? { call } : {}) };
     });
   }
 
-  #envelope(response: JsonObject): void {
-    this.#id ??= textOr(response.id, undefined);
-    this.#model ??= textOr(response.model, undefined);
-    if (isRecord(response.usage)) this.#usage = normalizeUsage(response.usage, "responses");
+  asSent(parts: readonly ReplyPart[]): readonly JsonObject[] {
+    return parts.map(({ item }) => item);
   }
 
   #finishOf({ status, incomplete_details: details }: JsonObject): Finish | undefined {
     if (status === "incomplete")
       return recordOf(details).reason === "content_filter" ? "content_filter" : "length";
     if (status !== "completed" && status !== undefined) return undefined;
-    return this.#all().some(({ type }) => typeof type === "string" && Object.hasOwn(CALLS, type))
-      ? "tool_calls"
-      : "stop";
+    return this.#all().some(isCall) ? "tool_calls" : "stop";
   }
 
   /** Of items that broke off, only the text is kept: half of a call cannot be run. */
   #all(): readonly JsonObject[] {
     const entries = [...this.#items].sort(([one], [other]) => one - other);
     return entries.flatMap(([, { item, text, isDone }]): JsonObject[] => {
-      if (isDone) return isKept(item) ? [item] : [];
+      // A call without an id cannot be answered.
+      if (isDone) return isCall(item) && textOr(item.call_id, "") === "" ? [] : [item];
       return item.type === "message" ? [{ ...item, content: [{ type: "output_text", text }] }] : [];
     });
   }
 }
 
-/** A call without an id cannot be answered. */
-function isKept({ type, call_id: id }: JsonObject): boolean {
-  return typeof type === "string" && Object.hasOwn(CALLS, type) ? textOr(id, "") !== "" : true;
+function isCall({ type }: JsonObject): boolean {
+  return typeof type === "string" && Object.hasOwn(CALLS, type);
 }

@@ -111,9 +111,9 @@ function fieldsIn(bytes: Uint8Array, isFirst: boolean): Pick<SseEvent, "name" | 
 }
 
 /** An event to send. JSON has no line breaks of its own, so it is one line of data. */
-export function sseEvent(data: object | string, name?: string): string {
+export function sseEvent(data: object | string, name = ""): string {
   const text = typeof data === "string" ? data : JSON.stringify(data);
-  return `${name === undefined ? "" : `event: ${name}\n`}data: ${text}\n\n`;
+  return `${name === "" ? "" : `event: ${name}\n`}data: ${text}\n\n`;
 }
 
 /** Keeps a connection open; clients ignore it. */

@@ -44,7 +44,7 @@ const JSON_WIRE: Wire = {
     open: () => `${JSON.stringify({ type: "open", ...start })}\n`,
     write: (event) => `${JSON.stringify(event)}\n`,
   }),
-  reader: () => {
+  collector: () => {
     throw new Error("not used");
   },
   renderProblem: (problem) => ({ ...problem }),

@@ -54,6 +54,17 @@ it("a call whose name comes late is shown from its beginning, or not at all", ()
   expect(text.match(/"index":1,/)).toBeNull();
 });
 
+it("whole calls that all have index 0 are calls of their own, and a custom tool keeps its name", () => {
+  const calls = (call: object) => chunk({ tool_calls: [{ index: 0, ...call }] });
+  const ours = { id: "c-ours", type: "function", function: { name: "memory", arguments: '{"a":1}' } };
+  const theirs = { id: "c-theirs", type: "custom", custom: { name: "look", input: "sea" } };
+  const { text, said } = run("chat", [[calls(ours), calls(theirs), chunk({}, "tool_calls")]]);
+  expect(said[0]?.hidden).toMatchObject([{ id: "c-ours", name: "memory", arguments: '{"a":1}' }]);
+  expect(said[0]?.handedBack).toEqual(["c-theirs"]);
+  expect(JSON.parse(said[0]?.items[0] ?? "")).toMatchObject({ tool_calls: [ours, theirs] });
+  expect(eventsIn(text)[0]).toMatchObject(calls(theirs));
+});
+
 it("words in the chunk that ends a round are shown, and the round goes on", () => {
   const first = [
     chunk({ content: "Let me look." }),

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { startWire } from "../../../../agent/test/fakes/wires/wire-in-test.ts";
 import { chatWire } from "../../../src/gateway/wires/chat.ts";
 import { messagesWire } from "../../../src/gateway/wires/messages.ts";
+import { readBody, StreamReader } from "../../../src/gateway/wires/read-reply.ts";
 import { responsesWire } from "../../../src/gateway/wires/responses.ts";
 import { requestOf } from "./wire-server.ts";
 
@@ -40,10 +41,10 @@ describe.each(KINDS)("the %s wire", (name, wire, kind, path, apiMode) => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ ...body, stream }),
     });
-    const reader = wire.reader(stream);
-    for await (const chunk of answer.body ?? []) reader.push(chunk);
-    expect(reader.isEnding).toBe(true);
-    const reply = reader.end();
+    const reader = new StreamReader(wire.collector());
+    if (stream) for await (const chunk of answer.body ?? []) reader.push(chunk);
+    expect(reader.isEnding).toBe(stream);
+    const reply = stream ? reader.end() : readBody(wire.collector(), await answer.bytes());
     expect(reply).toMatchObject({
       finish: "tool_calls",
       usage: REPLY.usage,
@@ -103,7 +104,7 @@ describe.each(KINDS)("the %s wire", (name, wire, kind, path, apiMode) => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ ...body, stream: true }),
     });
-    const reader = wire.reader(true);
+    const reader = new StreamReader(wire.collector());
     for await (const chunk of answer.body ?? []) reader.push(chunk);
     expect(reader.isEnding).toBe(true);
     expect(reader.end()).toMatchObject({ finish: "interrupted", message: { content: "abcdef" } });
