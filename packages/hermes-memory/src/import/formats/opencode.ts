@@ -1,7 +1,7 @@
 // Sessions of opencode, and of Kilo, which keeps them in the same tables: a database, or the JSON files of older versions.
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { columnsIn, databaseSessions, isDatabaseWith } from "../kit/database-sessions.ts";
-import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
+import { columnsIn, databaseSessions, idsIn, isDatabaseWith } from "../kit/database-sessions.ts";
+import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import { type Json, jsonOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type {
@@ -90,19 +90,9 @@ async function* units(
     path === root ? !path.endsWith(".json") : database.test(basename(path));
   for await (const path of filesBelow(root, { file, maxDepth: 0 }, walking)) {
     yield { path, stamps: databaseStamps(path) };
-    for (const id of await idsIn(path, walking)) known.add(id);
+    for (const id of await idsIn(path, "session", walking)) known.add(id);
   }
   for await (const unit of treeUnits(root, walking, (id) => known.has(id))) yield unit;
-}
-
-async function idsIn(path: string, walking: Walking): Promise<string[]> {
-  try {
-    using db = await openSource(path, walking);
-    return db.all("SELECT id FROM session").map(({ id }) => String(id));
-  } catch {
-    walking.signal.throwIfAborted();
-    return []; // reading the database reports the reason
-  }
 }
 
 async function* readDatabase(path: string, reading: Reading): ReturnType<TranscriptReader["read"]> {
