@@ -24,17 +24,25 @@ type Declared = Omit<TranscriptReader, "version" | "read"> & {
   readonly version?: number;
   /** Those that its messages may have. */
   readonly roles?: readonly Role[];
+  /** Messages without anything to keep are counted in the ids of the others, which have none of their own, or have a use of tokens. */
+  readonly keepsEmpty?: boolean;
   readonly read: (unit: Unit, reading: Reading) => AsyncIterable<Said>;
 };
 type Role = TranscriptMessage["role"];
 const ROLES: readonly Role[] = ["user", "assistant", "tool", "system"];
 
-export function format({ version = 1, roles, read, ...declared }: Declared): TranscriptReader {
+export function format({
+  version = 1,
+  roles,
+  keepsEmpty = false,
+  read,
+  ...declared
+}: Declared): TranscriptReader {
   return {
     ...declared,
     version,
     async *read(unit, reading) {
-      const messages = new Messages(reading, roles);
+      const messages = new Messages(reading, keepsEmpty, roles);
       for await (const said of read(unit, reading))
         if ("role" in said) yield* messages.of(said);
         else if ("kind" in said) {
@@ -48,21 +56,24 @@ export function format({ version = 1, roles, read, ...declared }: Declared): Tra
 
 /** Whether it becomes a message: it has a role, text or something else to keep, and was asked for. */
 export function isKept(
-  { role, text, toolCalls = [], reasoning, usage }: Draft,
+  { role, text, toolCalls = [], reasoning }: Draft,
   { options }: Reading,
+  keepsEmpty = false,
 ): boolean {
   if (!ROLES.some((one) => one === role) || (role === "system" && !options.includeSystem)) return false;
-  if (role === "tool" || text !== "" || toolCalls.length > 0 || usage !== undefined) return true;
+  if (role === "tool" || text !== "" || toolCalls.length > 0 || keepsEmpty) return true;
   return options.includeReasoning && reasoning !== undefined && reasoning !== "";
 }
 
 class Messages {
   readonly #reading: Reading;
   readonly #roles: readonly unknown[];
+  readonly #keepsEmpty: boolean;
   /** Of tools, by the ids of their calls in the current session. */
   readonly names = new Map<string, string>();
 
-  constructor(reading: Reading, roles: readonly Role[] = ROLES) {
+  constructor(reading: Reading, keepsEmpty: boolean, roles: readonly Role[] = ROLES) {
+    this.#keepsEmpty = keepsEmpty;
     this.#reading = reading;
     this.#roles = roles;
   }
@@ -75,7 +86,10 @@ class Messages {
     if (role !== "assistant") yield* results;
     if (!this.#roles.includes(role))
       this.#reading.unknown(`role ${typeof role === "string" && role !== "" ? role : "missing"}`);
-    else if (isKept(draft, this.#reading) && (role !== "tool" || results.length === 0))
+    else if (
+      isKept(draft, this.#reading, this.#keepsEmpty) &&
+      (role === "assistant" || draft.text !== "" || results.length === 0)
+    )
       yield { kind: "message", message: this.#message(draft) };
     if (role === "assistant") yield* results;
   }

@@ -24,6 +24,7 @@ export const amp = format({
   evidence: "P",
   isExperimental: true,
   roles: ["user", "assistant"],
+  keepsEmpty: true,
   roots: (place) => [
     join(dataFolder(place), "amp", "threads"),
     ...vscodeUserFolders(place).map((user) => join(user, "globalStorage", "sourcegraph.amp", "threads3")),

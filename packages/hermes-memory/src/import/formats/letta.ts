@@ -104,7 +104,7 @@ function messageOf(record: Json, reading: Reading): Draft | undefined {
     text: textOf(result.func_response) ?? textOf(result.tool_return) ?? "",
   }));
   // Calls that ran at once have their results in one record.
-  if (results.length > 1) return { id, role, text, toolResults: results };
+  if (results.length > 1) return { id, role, text: "", toolResults: results };
   return {
     id,
     role,

@@ -40,6 +40,7 @@ export const zed = format({
   source: "zed",
   title: "Zed",
   evidence: "S",
+  keepsEmpty: true,
   roots,
   units: unitsOf((path) => basename(path) === DATABASE, { maxDepth: 3, stamps: databaseStamps }),
   recognises: ({ path, head }) =>
