@@ -1,7 +1,7 @@
 // Reads the sessions of a database one after the other, each from one state of the database, while its product goes on writing.
 import { stat } from "node:fs/promises";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import type { Draft, Said } from "../declare.ts";
+import { type Draft, isKept, type Said } from "../declare.ts";
 import type { Reading, SessionFacts, Walking } from "../reader.ts";
 import { openSource, type SourceDatabase } from "./sqlite-source.ts";
 
@@ -24,8 +24,9 @@ export async function* changedSessions<Session extends Listed>(
     read: (db, session) => ({ session, whole: read(db, session) }),
     name: ({ id }) => id,
   });
+  const hasRows = (draft: Draft): boolean => isKept(draft, reading) || (draft.toolResults?.length ?? 0) > 0;
   for await (const { session, whole } of sessions) {
-    if (whole === undefined || whole.messages.length === 0) continue;
+    if (whole === undefined || !whole.messages.some(hasRows)) continue;
     yield { ...whole.facts, nativeId: session.id, mark: session.mark };
     yield* whole.messages;
     yield { kind: "end" };
