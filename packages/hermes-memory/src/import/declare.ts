@@ -24,7 +24,7 @@ type Declared = Omit<TranscriptReader, "version" | "read"> & {
   readonly version?: number;
   /** Those that its messages may have. */
   readonly roles?: readonly Role[];
-  /** Messages without anything to keep are counted in the ids of the others, which have none of their own, or have a use of tokens. */
+  /** Messages without anything to keep are counted: in the ids of the others, which have none of their own, or for their use of tokens. */
   readonly keepsEmpty?: boolean;
   readonly read: (unit: Unit, reading: Reading) => AsyncIterable<Said>;
 };

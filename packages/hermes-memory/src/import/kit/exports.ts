@@ -120,7 +120,7 @@ export async function headedMessages(
 }
 
 /** Archives and members below a folder, each a unit of its own. A file that the user named is taken as it is. */
-export async function* exportUnits(
+async function* exportUnits(
   root: string,
   walking: Walking,
   { isMember, looksRight }: ExportFormat,
@@ -197,7 +197,7 @@ export type Conversation = Omit<JsonItem, "index"> & {
 };
 
 /** The conversations of all members: elements of an array, or the one object that the file is. */
-export async function* conversationsIn(
+async function* conversationsIn(
   files: ExportFiles,
   isMember: ExportFormat["isMember"],
   reading: Reading,
