@@ -13,7 +13,7 @@ import type {
 export type Draft = Omit<TranscriptMessage, "role"> & {
   /** Anything but a role is reported. */
   readonly role: unknown;
-  /** Results that stand in the message. They become rows of their own before it. */
+  /** Results that stand in the message. They become rows of their own. */
   readonly toolResults?: readonly ToolResult[];
 };
 
@@ -49,7 +49,7 @@ export function format({
           if (said.kind === "end") messages.names.clear();
           yield said;
         } else if (said.parent === undefined) yield { kind: "session", facts: said };
-        else yield { kind: "session", facts: { visibility: "subagent", ...said } };
+        else yield { kind: "session", facts: { ...said, visibility: said.visibility ?? "subagent" } };
     },
   };
 }
