@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { Draft, Said } from "../declare.ts";
 import { isInBetterStore } from "../kit/better-store.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
-import { wholeJson } from "../kit/json-array.ts";
+import { recordAt, wholeJson } from "../kit/json-array.ts";
 import {
   type Json,
   joined,
@@ -92,7 +92,7 @@ async function jsonIfThere(path: string, reading: Reading): Promise<unknown> {
 
 /** What the extension's list of tasks says about this one. */
 async function historyItem(folder: string, id: string): Promise<Json | undefined> {
-  const own = recordOf(jsonOf(await textAt(join(folder, METADATA))));
+  const own = await recordAt(join(folder, METADATA));
   if (own !== undefined) return own;
   const tasks = dirname(folder);
   const lists = [
@@ -115,15 +115,11 @@ async function historyAt(path: string): Promise<ReadonlyMap<string, Json>> {
   if (found === undefined) return new Map();
   const stamp = `${path} ${found.size} ${found.mtimeMs}`;
   if (history?.stamp === stamp) return history.items;
-  const value = jsonOf(await textAt(path));
+  const value = jsonOf(await readFile(path, "utf8").catch(() => undefined));
   const list = recordsOf(Array.isArray(value) ? value : recordOf(value)?.entries);
   const items = new Map(list.map((item) => [String(item.id), item]));
   history = { stamp, items };
   return items;
-}
-
-async function textAt(path: string): Promise<string | undefined> {
-  return readFile(path, "utf8").catch(() => undefined);
 }
 
 /** Older ids are the time in milliseconds; newer ones are UUIDs of version 7, which begin with it. */

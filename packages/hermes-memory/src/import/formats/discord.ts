@@ -12,7 +12,7 @@ import {
 } from "../kit/exports.ts";
 import { type JsonItem, jsonArrayItems, parsedWhole, wholeJson } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
-import { type Json, joined, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, joined, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
 import type { Reading, TranscriptReader } from "../reader.ts";
 
 /** Kinds of messages that a person wrote; the others say that somebody joined, called or pinned. */
@@ -145,7 +145,7 @@ async function* ownMessages(
     found.push({
       // The id is a number of up to 20 digits, of which parsing keeps 15.
       id: typeof id === "string" ? id : `${id}-${textOf(message.Timestamp) ?? ""}`,
-      at: timeInUtc(message.Timestamp),
+      at: utcTimeOf(message.Timestamp),
       isMine: true,
       authorIds: [],
       author: "",
@@ -158,10 +158,4 @@ async function* ownMessages(
     });
   }
   yield* found.sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
-}
-
-/** Without a zone the package means UTC. */
-function timeInUtc(value: unknown): number | undefined {
-  const text = textOf(value);
-  return timeOf(text !== undefined && /^[\d-]+ [\d:.]+$/.test(text) ? `${text.replace(" ", "T")}Z` : value);
 }

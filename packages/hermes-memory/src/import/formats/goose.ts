@@ -6,7 +6,7 @@ import { changedSessions, columnsIn, idsIn, isDatabaseWith } from "../kit/databa
 import { jsonLines } from "../kit/json-lines.ts";
 import { configFolder, dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, joined, jsonOf, numberOf, recordOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
 
@@ -118,23 +118,13 @@ function factsOf(row: Json): Omit<SessionFacts, "nativeId"> {
     cwd: textOf(row.working_dir),
     provider: textOf(row.provider_name),
     model: textOf(recordOf(jsonOf(textOf(row.model_config_json)))?.model_name),
-    startedAt: utc(row.created_at),
-    endedAt: utc(row.updated_at),
+    startedAt: utcTimeOf(row.created_at),
+    endedAt: utcTimeOf(row.updated_at),
     visibility:
       type === "sub_agent" ? "subagent" : type === "hidden" || type === "scheduled" ? "hidden" : "shown",
     usage:
       inputTokens === undefined && outputTokens === undefined ? undefined : { inputTokens, outputTokens },
   };
-}
-
-/** SQLite writes `YYYY-MM-DD hh:mm:ss` and means UTC. */
-function utc(value: unknown): number | undefined {
-  const text = textOf(value);
-  return timeOf(
-    text !== undefined && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?$/.test(text)
-      ? `${text.replace(" ", "T")}Z`
-      : value,
-  );
 }
 
 /** The first line has facts about the session, every other one is a message without an id. */

@@ -1,10 +1,9 @@
 // OpenClaw and its earlier names: per agent a folder of JSONL files in pi's shape, or a database with the same records.
-import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { format, type Said } from "../declare.ts";
 import { databaseStamps } from "../kit/sqlite-source.ts";
 import { recordOf } from "../kit/values.ts";
-import { filesBelow } from "../kit/walk.ts";
+import { filesBelow, isFolder } from "../kit/walk.ts";
 import type { Place, Reading } from "../reader.ts";
 import { readOpenClawDatabase } from "./openclaw/database.ts";
 import { sessionIndex } from "./openclaw/index-file.ts";
@@ -77,9 +76,4 @@ function sessionsFolderOf(path: string): string {
 function agentOf(path: string): string {
   const folder = sessionsFolderOf(path);
   return ["sessions", "agent"].includes(basename(folder)) ? basename(dirname(folder)) || "main" : "main";
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isDirectory() === true;
 }

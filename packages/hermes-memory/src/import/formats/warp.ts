@@ -4,7 +4,7 @@ import { type Draft, format } from "../declare.ts";
 import { changedSessions, isDatabaseWith } from "../kit/database-sessions.ts";
 import { localFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, joined, jsonOf, recordOf, recordsOf, textOf, utcTimeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Place, Reading } from "../reader.ts";
 
@@ -43,7 +43,7 @@ export const warp = format({
             title: titleOf(db, id),
             cwd: rows.map((row) => textOf(row.working_directory)).find((folder) => folder !== undefined),
             model: textOf(rows.at(-1)?.model_id),
-            startedAt: utc(startedAt),
+            startedAt: utcTimeOf(startedAt),
             isPartial: true,
           },
           messages: rows.flatMap((row) => promptOf(row, reading)),
@@ -80,13 +80,7 @@ function promptOf(row: Json, reading: Reading): Draft[] {
   if (!Array.isArray(input))
     reading.malformed(0, `exchange ${id ?? "without id"}: the input is not a JSON list`);
   const text = joined(recordsOf(input).map(({ Query }) => textOf(recordOf(Query)?.text)));
-  return text === "" ? [] : [{ id, role: "user", text, at: utc(row.start_ts), model: textOf(row.model_id) }];
-}
-
-/** Times are written without a zone, in UTC. */
-function utc(value: unknown): number | undefined {
-  const text = textOf(value);
-  return timeOf(
-    text === undefined || /[zZ]|[+-]\d\d:\d\d$/.test(text) ? value : `${text.replace(" ", "T")}Z`,
-  );
+  return text === ""
+    ? []
+    : [{ id, role: "user", text, at: utcTimeOf(row.start_ts), model: textOf(row.model_id) }];
 }

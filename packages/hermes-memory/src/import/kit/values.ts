@@ -56,6 +56,12 @@ export function timeOf(value: unknown): number | undefined {
   return number > MILLISECONDS_FROM ? number / 1000 : number;
 }
 
+/** The same where a time without a zone, as SQLite writes it, is in UTC. */
+export function utcTimeOf(value: unknown): number | undefined {
+  const isBare = typeof value === "string" && /^\d{4}-\d\d-\d\d[ T][\d:.]+$/.test(value);
+  return timeOf(isBare ? `${value.replace(" ", "T")}Z` : value);
+}
+
 /** Parsed JSON, or undefined. */
 export function jsonOf(text: string | undefined): unknown {
   if (text === undefined) return undefined;

@@ -70,3 +70,8 @@ export async function* filesBelow(root: string, wanted: Wanted, walking: Walking
     }
   }
 }
+
+export async function isFolder(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true;
+}
