@@ -1,10 +1,11 @@
 // Aider: the Markdown history .aider.chat.history.md, to which every launch adds one session.
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { format, type Said } from "../declare.ts";
 import { textLines } from "../kit/json-lines.ts";
 import { textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Reading, TranscriptEvent, TranscriptMessage, TranscriptReader } from "../reader.ts";
+import type { Reading, TranscriptMessage } from "../reader.ts";
 
 const HISTORY = ".aider.chat.history.md";
 const HEADER = /^# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*$/;
@@ -16,11 +17,10 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 /** A long session is read in blocks of about this many characters. A fence counts only if it closes in its block. */
 const MAX_BLOCK_CHARS = 8 * 1024 ** 2;
 
-export const aider: TranscriptReader = {
+export const aider = format({
   source: "aider",
   title: "Aider",
   evidence: "S",
-  version: 1,
   // Histories lie in the projects, which only the user can name; --path takes any folder above them.
   roots: ({ home, env, cwd }) => {
     const named = textOf(env.AIDER_CHAT_HISTORY_FILE);
@@ -47,7 +47,7 @@ export const aider: TranscriptReader = {
     }
     yield* history.end();
   },
-};
+});
 
 type Line = { readonly line: number; readonly text: string };
 
@@ -121,7 +121,7 @@ class History {
     this.#keepsOutput = keepsOutput;
   }
 
-  *line({ line, text }: Line, isFenced: boolean): Generator<TranscriptEvent> {
+  *line({ line, text }: Line, isFenced: boolean): Generator<Said> {
     if (HEADER.test(text)) {
       yield* this.#closed();
       return yield this.#session(text);
@@ -147,11 +147,11 @@ class History {
     } else yield* this.#add("assistant", line, text);
   }
 
-  end(): Generator<TranscriptEvent> {
+  end(): Generator<Said> {
     return this.#closed();
   }
 
-  #session(header: string): TranscriptEvent {
+  #session(header: string): Said {
     const [, date, time] = HEADER.exec(header) ?? [];
     const key = `${date ?? ""} ${time ?? ""}`.trim();
     const count = (this.#seen.get(key) ?? 0) + 1;
@@ -161,21 +161,18 @@ class History {
     const startedAt = Date.parse(`${date}T${time}`) / 1000; // without a zone, so local time
     this.#nativeId = `${this.#path}#${key}#${count}`;
     return {
-      kind: "session",
-      facts: {
-        nativeId: this.#nativeId,
-        cwd: dirname(this.#path),
-        startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
-        hasSyntheticTimes: true,
-      },
+      nativeId: this.#nativeId,
+      cwd: dirname(this.#path),
+      startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
+      hasSyntheticTimes: true,
     };
   }
 
-  *#launchFacts(output: string): Generator<TranscriptEvent> {
+  *#launchFacts(output: string): Generator<Said> {
     const model = MODEL.exec(output)?.[1];
     const cliVersion = VERSION.exec(output)?.[1];
     if (model !== undefined || cliVersion !== undefined)
-      yield { kind: "session", facts: { nativeId: this.#nativeId, model, cliVersion } };
+      yield { nativeId: this.#nativeId, model, cliVersion };
   }
 
   /** A heading of the fourth level in an answer has no two blanks at its end. Editors may have removed them everywhere. */
@@ -185,7 +182,7 @@ class History {
     return !this.#endsWithBlanks || text.endsWith("  ");
   }
 
-  *#add(role: TranscriptMessage["role"], line: number, text: string): Generator<TranscriptEvent> {
+  *#add(role: TranscriptMessage["role"], line: number, text: string): Generator<Said> {
     if (this.#open?.role !== role) {
       yield* this.#closed();
       this.#open = { role, line, lines: [] };
@@ -193,12 +190,11 @@ class History {
     this.#open?.lines.push(text);
   }
 
-  *#closed(): Generator<TranscriptEvent> {
+  *#closed(): Generator<Said> {
     if (this.#open === undefined) return;
     const { role, line, lines } = this.#open;
     this.#open = undefined;
     const text = lines.join("\n").trim();
-    if (role === "user" && SILENT_COMMAND.test(text)) return;
-    if (text !== "") yield { kind: "message", message: { role, text, line } };
+    if (text !== "" && (role !== "user" || !SILENT_COMMAND.test(text))) yield { role, text, line };
   }
 }

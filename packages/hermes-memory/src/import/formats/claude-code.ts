@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { jsonLines } from "../kit/json-lines.ts";
+import { configFolder } from "../kit/places.ts";
 import { recordOf, textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Place, Sample, TranscriptReader, Unit, Walking } from "../reader.ts";
@@ -49,19 +50,14 @@ export const claudeCode: TranscriptReader = {
   },
 };
 
-function roots({ home, env, platform }: Place): string[] {
+function roots(place: Place): string[] {
+  const { home, env } = place;
   const configured = textOf(env.CLAUDE_CONFIG_DIR);
   const settings = textOf(env.XDG_CONFIG_HOME) ?? join(home, ".config");
   const folders = configured === undefined ? [join(home, ".claude"), join(settings, "claude")] : [configured];
-  const applications =
-    platform === "darwin"
-      ? join(home, "Library", "Application Support")
-      : platform === "win32"
-        ? (textOf(env.APPDATA) ?? join(home, "AppData", "Roaming"))
-        : settings;
   return [
     ...folders.flatMap((folder) => [join(folder, "projects"), join(folder, "transcripts")]),
-    join(applications, "Claude", "local-agent-mode-sessions"),
+    join(configFolder(place), "Claude", "local-agent-mode-sessions"),
   ];
 }
 

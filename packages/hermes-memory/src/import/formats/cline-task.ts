@@ -1,14 +1,16 @@
 // Task folders of Cline and the extensions made from it (Roo Code, Kilo Code): `tasks/<id>/` with Anthropic messages and the view's messages.
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { Draft, Said } from "../declare.ts";
 import { isInBetterStore } from "../kit/better-store.ts";
-import { attachment, type Blocks, blocksOf } from "../kit/blocks.ts";
-import { wholeJson } from "../kit/json-array.ts";
+import { type Blocks, blocksOf } from "../kit/blocks.ts";
+import { recordAt, wholeJson } from "../kit/json-array.ts";
 import {
   type Json,
   joined,
   jsonOf,
   listOf,
+  numbered,
   numberOf,
   recordOf,
   recordsOf,
@@ -16,7 +18,10 @@ import {
   timeOf,
 } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Reading, Sample, TranscriptEvent, TranscriptMessage, Unit, Usage, Walking } from "../reader.ts";
+import type { Reading, Sample, Unit, Usage, Walking } from "../reader.ts";
+
+/** Most messages have no ids. */
+export const TASK_RULES = { roles: ["user", "assistant", "tool"], keepsEmpty: true } as const;
 
 const CONVERSATION = "api_conversation_history.json";
 const VIEW = "ui_messages.json";
@@ -52,7 +57,7 @@ export const ROO = "rooveterinaryinc.roo-cline";
 export const KILO = "kilocode.kilo-code";
 const EXTENSIONS = [CLINE, ROO, KILO];
 
-export async function* readTask(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
+export async function* readTask(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const nativeId = basename(unit.path);
   const conversation = await jsonIfThere(join(unit.path, CONVERSATION), reading);
   // Newer versions of Cline move a task to their other store under the same id.
@@ -62,23 +67,18 @@ export async function* readTask(unit: Unit, reading: Reading): AsyncGenerator<Tr
   const messages =
     conversation === undefined
       ? [...viewMessages(view, join(unit.path, VIEW))]
-      : [...conversationMessages(listOf(conversation), view, join(unit.path, CONVERSATION), reading)];
-  const parent = textOf(item?.parentTaskId);
+      : [...conversationMessages(conversation, view, join(unit.path, CONVERSATION), reading)];
   yield {
-    kind: "session",
-    facts: {
-      nativeId,
-      title: textOf(item?.task),
-      cwd:
-        textOf(item?.cwdOnTaskInitialization) ?? textOf(item?.workspace) ?? cwdInText(listOf(conversation)),
-      model: textOf(item?.modelId),
-      startedAt: timeOfId(nativeId) ?? timeOf(view[0]?.ts) ?? timeOf(item?.ts),
-      usage: usageOf(view, item),
-      ...(parent === undefined ? {} : { parent, visibility: "subagent" as const }),
-      ...(messages.some(({ at }) => at !== undefined) ? {} : { hasSyntheticTimes: true as const }),
-    },
+    nativeId,
+    title: textOf(item?.task),
+    cwd: textOf(item?.cwdOnTaskInitialization) ?? textOf(item?.workspace) ?? cwdInText(listOf(conversation)),
+    model: textOf(item?.modelId),
+    startedAt: timeOfId(nativeId) ?? timeOf(view[0]?.ts) ?? timeOf(item?.ts),
+    usage: usageOf(view, item),
+    parent: textOf(item?.parentTaskId),
+    hasSyntheticTimes: messages.some(({ at }) => at !== undefined) ? undefined : true,
   };
-  for (const message of messages) yield { kind: "message", message };
+  yield* messages;
 }
 
 function hasIds(conversation: unknown): boolean {
@@ -92,7 +92,7 @@ async function jsonIfThere(path: string, reading: Reading): Promise<unknown> {
 
 /** What the extension's list of tasks says about this one. */
 async function historyItem(folder: string, id: string): Promise<Json | undefined> {
-  const own = recordOf(jsonOf(await textAt(join(folder, METADATA))));
+  const own = await recordAt(join(folder, METADATA));
   if (own !== undefined) return own;
   const tasks = dirname(folder);
   const lists = [
@@ -115,20 +115,11 @@ async function historyAt(path: string): Promise<ReadonlyMap<string, Json>> {
   if (found === undefined) return new Map();
   const stamp = `${path} ${found.size} ${found.mtimeMs}`;
   if (history?.stamp === stamp) return history.items;
-  const value = jsonOf(await textAt(path));
-  const list = Array.isArray(value) ? value : listOf(recordOf(value)?.entries);
-  const items = new Map<string, Json>();
-  for (const entry of list) {
-    const item = recordOf(entry);
-    const id = textOf(item?.id);
-    if (item !== undefined && id !== undefined) items.set(id, item);
-  }
+  const value = jsonOf(await readFile(path, "utf8").catch(() => undefined));
+  const list = recordsOf(Array.isArray(value) ? value : recordOf(value)?.entries);
+  const items = new Map(list.map((item) => [String(item.id), item]));
   history = { stamp, items };
   return items;
-}
-
-async function textAt(path: string): Promise<string | undefined> {
-  return readFile(path, "utf8").catch(() => undefined);
 }
 
 /** Older ids are the time in milliseconds; newer ones are UUIDs of version 7, which begin with it. */
@@ -166,29 +157,28 @@ function usageOf(view: readonly Json[], item: Json | undefined): Usage | undefin
 }
 
 function* conversationMessages(
-  conversation: readonly unknown[],
+  conversation: unknown,
   view: readonly Json[],
   path: string,
   reading: Reading,
-): Generator<TranscriptMessage> {
+): Generator<Draft> {
   const times = timesByIndex(view);
   const toolNames = new Map<string, string>();
-  for (const [index, value] of conversation.entries()) {
-    const message = recordOf(value);
-    if (message === undefined) {
-      reading.malformed(index + 1, "not a JSON object");
-      continue;
-    }
+  for (const { line, value: message } of numbered(conversation, reading)) {
     // The product's own recaps of messages that are still in the list, and reasoning that only the model's vendor can read.
     if (message.isSummary === true || message.isTruncationMarker === true || message.type === "reasoning")
       continue;
-    const at = timeOf(message.ts) ?? times.get(index);
-    const source = { path, line: index + 1, at, id: textOf(message.id) };
+    const source = { path, line, at: timeOf(message.ts) ?? times.get(line - 1), id: textOf(message.id) };
     const blocks = blocksOf(message.content, reading.unknown);
-    if (message.role === "assistant")
-      yield* assistantMessage(message, blocks, source, { toolNames, reading });
-    else if (message.role === "user") yield* userMessages(blocks, source, toolNames);
-    else reading.unknown(`role ${String(message.role)}`);
+    for (const { id, name } of blocks.toolCalls) toolNames.set(id, name);
+    if (message.role === "user") yield* userMessages(blocks, source, toolNames);
+    else {
+      const model = recordOf(message.modelInfo);
+      const { text, toolCalls } = blocks;
+      const reasoning = joined([textOf(message.reasoning_content), blocks.reasoning]);
+      const shared = { ...source, role: message.role, model: textOf(model?.modelId) ?? textOf(model?.id) };
+      yield { ...shared, text, toolCalls, reasoning };
+    }
   }
 }
 
@@ -202,46 +192,21 @@ function timesByIndex(view: readonly Json[]): ReadonlyMap<number, number> {
   return times;
 }
 
-type Source = Pick<TranscriptMessage, "path" | "line" | "at" | "id">;
-
-function* assistantMessage(
-  message: Json,
-  blocks: Blocks,
-  source: Source,
-  { toolNames, reading }: { toolNames: Map<string, string>; reading: Reading },
-): Generator<TranscriptMessage> {
-  for (const { id, name } of blocks.toolCalls) toolNames.set(id, name);
-  const model = recordOf(message.modelInfo);
-  const reasoning = joined([textOf(message.reasoning_content), blocks.reasoning]);
-  yield {
-    ...source,
-    role: "assistant",
-    text: blocks.text,
-    ...(blocks.toolCalls.length === 0 ? {} : { toolCalls: blocks.toolCalls }),
-    ...(reading.options.includeReasoning && reasoning !== "" ? { reasoning } : {}),
-    ...(model === undefined ? {} : { model: textOf(model.modelId) ?? textOf(model.id) }),
-  };
-}
+type Source = Pick<Draft, "path" | "line" | "at" | "id">;
 
 /** Results of tools become rows of their own. What the user answered stands inside them, in tags. */
 function* userMessages(
   blocks: Blocks,
   source: Source,
   toolNames: ReadonlyMap<string, string>,
-): Generator<TranscriptMessage> {
+): Generator<Draft> {
   const said: string[] = [];
   for (const { callId, text } of blocks.toolResults) {
     const toolName = toolNames.get(callId);
     const { rest, answers } = withoutAnswers(withoutEnvironment(text), QUESTIONS.has(toolName ?? ""));
     said.push(...answers);
-    yield {
-      ...source,
-      id: source.id === undefined ? undefined : `${source.id}:${callId}`,
-      role: "tool",
-      text: rest,
-      toolCallId: callId,
-      toolName,
-    };
+    const id = source.id === undefined ? undefined : `${source.id}:${callId}`;
+    yield { ...source, id, role: "tool", text: rest, toolCallId: callId };
   }
   const text = withoutEnvironment(blocks.text);
   const result = TEXT_RESULT.exec(text);
@@ -249,14 +214,8 @@ function* userMessages(
   if (result !== null || isMachineText) {
     const { rest, answers } = withoutAnswers(text, isMachineText || QUESTIONS.has(result?.[1] ?? ""));
     said.push(...answers);
-    if (result !== null)
-      yield {
-        ...source,
-        id: source.id === undefined ? undefined : `${source.id}:result`,
-        role: "tool",
-        text: rest,
-        toolName: result[1],
-      };
+    const id = source.id === undefined ? undefined : `${source.id}:result`;
+    if (result !== null) yield { ...source, id, role: "tool", text: rest, toolName: result[1] };
   } else said.push(text.replace(TASK, "$1"));
   const all = joined(said);
   if (all !== "") yield { ...source, role: "user", text: all };
@@ -293,12 +252,12 @@ function withoutAnswers(
 }
 
 /** Tasks that lost their conversation still have the texts of the view. The first one is the task itself. */
-function* viewMessages(view: readonly Json[], path: string): Generator<TranscriptMessage> {
+function* viewMessages(view: readonly Json[], path: string): Generator<Draft> {
   let isFirst = true;
   for (const [index, entry] of view.entries()) {
     const say = textOf(entry.say);
     if (entry.type !== "say" || entry.partial === true || say === undefined || !SPOKEN.has(say)) continue;
-    const images = listOf(entry.images).map(() => attachment("image", {}));
+    const images = listOf(entry.images).map(() => "[image]");
     const text = joined([textOf(entry.text), ...images]);
     const role = isFirst || say === "user_feedback" ? "user" : "assistant";
     isFirst = false;

@@ -1,34 +1,34 @@
 // Cline: session folders of its newer versions (`<id>.json`, `<id>.messages.json`) and the task folders of the VS Code extension.
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { type Draft, format, type Said } from "../declare.ts";
 import { attachment, blocksOf } from "../kit/blocks.ts";
 import { wholeJson } from "../kit/json-array.ts";
-import { type Json, listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, numbered, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type {
-  Place,
-  Reading,
-  SessionFacts,
-  TranscriptEvent,
-  TranscriptMessage,
-  TranscriptReader,
-  Unit,
-  Walking,
-} from "../reader.ts";
-import { CLINE, isTaskFile, readTask, taskUnits } from "./cline-task.ts";
+import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
+import { CLINE, isTaskFile, readTask, TASK_RULES, taskUnits } from "./cline-task.ts";
 
 const MESSAGES = ".messages.json";
 /** Sessions before tasks: a task that was moved has the same id in both places and message ids only in the session. */
 const SESSIONS_FIRST = 0;
 const TASKS_SECOND = 1;
 
-export const cline: TranscriptReader = {
+export const cline = format({
   source: "cline",
   title: "Cline",
   evidence: "S",
   version: 2,
-  roots,
+  ...TASK_RULES,
+  roots: (place) => {
+    const data = textOf(place.env.CLINE_DATA_DIR) ?? join(place.home, ".cline", "data");
+    return [
+      textOf(place.env.CLINE_SESSION_DATA_DIR) ?? join(data, "sessions"),
+      join(data, "tasks"),
+      ...vscodeUserFolders(place).map((user) => join(user, "globalStorage", CLINE, "tasks")),
+    ];
+  },
   units,
   recognises: (sample) =>
     isTaskFile(sample, CLINE) ||
@@ -37,16 +37,7 @@ export const cline: TranscriptReader = {
     const files = (await readdir(unit.path)).filter((name) => name.endsWith(MESSAGES)).sort();
     yield* files.length === 0 ? readTask(unit, reading) : readSession(unit, files, reading);
   },
-};
-
-function roots(place: Place): string[] {
-  const data = textOf(place.env.CLINE_DATA_DIR) ?? join(place.home, ".cline", "data");
-  return [
-    textOf(place.env.CLINE_SESSION_DATA_DIR) ?? join(data, "sessions"),
-    join(data, "tasks"),
-    ...vscodeUserFolders(place).map((user) => join(user, "globalStorage", CLINE, "tasks")),
-  ];
-}
+});
 
 async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
   const wanted = {
@@ -54,22 +45,14 @@ async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
     folder: (path: string) => basename(path) !== "checkpoints",
     maxDepth: 4,
   };
-  const folders = new Map<string, string[]>();
-  for await (const file of filesBelow(root, wanted, walking)) {
-    const found = folders.get(dirname(file));
-    if (found === undefined) folders.set(dirname(file), [file]);
-    else found.push(file);
-  }
-  for (const [path, files] of folders)
+  const found: string[] = [];
+  for await (const file of filesBelow(root, wanted, walking)) found.push(file);
+  for (const [path, files] of Map.groupBy(found, dirname))
     yield { path, stamps: [join(path, `${basename(path)}.json`), ...files], order: SESSIONS_FIRST };
   yield* taskUnits(root, walking, TASKS_SECOND);
 }
 
-async function* readSession(
-  unit: Unit,
-  names: readonly string[],
-  reading: Reading,
-): AsyncGenerator<TranscriptEvent> {
+async function* readSession(unit: Unit, names: readonly string[], reading: Reading): AsyncGenerator<Said> {
   const root = basename(unit.path);
   const own = `${root}${MESSAGES}`;
   const rootManifest = await manifestAt(join(unit.path, `${root}.json`), reading);
@@ -86,8 +69,12 @@ async function* readSession(
     }
     const facts =
       name === own ? rootFacts(root, rootManifest) : childFacts(root, name, document, rootManifest);
-    yield { kind: "session", facts };
-    yield* messagesOf(document, path, facts, reading);
+    yield facts;
+    // A fork begins with copies of the messages of the session that it came from, under the same ids.
+    const origin = facts.continues?.session;
+    const copied = origin === undefined ? new Set<unknown>() : reading.messageIdsOf(origin);
+    for (const { line, value } of numbered(document.messages, reading))
+      yield* draftsOf(value, { path, line, at: timeOf(value.ts) }, copied, reading);
     yield { kind: "end" };
   }
 }
@@ -109,7 +96,7 @@ function rootFacts(id: string, manifest: Json | undefined): SessionFacts {
     title: textOf(metadata?.title),
     ...described(manifest),
     ...(forkedFrom === undefined ? {} : { continues: { how: "fork" as const, session: forkedFrom } }),
-    ...(parent === undefined ? {} : { parent, visibility: "subagent" as const }),
+    parent,
   };
 }
 
@@ -120,7 +107,6 @@ function childFacts(root: string, name: string, document: Json, manifest: Json |
     nativeId: named !== undefined && named !== root ? named : `${root}__${name.slice(0, -MESSAGES.length)}`,
     cwd: textOf(manifest?.cwd),
     parent: textOf(manifest?.session_id) ?? root,
-    visibility: "subagent",
   };
 }
 
@@ -140,70 +126,34 @@ function parentInId(id: string): string | undefined {
   return at > 0 ? id.slice(0, at) : undefined;
 }
 
-function* messagesOf(
-  document: Json,
-  path: string,
-  facts: SessionFacts,
-  reading: Reading,
-): Generator<TranscriptEvent> {
-  // A fork begins with copies of the messages of the session that it came from, under the same ids.
-  const origin = facts.continues?.session;
-  const copied = origin === undefined ? new Set<string>() : reading.messageIdsOf(origin);
-  const toolNames = new Map<string, string>();
-  for (const [index, value] of listOf(document.messages).entries()) {
-    const message = recordOf(value);
-    if (message === undefined) {
-      reading.malformed(index + 1, "not a JSON object");
-      continue;
-    }
-    for (const one of converted(message, toolNames, reading))
-      if (one.id === undefined || !copied.has(one.id))
-        yield { kind: "message", message: { ...one, path, line: index + 1, at: timeOf(message.ts) } };
-  }
-}
-
-function* converted(
+function* draftsOf(
   message: Json,
-  toolNames: Map<string, string>,
+  place: Pick<Draft, "path" | "line" | "at">,
+  copied: ReadonlySet<unknown>,
   reading: Reading,
-): Generator<TranscriptMessage> {
+): Generator<Draft> {
   const id = textOf(message.id);
-  const content = Array.isArray(message.content) ? message.content.map(withoutFileText) : message.content;
-  const { text, reasoning, toolCalls, toolResults } = blocksOf(content, reading.unknown);
-  for (const { callId, text: result } of toolResults)
-    yield {
-      id: id === undefined ? undefined : `${id}:${callId}`,
-      role: "tool",
-      text: result,
-      toolCallId: callId,
-      toolName: toolNames.get(callId),
-    };
-  if (message.role === "assistant") {
-    for (const call of toolCalls) toolNames.set(call.id, call.name);
-    const metrics = recordOf(message.metrics);
-    yield {
-      id,
-      role: "assistant",
-      text,
-      toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
-      reasoning: reading.options.includeReasoning ? reasoning : undefined,
-      model: textOf(recordOf(message.modelInfo)?.id),
-      usage: metrics && {
-        inputTokens: numberOf(metrics.inputTokens),
-        outputTokens: numberOf(metrics.outputTokens),
-        cacheReadTokens: numberOf(metrics.cacheReadTokens),
-        cacheWriteTokens: numberOf(metrics.cacheWriteTokens),
-      },
-    };
-  } else if (message.role === "user") {
-    if (text !== "" || toolResults.length === 0) yield { id, role: "user", text };
-  } else reading.unknown(`role ${String(message.role)}`);
+  const blocks = blocksOf(message.content, reading.unknown, withoutFileText);
+  const toolResults = blocks.toolResults.filter(({ callId }) => !copied.has(`${id}:${callId}`));
+  const hasOnlyResults = message.role === "user" && blocks.text === "" && blocks.toolResults.length > 0;
+  if (copied.has(id) || hasOnlyResults) {
+    if (toolResults.length > 0) yield { ...place, id, role: "user", text: "", toolResults };
+    return;
+  }
+  yield {
+    ...{ ...place, id, role: message.role, ...blocks, toolResults },
+    model: textOf(recordOf(message.modelInfo)?.id),
+    usage: usageOf(message.metrics, {
+      inputTokens: "inputTokens",
+      outputTokens: "outputTokens",
+      cacheReadTokens: "cacheReadTokens",
+      cacheWriteTokens: "cacheWriteTokens",
+    }),
+  };
 }
 
 /** A `file` block holds a whole file that was attached. Its name is enough. */
-function withoutFileText(value: unknown): unknown {
-  const block = recordOf(value);
-  if (block?.type !== "file") return value;
-  const name = basename(textOf(block.path) ?? "");
-  return { type: "text", text: attachment("file", { name }) };
+function withoutFileText(block: Json): Json {
+  if (block.type !== "file") return block;
+  return { type: "text", text: attachment("file", { name: basename(textOf(block.path) ?? "") }) };
 }

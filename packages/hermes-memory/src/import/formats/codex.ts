@@ -1,10 +1,9 @@
 // Codex CLI: one rollout file per thread, plain or compressed, of three generations.
-import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { listOf, recordOf, textOf } from "../kit/values.ts";
-import { filesBelow } from "../kit/walk.ts";
+import { filesBelow, isFolder } from "../kit/walk.ts";
 import type { Reading, TranscriptEvent, TranscriptReader, Unit } from "../reader.ts";
 import { CodexRollout } from "./codex/rollout.ts";
 import { codexThreads } from "./codex/titles.ts";
@@ -101,9 +100,4 @@ async function turnIdsOf(home: string, threadId: string, reading: Reading): Prom
         reading.signal.throwIfAborted(); // without the parent, its turns cannot be told from the child's
       }
   return turns;
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isDirectory() === true;
 }

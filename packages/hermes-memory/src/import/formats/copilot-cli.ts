@@ -2,15 +2,15 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
+import { format } from "../declare.ts";
 import { copilotEvents } from "../kit/copilot-events.ts";
 import { recordOf, textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { TranscriptReader } from "../reader.ts";
 
 /** Folders of a session that hold copies of files and no conversation. */
 const OTHER_FOLDERS: ReadonlySet<string> = new Set(["checkpoints", "files", "research", "node_modules"]);
 
-export const copilotCli: TranscriptReader = {
+export const copilotCli = format({
   source: "copilot-cli",
   title: "GitHub Copilot CLI",
   evidence: "S",
@@ -34,7 +34,7 @@ export const copilotCli: TranscriptReader = {
     const title = isFolder ? await userTitle(dirname(path)) : undefined;
     yield* copilotEvents(path, { nativeId, title }, reading);
   },
-};
+});
 
 /** Older versions put the log of a session into session-state itself. Other logs in the folder of a session are not its events. */
 function isFlat(path: string, root: string): boolean {

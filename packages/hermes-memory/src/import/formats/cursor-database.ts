@@ -2,6 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
+import type { Said } from "../declare.ts";
 import { openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
 import {
   type Json,
@@ -16,7 +17,7 @@ import {
   timeOf,
 } from "../kit/values.ts";
 import { pathOfUri, workspaceFolderOf } from "../kit/vscode-user.ts";
-import type { Reading, SessionFacts, TranscriptEvent, TranscriptMessage, Unit, Usage } from "../reader.ts";
+import type { Reading, SessionFacts, TranscriptMessage, Unit, Usage } from "../reader.ts";
 
 /**
  * These files reach tens of GB, most of it copies of attached files. So SQLite takes the few wanted fields out of each value, and a value
@@ -74,7 +75,7 @@ type Bubble = {
   readonly images: number;
 };
 
-export async function* readCursorDatabase(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
+export async function* readCursorDatabase(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   using db = await openSource(unit.path, reading);
   if (!db.hasTable("cursorDiskKV")) return; // versions before 2024 kept no conversations here
   const composers = [...composersIn(db, reading)];
@@ -94,13 +95,10 @@ export async function* readCursorDatabase(unit: Unit, reading: Reading): AsyncGe
     const messages = bubbles.shown.flatMap((bubble) => messagesOf(bubble, reading));
     if (messages.length === 0) continue;
     if (composer.workspace === undefined) folders ??= await projectFolders(db, unit.path, reading);
-    yield {
-      kind: "session",
-      facts: await factsOf(composer, { parent, folders, bubbles: bubbles.shown, path: unit.path }),
-    };
-    for (const message of messages) yield { kind: "message", message };
+    yield await factsOf(composer, { parent, folders, bubbles: bubbles.shown, path: unit.path });
+    yield* messages;
     for (const message of bubbles.hidden.flatMap((bubble) => messagesOf(bubble, reading)))
-      yield { kind: "message", message: { ...message, isActive: false } };
+      yield { ...message, isActive: false };
     yield { kind: "end" };
   }
 }
@@ -290,7 +288,7 @@ async function factsOf(
     startedAt: composer.createdAt,
     ...(hasTimes ? {} : { endedAt: composer.changedAt, hasSyntheticTimes: true as const }),
     mark: composer.mark,
-    ...(parent === undefined ? {} : { parent, visibility: "subagent" as const }),
+    parent,
   };
 }
 

@@ -1,11 +1,12 @@
 // The store of one conversation of Cursor's command line agent: `store.db` with a tree of blobs, and `meta.json` beside it.
-import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { Draft, Said } from "../declare.ts";
 import { isInBetterStore } from "../kit/better-store.ts";
-import { attachment } from "../kit/blocks.ts";
+import { type Blocks, blocksOf } from "../kit/blocks.ts";
+import { recordAt } from "../kit/json-array.ts";
 import { openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, jsonText, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
-import type { Reading, ToolCall, TranscriptEvent, TranscriptMessage, Unit } from "../reader.ts";
+import { jsonOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import type { Reading, Unit } from "../reader.ts";
 import { contentOfQuery } from "./cursor-text.ts";
 
 const BLOB = "SELECT data FROM blobs WHERE id IN (:hex, :bytes)";
@@ -13,14 +14,12 @@ const BLOB = "SELECT data FROM blobs WHERE id IN (:hex, :bytes)";
 const BLOB_ID = /^[0-9a-f]{64}/;
 const ID_BYTES = 32;
 
-export async function* readCursorStore(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
+export async function* readCursorStore(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   using db = await openSource(unit.path, reading);
   const row = db.get("SELECT value FROM meta WHERE key IN ('0', 0)");
   const meta = recordOf(jsonOf(fromHex(row?.value)));
   if (meta === undefined) throw new Error("the store has no readable meta row");
-  const beside = recordOf(
-    jsonOf(await readFile(join(dirname(unit.path), "meta.json"), "utf8").catch(() => undefined)),
-  );
+  const beside = await recordAt(join(dirname(unit.path), "meta.json"));
   for (const [key, value] of Object.entries({ ...beside, ...meta }))
     if (/encryption/i.test(key) && textOf(value) !== undefined)
       throw new Error("the messages of this store are encrypted");
@@ -32,19 +31,16 @@ export async function* readCursorStore(unit: Unit, reading: Reading): AsyncGener
   if (messages.length === 0) return;
   const title = textOf(meta.name) ?? textOf(beside?.title);
   yield {
-    kind: "session",
-    facts: {
-      nativeId,
-      title: title === "New Agent" ? undefined : title, // the name of every conversation that has none
-      cwd: textOf(beside?.cwd),
-      model: textOf(meta.lastUsedModel),
-      startedAt: timeOf(meta.createdAt) ?? timeOf(beside?.createdAtMs),
-      endedAt: timeOf(beside?.updatedAtMs),
-      hasSyntheticTimes: true,
-      mark: root,
-    },
+    nativeId,
+    title: title === "New Agent" ? undefined : title, // the name of every conversation that has none
+    cwd: textOf(beside?.cwd),
+    model: textOf(meta.lastUsedModel),
+    startedAt: timeOf(meta.createdAt) ?? timeOf(beside?.createdAtMs),
+    endedAt: timeOf(beside?.updatedAtMs),
+    hasSyntheticTimes: true,
+    mark: root,
   };
-  for (const message of messages) yield { kind: "message", message };
+  yield* messages;
 }
 
 function fromHex(value: unknown): string | undefined {
@@ -54,10 +50,9 @@ function fromHex(value: unknown): string | undefined {
 }
 
 /** Messages in the order of the tree. Blobs that the root does not reach were left by a rewind. */
-function* leavesBelow(db: SourceDatabase, root: string, reading: Reading): Generator<TranscriptMessage> {
+function* leavesBelow(db: SourceDatabase, root: string, reading: Reading): Generator<Draft> {
   const trees = new Set<string>();
   const leaves = new Map<string, number>();
-  const toolNames = new Map<string, string>();
   // A stack of its own, because a long conversation may nest deeper than calls can.
   const open = [root];
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
@@ -71,7 +66,7 @@ function* leavesBelow(db: SourceDatabase, root: string, reading: Reading): Gener
       // The same words said twice are the same blob.
       const times = (leaves.get(hex) ?? 0) + 1;
       leaves.set(hex, times);
-      yield* messagesOf(times === 1 ? hex : `${hex}.${times}`, data, toolNames, reading);
+      yield* messagesOf(times === 1 ? hex : `${hex}.${times}`, data, reading);
     } else open.push(...childrenIn(data).reverse());
   }
 }
@@ -112,84 +107,22 @@ function childrenIn(node: Uint8Array): string[] {
   return ids;
 }
 
-function* messagesOf(
-  id: string,
-  data: Uint8Array,
-  toolNames: Map<string, string>,
-  reading: Reading,
-): Generator<TranscriptMessage> {
+function* messagesOf(id: string, data: Uint8Array, reading: Reading): Generator<Draft> {
   const leaf = recordOf(jsonOf(Buffer.from(data).toString("utf8")));
-  if (leaf === undefined) {
-    reading.malformed(0, `blob ${id} is not a JSON object`);
-    return;
-  }
-  const role = textOf(leaf.role) ?? "";
-  const parts = partsOf(contentOfQuery(leaf.content, role), reading);
-  for (const call of parts.toolCalls) toolNames.set(call.id, call.name);
-  for (const { callId, name, text } of parts.results)
-    yield {
-      id: `${id}:${callId}`,
-      role: "tool",
-      text,
-      toolCallId: callId,
-      toolName: name ?? toolNames.get(callId),
-    };
-  if (role === "system") {
-    if (reading.options.includeSystem) yield { id, role, text: parts.text };
-  } else if (role === "user") yield { id, role, text: parts.text };
-  else if (role === "assistant")
-    yield {
-      id,
-      role,
-      text: parts.text,
-      toolCalls: parts.toolCalls.length === 0 ? undefined : parts.toolCalls,
-      reasoning: reading.options.includeReasoning && parts.reasoning !== "" ? parts.reasoning : undefined,
-    };
-  else if (role !== "tool") reading.unknown(`role ${role || "missing"}`);
+  if (leaf === undefined) return reading.malformed(0, `blob ${id} is not a JSON object`);
+  const { role } = leaf;
+  const blocks = blocksIn(contentOfQuery(leaf.content, textOf(role) ?? ""), reading);
+  if (role !== "tool" || blocks.toolResults.length > 0)
+    yield { id, role, ...blocks, ...(role === "tool" && { text: "" }) };
 }
 
-type Parts = {
-  readonly text: string;
-  readonly reasoning: string;
-  readonly toolCalls: readonly ToolCall[];
-  readonly results: readonly {
-    readonly callId: string;
-    readonly name: string | undefined;
-    readonly text: string;
-  }[];
-};
-
-function partsOf(content: unknown, reading: Reading): Parts {
-  const texts: string[] = [];
-  const thoughts: string[] = [];
-  const toolCalls: ToolCall[] = [];
-  const results: Parts["results"][number][] = [];
-  for (const item of typeof content === "string" ? [{ type: "text", text: content }] : listOf(content)) {
-    const block = recordOf(item);
-    const type = textOf(block?.type) ?? "";
-    if (block === undefined || type === "redacted-reasoning") continue;
-    if (type === "text") texts.push(textOf(block.text) ?? "");
-    else if (type === "reasoning") thoughts.push(textOf(block.text) ?? "");
-    else if (type === "tool-call")
-      toolCalls.push({
-        id: textOf(block.toolCallId) ?? "",
-        name: textOf(block.toolName) ?? "unknown",
-        arguments: jsonText(block.args),
-      });
-    else if (type === "tool-result")
-      results.push({
-        callId: textOf(block.toolCallId) ?? "",
-        name: textOf(block.toolName),
-        text: resultText(block),
-      });
-    else if (attachment(type, block) !== undefined) texts.push(attachment(type, block) ?? "");
-    else reading.unknown(`block ${type || "without type"}`);
-  }
-  return { text: joined(texts), reasoning: joined(thoughts), toolCalls, results };
-}
-
-function resultText(block: Json): string {
-  const { result } = block;
-  if (typeof result === "string") return result;
-  return result == null ? "" : JSON.stringify(result);
+function blocksIn(content: unknown, reading: Reading): Blocks {
+  return blocksOf(content, reading.unknown, (block) => {
+    const { type, toolCallId, toolName: name, args: input, result = "" } = block;
+    if (type === "redacted-reasoning") return undefined;
+    if (type === "tool-call") return { type: "tool_use", id: toolCallId, name, input };
+    if (type !== "tool-result") return block;
+    const text = typeof result === "string" ? result : result === null ? "" : JSON.stringify(result);
+    return { type: "tool_result", tool_use_id: toolCallId, name, content: text };
+  });
 }

@@ -1,24 +1,17 @@
 // Cursor: the IDE's database, the stores of its command line agent, and transcripts as JSON lines or text.
 import { stat } from "node:fs/promises";
 import { basename, dirname, extname, join, sep } from "node:path";
+import { format, type Said } from "../declare.ts";
 import { isInBetterStore } from "../kit/better-store.ts";
 import { blocksOf } from "../kit/blocks.ts";
+import { isDatabaseWith } from "../kit/database-sessions.ts";
 import { folderEncodedAs } from "../kit/encoded-folder.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { databaseStamps } from "../kit/sqlite-source.ts";
-import { type Json, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { recordOf, textOf, timeOf } from "../kit/values.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type {
-  Place,
-  Reading,
-  Sample,
-  SessionFacts,
-  TranscriptEvent,
-  TranscriptReader,
-  Unit,
-  Walking,
-} from "../reader.ts";
+import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
 import { readCursorDatabase } from "./cursor-database.ts";
 import { readCursorStore } from "./cursor-store.ts";
 import { contentOfQuery, textTranscript } from "./cursor-text.ts";
@@ -28,26 +21,36 @@ const ORDERS: Readonly<Record<string, number>> = { "state.vscdb": 0, "store.db":
 const TRANSCRIPT_ORDER = 2;
 const TRANSCRIPT_FOLDER = "agent-transcripts";
 
-export const cursor: TranscriptReader = {
+export const cursor = format({
   source: "cursor",
   title: "Cursor",
   evidence: "P",
-  version: 1,
-  roots,
+  keepsEmpty: true,
+  roots: (place) => {
+    const config = textOf(place.env.CURSOR_CONFIG_DIR) ?? join(place.home, ".cursor");
+    return [
+      ...vscodeUserFolders(place, ["Cursor"]).map((user) => join(user, "globalStorage", "state.vscdb")),
+      ...["chats", "acp-sessions", "projects"].map((folder) => join(config, folder)),
+    ];
+  },
   units,
-  recognises,
-  read,
-};
-
-function roots(place: Place): string[] {
-  const config = textOf(place.env.CURSOR_CONFIG_DIR) ?? join(place.home, ".cursor");
-  return [
-    ...vscodeUserFolders(place, ["Cursor"]).map((user) => join(user, "globalStorage", "state.vscdb")),
-    join(config, "chats"),
-    join(config, "acp-sessions"),
-    join(config, "projects"),
-  ];
-}
+  recognises: ({ path, head, first }) => {
+    if (ORDERS[basename(path)] !== undefined) return isDatabaseWith(head, /^/);
+    if (extname(path) === ".txt") return path.includes(`${sep}${TRANSCRIPT_FOLDER}${sep}`);
+    const record = recordOf(first);
+    return (
+      (record?.role === "user" || record?.role === "assistant") &&
+      recordOf(record.message)?.content !== undefined &&
+      record.type === undefined
+    );
+  },
+  read: (unit, reading) => {
+    if (basename(unit.path) === "state.vscdb") return readCursorDatabase(unit, reading);
+    return basename(unit.path) === "store.db"
+      ? readCursorStore(unit, reading)
+      : readTranscript(unit, reading);
+  },
+});
 
 async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
   const wanted = {
@@ -74,25 +77,7 @@ const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
   "node_modules",
 ]);
 
-function recognises({ path, head, first }: Sample): boolean {
-  if (ORDERS[basename(path)] !== undefined)
-    return new TextDecoder().decode(head.subarray(0, 15)) === "SQLite format 3";
-  if (extname(path) === ".txt") return path.includes(`${sep}${TRANSCRIPT_FOLDER}${sep}`);
-  const record = recordOf(first);
-  return (
-    (record?.role === "user" || record?.role === "assistant") &&
-    recordOf(record.message)?.content !== undefined &&
-    record.type === undefined
-  );
-}
-
-async function* read(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
-  if (basename(unit.path) === "state.vscdb") yield* readCursorDatabase(unit, reading);
-  else if (basename(unit.path) === "store.db") yield* readCursorStore(unit, reading);
-  else yield* readTranscript(unit, reading);
-}
-
-async function* readTranscript(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
+async function* readTranscript(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const identity = identityOf(unit.path);
   if (isInBetterStore(identity.nativeId, reading)) return;
   const { mtimeMs } = await stat(unit.path);
@@ -103,8 +88,8 @@ async function* readTranscript(unit: Unit, reading: Reading): AsyncGenerator<Tra
     hasSyntheticTimes: true,
   };
   if (extname(unit.path) === ".txt") {
-    yield { kind: "session", facts };
-    for await (const message of textTranscript(unit.path, reading)) yield { kind: "message", message };
+    yield facts;
+    yield* textTranscript(unit.path, reading);
   } else yield* lineTranscript(unit.path, facts, reading);
 }
 
@@ -124,11 +109,7 @@ async function projectOf(path: string): Promise<string | undefined> {
   return project === undefined || project === "empty-window" ? undefined : folderEncodedAs(project);
 }
 
-async function* lineTranscript(
-  path: string,
-  facts: SessionFacts,
-  reading: Reading,
-): AsyncGenerator<TranscriptEvent> {
+async function* lineTranscript(path: string, facts: SessionFacts, reading: Reading): AsyncGenerator<Said> {
   let hasBegun = false;
   for await (const { line, value: record } of jsonLines(path, reading)) {
     if (record.isMeta === true || record.isSidechain === true) continue;
@@ -139,33 +120,17 @@ async function* lineTranscript(
       continue;
     }
     const at = timeOf(record.timestamp) ?? timeOf(record.timestamp_ms);
-    if (!hasBegun) yield { kind: "session", facts: begun(facts, record, at) };
+    if (!hasBegun)
+      yield {
+        ...facts,
+        cwd: textOf(record.cwd) ?? facts.cwd,
+        ...(at === undefined ? {} : { startedAt: at, hasSyntheticTimes: undefined }),
+      };
     hasBegun = true;
     const content = contentOfQuery(recordOf(record.message)?.content, role);
-    const { text, reasoning, toolCalls } = blocksOf(content, reading.unknown);
-    yield {
-      kind: "message",
-      message: {
-        role,
-        text,
-        at,
-        line,
-        // Calls have no id here, because their results are not written.
-        toolCalls: toolCalls.length === 0 ? undefined : toolCalls.map(named(line)),
-        reasoning: reading.options.includeReasoning ? reasoning : undefined,
-      },
-    };
+    const { toolCalls, toolResults: _, ...parts } = blocksOf(content, reading.unknown);
+    // Calls have no id here, because their results are not written.
+    const named = toolCalls.map((call, index) => ({ ...call, id: call.id || `line-${line}-${index + 1}` }));
+    yield { role, ...parts, at, line, toolCalls: named };
   }
-}
-
-function named(line: number) {
-  return <T extends { readonly id: string }>(call: T, index: number): T =>
-    call.id === "" ? { ...call, id: `line-${line}-${index + 1}` } : call;
-}
-
-function begun(facts: SessionFacts, record: Json, at: number | undefined): SessionFacts {
-  const cwd = textOf(record.cwd) ?? facts.cwd;
-  return at === undefined
-    ? { ...facts, cwd }
-    : { ...facts, cwd, startedAt: at, hasSyntheticTimes: undefined };
 }

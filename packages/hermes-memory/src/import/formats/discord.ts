@@ -2,13 +2,19 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { type ExportFiles, exportUnits, openExport, textOfSample, toldOf, withHead } from "../kit/exports.ts";
-import { jsonArrayItems, parsedWhole, wholeJson } from "../kit/json-array.ts";
-import { type Chat, type ChatMessage, chatEvents, isChosen, leftOut } from "../kit/messenger.ts";
-import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
-import type { Reading, TranscriptEvent, TranscriptReader } from "../reader.ts";
+import {
+  type ExportFiles,
+  exportFiles,
+  headedMessages,
+  openExport,
+  toldOf,
+  withHead,
+} from "../kit/exports.ts";
+import { type JsonItem, jsonArrayItems, parsedWhole, wholeJson } from "../kit/json-array.ts";
+import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
+import { type Json, joined, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
+import type { Reading, TranscriptReader } from "../reader.ts";
 
-const FORMAT = { isMember, looksRight };
 /** Kinds of messages that a person wrote; the others say that somebody joined, called or pinned. */
 const WRITTEN: ReadonlySet<string> = new Set([
   "Default",
@@ -20,32 +26,25 @@ const WRITTEN: ReadonlySet<string> = new Set([
 export const discord: TranscriptReader = {
   source: "discord",
   title: "Discord export",
-  evidence: "P",
-  isExperimental: true,
-  isMessenger: true,
-  version: 1,
-  roots: () => [],
-  units: (root, walking) => exportUnits(root, walking, FORMAT),
-  recognises: (sample) => looksRight(textOfSample(sample, isMember)),
+  ...MESSENGER,
+  ...exportFiles({ isMember, looksRight }),
   async *read(unit, reading) {
     await using files = await openExport(unit.path, reading);
     const names = files.names.length === 1 ? files.names : files.names.filter(isMember);
     for (const name of names)
       try {
+        const path = files.pathOf(name);
         await using beginning = await withHead(files.chunks(name), 1);
-        const { head, all } = beginning;
-        if (head.startsWith("{")) yield* readChannel(all, files.pathOf(name), reading);
-        else {
+        if (beginning.head.startsWith("{")) {
+          // A file of DiscordChatExporter: server and channel come before the messages.
+          const channel = await headedMessages(beginning.all, reading);
+          if (channel === undefined) continue;
+          const chat = chatOf(recordOf(channel.facts.channel) ?? {}, recordOf(channel.facts.guild));
+          yield* chatIfChosen(chat, messagesOf(channel.items, path, reading), reading);
+        } else {
           const chat = await packageChat(unit.path, name, files, reading);
-          if (!isChosen(chat, reading.options)) {
-            yield* leftOut(chat);
-            continue;
-          }
-          yield* chatEvents(
-            chat,
-            ownMessages(all, files.pathOf(name), toldOf(name, files, reading)),
-            reading,
-          );
+          const own = ownMessages(beginning.all, path, toldOf(name, files, reading));
+          yield* chatIfChosen(chat, own, reading);
         }
       } catch (cause) {
         reading.signal.throwIfAborted();
@@ -65,38 +64,23 @@ function looksRight(head: string): boolean {
   return isPackage || (/^\s*\{\s*"guild"\s*:/.test(head) && /"channel"\s*:\s*\{/.test(head));
 }
 
-/** A file of DiscordChatExporter: server and channel come before the messages. */
-async function* readChannel(
-  chunks: AsyncIterable<Uint8Array>,
+async function* messagesOf(
+  items: AsyncIterable<JsonItem>,
   path: string | undefined,
   reading: Reading,
-): AsyncGenerator<TranscriptEvent> {
-  const facts = new Map<string, unknown>();
-  const beside = (key: string, value: unknown) => void facts.set(key, value);
-  const items = jsonArrayItems(chunks, reading, { at: ["messages"], beside });
-  const first = await items.next();
-  if (first.done) return;
-  const chat = chatOf(recordOf(facts.get("channel")) ?? {}, recordOf(facts.get("guild")));
-  if (!isChosen(chat, reading.options)) return yield* leftOut(chat);
-  yield* chatEvents(chat, messagesOf(), reading);
-
-  async function* messagesOf(): AsyncGenerator<ChatMessage> {
-    for (let next = first; !next.done; next = await items.next()) {
-      const { line, value } = next.value;
-      const message = recordOf(value);
-      const id = textOf(message?.id);
-      if (message === undefined || id === undefined) {
-        reading.malformed(line, "not a message");
-        continue;
-      }
-      if (!WRITTEN.has(textOf(message.type) ?? "Default")) continue;
-      const author = recordOf(message.author) ?? {};
+): AsyncGenerator<ChatMessage> {
+  for await (const { line, value } of items) {
+    const message = recordOf(value);
+    const id = textOf(message?.id);
+    if (message === undefined || id === undefined) reading.malformed(line, "not a message");
+    else if (WRITTEN.has(textOf(message.type) ?? "Default")) {
+      const author = recordOf(message.author);
       yield {
         id,
         at: timeOf(message.timestamp),
-        authorIds: [textOf(author.id) ?? "unknown"],
-        author: textOf(author.nickname) ?? textOf(author.name) ?? "unknown",
-        text: joined([textOf(message.content), ...attachments(message.attachments)]),
+        authorIds: [textOf(author?.id) ?? "unknown"],
+        author: textOf(author?.nickname) ?? textOf(author?.name) ?? "unknown",
+        text: joined([textOf(message.content), ...recordsOf(message.attachments).map(fileMark)]),
         line,
         path,
       };
@@ -111,11 +95,9 @@ function chatOf(channel: Json, guild: Json | undefined): Chat {
   return { id, name: name ?? `channel ${id}`, isThread: /Thread/i.test(textOf(channel.type) ?? "") };
 }
 
-function attachments(value: unknown): string[] {
-  return listOf(value).map((one) => {
-    const name = textOf(recordOf(one)?.fileName) ?? "untitled";
-    return /\.(?:png|jpe?g|gif|webp)$/i.test(name) ? "[image]" : `[file: ${name}]`;
-  });
+function fileMark(file: Json): string {
+  const name = textOf(file.fileName) ?? "untitled";
+  return /\.(?:png|jpe?g|gif|webp)$/i.test(name) ? "[image]" : `[file: ${name}]`;
 }
 
 /** The channel of the package's file, from the `channel.json` beside it, else from the folder's name. */
@@ -163,7 +145,7 @@ async function* ownMessages(
     found.push({
       // The id is a number of up to 20 digits, of which parsing keeps 15.
       id: typeof id === "string" ? id : `${id}-${textOf(message.Timestamp) ?? ""}`,
-      at: timeInUtc(message.Timestamp),
+      at: utcTimeOf(message.Timestamp),
       isMine: true,
       authorIds: [],
       author: "",
@@ -176,10 +158,4 @@ async function* ownMessages(
     });
   }
   yield* found.sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
-}
-
-/** Without a zone the package means UTC. */
-function timeInUtc(value: unknown): number | undefined {
-  const text = textOf(value);
-  return timeOf(text !== undefined && /^[\d-]+ [\d:.]+$/.test(text) ? `${text.replace(" ", "T")}Z` : value);
 }

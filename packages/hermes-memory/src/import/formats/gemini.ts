@@ -3,22 +3,23 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { isClientSummary } from "@hermes-memory/core/internal/security";
+import { type Draft, format, type Said } from "../declare.ts";
 import { type Parts, partsOf } from "../kit/gemini-parts.ts";
-import { wholeJson } from "../kit/json-array.ts";
+import { recordAt, wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import {
   type Json,
   joined,
-  jsonOf,
-  jsonText,
   listOf,
-  numberOf,
   recordOf,
+  recordsOf,
   textOf,
   timeOf,
+  toolCall,
+  usageOf,
 } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Reading, ToolCall, TranscriptMessage, TranscriptReader, Unit, Usage } from "../reader.ts";
+import type { Reading, TranscriptReader, Unit } from "../reader.ts";
 
 /** The place of one message in the session, and where its newest version stands in the file. */
 type Slot = {
@@ -35,7 +36,7 @@ type Located = { readonly line: number; readonly at: string; readonly message: J
 
 const SILENT_TYPES: ReadonlySet<string> = new Set(["info", "warning", "error"]);
 
-export const gemini: TranscriptReader = {
+export const gemini = format({
   source: "gemini-cli",
   title: "Gemini CLI",
   evidence: "S",
@@ -47,7 +48,7 @@ export const gemini: TranscriptReader = {
     return textOf(value?.sessionId) !== undefined && textOf(value?.projectHash) !== undefined;
   },
   read,
-};
+});
 
 async function* units(root: string, walking: Parameters<TranscriptReader["units"]>[1]): AsyncGenerator<Unit> {
   const logs = new Set<string>();
@@ -72,25 +73,22 @@ async function* units(root: string, walking: Parameters<TranscriptReader["units"
  * Two passes, because a later record may replace a message or take it back: the first finds which version of which message counts, the
  * second gives them in order. Only messages between the first and the last version of another one wait in memory.
  */
-async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader["read"]> {
+async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const { metadata, slots } = await layoutOf(unit.path, reading);
   const folder = basename(dirname(unit.path));
   const stem = basename(unit.path, extname(unit.path));
   const isSubagent = metadata.kind === "subagent" || basename(dirname(dirname(unit.path))) === "chats";
   const sessionId = textOf(metadata.sessionId) ?? stem;
   yield {
-    kind: "session",
-    facts: {
-      nativeId: isSubagent && sessionId === folder ? `${folder}-${stem}` : sessionId,
-      title: textOf(metadata.summary),
-      cwd: await projectPath(isSubagent ? dirname(dirname(unit.path)) : dirname(unit.path)),
-      startedAt: timeOf(metadata.startTime),
-      endedAt: timeOf(metadata.lastUpdated),
-      ...(isSubagent ? { visibility: "subagent", parent: folder === "chats" ? undefined : folder } : {}),
-    },
+    nativeId: isSubagent && sessionId === folder ? `${folder}-${stem}` : sessionId,
+    title: textOf(metadata.summary),
+    cwd: await projectPath(isSubagent ? dirname(dirname(unit.path)) : dirname(unit.path)),
+    startedAt: timeOf(metadata.startTime),
+    endedAt: timeOf(metadata.lastUpdated),
+    ...(isSubagent ? { visibility: "subagent", parent: folder === "chats" ? undefined : folder } : {}),
   };
   const wanted = new Map(slots.map((slot) => [slot.at, slot]));
-  const state = { results: new Set<string>(), names: new Map<string, string>() };
+  const answered = new Set<string>();
   let next = 0;
   for await (const { line, at, message } of messagesIn(unit.path, quietly(reading))) {
     const found = wanted.get(at);
@@ -98,7 +96,7 @@ async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader[
     found.message = message;
     found.line = line;
     for (let slot = slots[next]; slot?.message !== undefined; slot = slots[next]) {
-      for (const one of messagesOf(slot, state, reading)) yield { kind: "message", message: one };
+      yield* messagesOf(slot, answered, reading);
       delete slot.message;
       next += 1;
     }
@@ -192,18 +190,16 @@ function quietly(reading: Reading): Reading {
   return { ...reading, malformed: () => {}, advanced: () => {}, unknown: () => {} };
 }
 
-type Calls = { readonly results: Set<string>; readonly names: Map<string, string> };
-
 function* messagesOf(
   { message = {}, line, isActive, id, time }: Slot,
-  calls: Calls,
+  answered: Set<string>,
   reading: Reading,
-): Generator<TranscriptMessage> {
+): Generator<Draft> {
   const type = textOf(message.type) ?? "";
   if (SILENT_TYPES.has(type)) return;
   if (type !== "user" && type !== "gemini") return reading.unknown(`message ${type || "without type"}`);
   const parts = partsOf(message.content, reading.unknown);
-  const shared = { at: time, line, ...(isActive ? {} : { isActive }) };
+  const shared = { at: time, line, isActive: isActive ? undefined : false };
   if (type === "user") {
     yield* results(parts.toolResults);
     const shown = partsOf(message.displayContent, reading.unknown).text;
@@ -211,23 +207,23 @@ function* messagesOf(
     if (text.trim() !== "") yield { ...shared, id, role: "user", text };
     return;
   }
-  const executed = listOf(message.toolCalls)
-    .map(recordOf)
-    .filter((call) => call !== undefined);
-  const toolCalls = callsOf(parts, executed);
-  for (const call of toolCalls) calls.names.set(call.id, call.name);
-  const reasoning = reading.options.includeReasoning ? thoughtsOf(message, parts) : undefined;
-  if (parts.text.trim() !== "" || toolCalls.length > 0 || reasoning !== undefined)
-    yield {
-      ...shared,
-      id,
-      role: "assistant",
-      text: parts.text,
-      ...(toolCalls.length > 0 ? { toolCalls } : {}),
-      reasoning,
-      model: textOf(message.model),
-      usage: usageOf(recordOf(message.tokens)),
-    };
+  const executed = recordsOf(message.toolCalls);
+  // Content with calls in it is complete. Otherwise the calls are only in `toolCalls`.
+  const toolCalls =
+    parts.toolCalls.length > 0
+      ? parts.toolCalls
+      : executed.map((call) => toolCall(call.id, call.name, call.args));
+  yield {
+    ...{ ...shared, id, role: "assistant", text: parts.text, toolCalls },
+    reasoning: thoughtsOf(message, parts),
+    model: textOf(message.model),
+    usage: usageOf(message.tokens, {
+      inputTokens: "input",
+      outputTokens: "output",
+      cacheReadTokens: "cached",
+      reasoningTokens: "thoughts",
+    }),
+  };
   for (const call of executed) {
     const { toolResults, text } = partsOf(call.result, reading.unknown);
     const callId = textOf(call.id) ?? "";
@@ -237,31 +233,14 @@ function* messagesOf(
   }
 
   /** A result may stand with its call and again in the next message of the user. The first one counts. */
-  function* results(found: Parts["toolResults"], at = shared.at): Generator<TranscriptMessage> {
+  function* results(found: Parts["toolResults"], at = shared.at): Generator<Draft> {
     for (const { callId, name, text } of found) {
-      if (callId !== "" && calls.results.has(callId)) continue;
-      calls.results.add(callId);
-      yield {
-        ...shared,
-        at,
-        id: id === undefined ? undefined : `${id}:${callId}`,
-        role: "tool",
-        text,
-        toolCallId: callId,
-        toolName: name ?? calls.names.get(callId),
-      };
+      if (callId !== "" && answered.has(callId)) continue;
+      answered.add(callId);
+      const own = id === undefined ? undefined : `${id}:${callId}`;
+      yield { ...shared, at, id: own, role: "tool", text, toolCallId: callId, toolName: name };
     }
   }
-}
-
-/** Content with calls in it is complete. Otherwise the calls are only in `toolCalls`. */
-function callsOf(parts: Parts, executed: readonly Json[]): readonly ToolCall[] {
-  if (parts.toolCalls.length > 0) return parts.toolCalls;
-  return executed.map((call) => ({
-    id: textOf(call.id) ?? "",
-    name: textOf(call.name) ?? "unknown",
-    arguments: jsonText(call.args),
-  }));
 }
 
 function thoughtsOf(message: Json, parts: Parts): string | undefined {
@@ -274,28 +253,13 @@ function thoughtsOf(message: Json, parts: Parts): string | undefined {
   return textOf(joined([parts.reasoning, ...thoughts]));
 }
 
-function usageOf(tokens: Json | undefined): Usage | undefined {
-  return (
-    tokens && {
-      inputTokens: numberOf(tokens.input),
-      outputTokens: numberOf(tokens.output),
-      cacheReadTokens: numberOf(tokens.cached),
-      reasoningTokens: numberOf(tokens.thoughts),
-    }
-  );
-}
-
 /** The project of a `chats` folder, whose parent has a short id from projects.json or the hash of the project's path as its name. */
 async function projectPath(chats: string): Promise<string | undefined> {
   const folder = dirname(chats);
-  const list = recordOf(jsonOf(await contentOf(join(dirname(dirname(folder)), "projects.json"))));
+  const list = await recordAt(join(dirname(dirname(folder)), "projects.json"));
   const name = basename(folder);
   for (const [path, id] of Object.entries(recordOf(list?.projects) ?? {}))
     if (id === name || createHash("sha256").update(path).digest("hex") === name) return path;
-  return textOf((await contentOf(join(folder, ".project_root")))?.trim());
-}
-
-async function contentOf(path: string): Promise<string | undefined> {
-  // Both files are optional, so a missing or unreadable one only leaves the folder of the project unknown.
-  return readFile(path, "utf8").catch(() => undefined);
+  const root = await readFile(join(folder, ".project_root"), "utf8").catch(() => ""); // optional too
+  return textOf(root.trim());
 }

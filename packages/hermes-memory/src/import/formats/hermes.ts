@@ -1,93 +1,73 @@
 // Hermes' own files: gateway transcripts (`<id>.jsonl`), snapshots of the CLI (`session_<id>.json`), exports (a session per line).
 import { basename, join } from "node:path";
+import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { type Json, jsonOf, jsonText, listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
-import { filesBelow } from "../kit/walk.ts";
-import type {
-  Place,
-  Reading,
-  Sample,
-  SessionFacts,
-  ToolCall,
-  TranscriptEvent,
-  TranscriptMessage,
-  TranscriptReader,
-  Unit,
-  Walking,
-} from "../reader.ts";
+import {
+  type Json,
+  jsonOf,
+  listOf,
+  recordOf,
+  recordsOf,
+  textOf,
+  timeOf,
+  toolCall,
+  usageOf,
+} from "../kit/values.ts";
+import { unitsOf } from "../kit/walk.ts";
+import type { Reading, SessionFacts } from "../reader.ts";
 
-export const hermes: TranscriptReader = {
+export const hermes = format({
   source: "hermes",
   title: "Hermes",
   evidence: "S",
-  version: 1,
-  roots: ({ home, env }: Place) => [join(textOf(env.HERMES_HOME) ?? join(home, ".hermes"), "sessions")],
-  units,
-  recognises,
-  async *read(unit, reading) {
-    if (unit.path.endsWith(".json")) yield* snapshot(unit.path, reading);
-    else yield* lines(unit.path, reading);
+  roots: ({ home, env }) => [join(textOf(env.HERMES_HOME) ?? join(home, ".hermes"), "sessions")],
+  units: unitsOf((path) => isSessionFile(basename(path)), {
+    folder: (path) => basename(path) !== "saved", // copies that the user made by hand
+  }),
+  recognises: ({ first }) => {
+    const record = recordOf(first);
+    if (record === undefined || record.role === "session_meta") return record !== undefined;
+    const isSnapshot = textOf(record.session_id) !== undefined && record.session_start !== undefined;
+    return (isSnapshot && Array.isArray(record.messages)) || isExported(record);
   },
-};
-
-async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
-  const wanted = {
-    file: (path: string) => path === root || isSessionFile(basename(path)),
-    folder: (path: string) => basename(path) !== "saved", // copies that the user made by hand
-  };
-  for await (const path of filesBelow(root, wanted, walking)) yield { path };
-}
+  read: ({ path }, reading) => (path.endsWith(".json") ? snapshot(path, reading) : lines(path, reading)),
+});
 
 function isSessionFile(name: string): boolean {
   if (name.startsWith("request_dump_")) return false;
   return name.endsWith(".jsonl") || /^session_.+\.json$/.test(name);
 }
 
-function recognises({ first }: Sample): boolean {
-  const record = recordOf(first);
-  if (record === undefined) return false;
-  if (record.role === "session_meta") return true;
-  if (!Array.isArray(record.messages)) return false;
-  const isSnapshot = textOf(record.session_id) !== undefined && record.session_start !== undefined;
-  return isSnapshot || isExported(record);
-}
-
 /** A line of `hermes sessions export` has the columns of the database. */
-function isExported(record: Json): boolean {
+function isExported({ id, started_at, source, messages }: Json): boolean {
   return (
-    textOf(record.id) !== undefined &&
-    record.started_at !== undefined &&
-    record.source !== undefined &&
-    Array.isArray(record.messages)
+    textOf(id) !== undefined && started_at !== undefined && source !== undefined && Array.isArray(messages)
   );
 }
 
-async function* snapshot(path: string, reading: Reading): AsyncGenerator<TranscriptEvent> {
+async function* snapshot(path: string, reading: Reading): AsyncGenerator<Said> {
   const file = recordOf(await wholeJson(path, reading));
-  if (file === undefined || !Array.isArray(file.messages))
-    throw new Error("not a snapshot of a Hermes session");
+  if (!Array.isArray(file?.messages)) throw new Error("not a snapshot of a Hermes session");
   const id = textOf(file.session_id) ?? basename(path, ".json").replace(/^session_/, "");
+  const startedAt = timeOf(file.session_start);
+  const hasTimes = file.messages.some((message) => timeOf(recordOf(message)?.timestamp) !== undefined);
   yield {
-    kind: "session",
-    facts: {
-      nativeId: id,
-      id,
-      source: textOf(file.platform) ?? "cli",
-      model: textOf(file.model),
-      startedAt: timeOf(file.session_start),
-      endedAt: timeOf(file.last_updated),
-      ...(hasTimes(file.messages) ? {} : { hasSyntheticTimes: true }),
-    },
+    nativeId: id,
+    id,
+    source: textOf(file.platform) ?? "cli",
+    model: textOf(file.model),
+    startedAt,
+    endedAt: timeOf(file.last_updated),
+    hasSyntheticTimes: hasTimes ? undefined : true,
   };
-  yield* messagesOf(file.messages, { reading, line: undefined, startedAt: timeOf(file.session_start) });
+  yield* messagesOf(file.messages, startedAt, undefined, reading);
 }
 
 /** A gateway transcript has a message per line, an export a whole session. */
-async function* lines(path: string, reading: Reading): AsyncGenerator<TranscriptEvent> {
+async function* lines(path: string, reading: Reading): AsyncGenerator<Said> {
   const id = basename(path, ".jsonl");
-  const names = new Map<string, string>();
   let isBegun = false;
   for await (const { line, value } of jsonLines(path, reading)) {
     if (isExported(value)) {
@@ -97,52 +77,45 @@ async function* lines(path: string, reading: Reading): AsyncGenerator<Transcript
     const isHead = value.role === "session_meta";
     if (!isBegun || isHead)
       yield {
-        kind: "session",
-        facts: {
-          nativeId: id,
-          id,
-          source: (isHead ? textOf(value.platform) : undefined) ?? (isBegun ? undefined : "cli"),
-          ...(isHead ? { model: textOf(value.model), startedAt: timeOf(value.timestamp) } : {}),
-        },
+        nativeId: id,
+        id,
+        source: (isHead ? textOf(value.platform) : undefined) ?? (isBegun ? undefined : "cli"),
+        ...(isHead ? { model: textOf(value.model), startedAt: timeOf(value.timestamp) } : {}),
       };
     isBegun = true;
-    const message = isHead ? undefined : messageOf(value, { reading, line, names });
-    if (message !== undefined) yield { kind: "message", message };
+    if (!isHead) yield messageOf(value, line, reading);
   }
 }
 
-function* exported(row: Json, line: number, reading: Reading): Generator<TranscriptEvent> {
+function* exported(row: Json, line: number, reading: Reading): Generator<Said> {
   const id = textOf(row.id) ?? "";
+  const startedAt = timeOf(row.started_at);
   yield {
-    kind: "session",
-    facts: {
-      nativeId: id,
-      id,
-      source: textOf(row.source),
-      title: textOf(row.title),
-      cwd: textOf(row.cwd),
-      model: textOf(row.model),
-      startedAt: timeOf(row.started_at),
-      endedAt: timeOf(row.ended_at),
-      gitBranch: textOf(row.git_branch),
-      ...lineage(row),
-      usage: {
-        inputTokens: numberOf(row.input_tokens),
-        outputTokens: numberOf(row.output_tokens),
-        cacheReadTokens: numberOf(row.cache_read_tokens),
-        cacheWriteTokens: numberOf(row.cache_write_tokens),
-        reasoningTokens: numberOf(row.reasoning_tokens),
-      },
-    },
+    nativeId: id,
+    id,
+    source: textOf(row.source),
+    title: textOf(row.title),
+    cwd: textOf(row.cwd),
+    model: textOf(row.model),
+    startedAt,
+    endedAt: timeOf(row.ended_at),
+    gitBranch: textOf(row.git_branch),
+    ...lineage(row),
+    usage: usageOf(row, {
+      inputTokens: "input_tokens",
+      outputTokens: "output_tokens",
+      cacheReadTokens: "cache_read_tokens",
+      cacheWriteTokens: "cache_write_tokens",
+      reasoningTokens: "reasoning_tokens",
+    }),
   };
-  yield* messagesOf(listOf(row.messages), { reading, line, startedAt: timeOf(row.started_at) });
+  yield* messagesOf(listOf(row.messages), startedAt, line, reading);
   yield { kind: "end" };
 }
 
 /** Subagents name their parent in `model_config`; of the others with a parent, `/branch` leaves a mark and compression does not. */
 function lineage(row: Json): Pick<SessionFacts, "parent" | "visibility" | "continues"> {
-  const config =
-    typeof row.model_config === "string" ? recordOf(jsonOf(row.model_config)) : recordOf(row.model_config);
+  const config = recordOf(typeof row.model_config === "string" ? jsonOf(row.model_config) : row.model_config);
   const before = textOf(row.parent_session_id);
   const delegate = textOf(config?._delegate_from);
   if (row.source === "subagent" || delegate !== undefined)
@@ -153,54 +126,36 @@ function lineage(row: Json): Pick<SessionFacts, "parent" | "visibility" | "conti
   return { visibility, continues: { how, session: before } };
 }
 
-type MessageContext = {
-  readonly reading: Reading;
-  readonly line: number | undefined;
-  /** Names of the tools, by the ids of their calls. */
-  readonly names: Map<string, string>;
-};
-
+/** The first message that is kept has the time of the session where it has none itself. */
 function* messagesOf(
   messages: readonly unknown[],
-  { reading, line, startedAt }: { reading: Reading; line: number | undefined; startedAt: number | undefined },
-): Generator<TranscriptEvent> {
-  const names = new Map<string, string>();
+  startedAt: number | undefined,
+  line: number | undefined,
+  reading: Reading,
+): Generator<Draft> {
   let isFirst = true;
   for (const item of messages) {
     const record = recordOf(item);
     if (record === undefined) reading.malformed(line ?? 0, "a message that is not a JSON object");
-    const message = record === undefined ? undefined : messageOf(record, { reading, line, names });
-    if (message === undefined) continue;
-    yield { kind: "message", message: isFirst ? { ...message, at: message.at ?? startedAt } : message };
-    isFirst = false;
+    if (record === undefined || record.role === "session_meta") continue;
+    const message = messageOf(record, line, reading);
+    yield isFirst ? { ...message, at: message.at ?? startedAt } : message;
+    isFirst &&= !isKept(message, reading);
   }
 }
 
-function messageOf(record: Json, { reading, line, names }: MessageContext): TranscriptMessage | undefined {
-  const role = record.mirror === true ? "assistant" : textOf(record.role);
-  if (role === "system" && !reading.options.includeSystem) return undefined;
-  if (role !== "user" && role !== "assistant" && role !== "tool" && role !== "system") {
-    if (role !== "session_meta") reading.unknown(`role ${role ?? "missing"}`);
-    return undefined;
-  }
-  const { text } = blocksOf(contentOf(record.content), reading.unknown);
-  const toolCalls = role === "assistant" ? callsOf(record.tool_calls) : [];
-  for (const { id, name } of toolCalls) names.set(id, name);
-  const toolCallId = textOf(record.tool_call_id);
-  const reasoning = reading.options.includeReasoning
-    ? (textOf(record.reasoning) ?? textOf(record.reasoning_content))
-    : undefined;
-  if (text === "" && toolCalls.length === 0 && role !== "tool" && reasoning === undefined) return undefined;
+function messageOf(record: Json, line: number | undefined, reading: Reading): Draft {
+  const role = record.mirror === true ? "assistant" : record.role;
   return {
     id: textOf(record.platform_message_id),
     role,
-    text,
+    text: blocksOf(contentOf(record.content), reading.unknown).text,
     at: timeOf(record.timestamp),
     line,
-    toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
-    toolCallId,
-    toolName: textOf(record.tool_name) ?? textOf(record.name) ?? names.get(toolCallId ?? ""),
-    reasoning,
+    toolCalls: role === "assistant" ? callsOf(record.tool_calls) : [],
+    toolCallId: textOf(record.tool_call_id),
+    toolName: textOf(record.tool_name) ?? textOf(record.name),
+    reasoning: textOf(record.reasoning) ?? textOf(record.reasoning_content),
     finishReason: textOf(record.finish_reason),
     isActive: record.active === 0 || record.active === false ? false : undefined,
   };
@@ -214,21 +169,9 @@ function contentOf(content: unknown): unknown {
 const STRUCTURED_PREFIX = "\u0000json:";
 
 /** Calls in the shape of OpenAI's API; in exports the column is JSON text. */
-function callsOf(value: unknown): ToolCall[] {
-  const calls: ToolCall[] = [];
-  for (const item of listOf(typeof value === "string" ? jsonOf(value) : value)) {
-    const call = recordOf(item);
-    const made = recordOf(call?.function) ?? call;
-    if (call === undefined || made === undefined) continue;
-    calls.push({
-      id: textOf(call.id) ?? "",
-      name: textOf(made.name) ?? "unknown",
-      arguments: jsonText(made.arguments),
-    });
-  }
-  return calls;
-}
-
-function hasTimes(messages: readonly unknown[]): boolean {
-  return messages.some((message) => timeOf(recordOf(message)?.timestamp) !== undefined);
+function callsOf(value: unknown): ReturnType<typeof toolCall>[] {
+  return recordsOf(typeof value === "string" ? jsonOf(value) : value).map((call) => {
+    const made = recordOf(call.function) ?? call;
+    return toolCall(call.id, made.name, made.arguments);
+  });
 }

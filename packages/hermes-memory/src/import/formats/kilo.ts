@@ -1,8 +1,9 @@
 // Sessions of Kilo: since it is built on opencode, the same tables in a database of its own; before, task folders like those of Roo Code.
 import { basename, join } from "node:path";
+import { format } from "../declare.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import type { TranscriptReader } from "../reader.ts";
-import { isTaskFile, KILO, readTask, taskUnits } from "./cline-task.ts";
+import { isTaskFile, KILO, readTask, TASK_RULES, taskUnits } from "./cline-task.ts";
 import { readerOf } from "./opencode.ts";
 
 const current: TranscriptReader = readerOf({
@@ -11,6 +12,8 @@ const current: TranscriptReader = readerOf({
   folder: "kilo",
   database: /^kilo(?:-.+)?\.db$/,
 });
+
+const tasks = format({ ...current, ...TASK_RULES, read: readTask });
 
 /** Tasks first: those that Kilo has moved into its database have the same ids there, and the longer version is kept. */
 export const kilo: TranscriptReader = {
@@ -26,6 +29,5 @@ export const kilo: TranscriptReader = {
   },
   recognises: (sample) => isTaskFile(sample, KILO) || current.recognises(sample),
   // The unit of a task is its folder, that of a session a file.
-  read: (unit, reading) =>
-    unit.stamps?.includes(unit.path) ? current.read(unit, reading) : readTask(unit, reading),
+  read: (unit, reading) => (unit.stamps?.includes(unit.path) ? current : tasks).read(unit, reading),
 };

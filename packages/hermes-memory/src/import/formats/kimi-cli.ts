@@ -1,26 +1,16 @@
 // The two logs of Kimi CLI: wire.jsonl with events and times, context.jsonl with the messages as the model sees them.
-import { type Json, jsonText, listOf, numberOf, recordOf, textOf } from "../kit/values.ts";
+import { type Json, recordOf, recordsOf, textOf, toolCall, usageOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
-import { contentOf } from "./kimi-content.ts";
+import { contentOf, contentSignals } from "./kimi-content.ts";
 import type { Signal } from "./kimi-turns.ts";
 
 /** Known events without anything to keep. A subagent has a log of its own, which repeats `SubagentEvent`. */
-const SILENT: ReadonlySet<string> = new Set([
-  "ApprovalRequest",
-  "ApprovalRequestResolved",
-  "ApprovalResponse",
-  "CompactionEnd",
-  "HookResolved",
-  "HookTriggered",
-  "MCPLoadingBegin",
-  "MCPLoadingEnd",
-  "Notification",
-  "PlanDisplay",
-  "QuestionRequest",
-  "SubagentEvent",
-  "ToolCallPart",
-  "ToolCallRequest",
-]);
+const SILENT: ReadonlySet<string> = new Set(
+  `ApprovalRequest ApprovalRequestResolved ApprovalResponse CompactionEnd HookResolved HookTriggered MCPLoadingBegin
+  MCPLoadingEnd Notification PlanDisplay QuestionRequest SubagentEvent ToolCallPart ToolCallRequest`.split(
+    /\s+/,
+  ),
+);
 
 export function cliSignals(value: Json, reading: Reading): readonly Signal[] {
   const message = recordOf(value.message);
@@ -36,11 +26,8 @@ export function cliSignals(value: Json, reading: Reading): readonly Signal[] {
     case "StepInterrupted":
     case "CompactionBegin":
       return [{ kind: "end" }];
-    case "ContentPart": {
-      const { text, reasoning } = contentOf([payload], reading.unknown);
-      if (text !== "") return [{ kind: "text", text }];
-      return reasoning === "" ? [] : [{ kind: "thought", text: reasoning }];
-    }
+    case "ContentPart":
+      return contentSignals(contentOf([payload], reading.unknown));
     case "ToolCall":
       return [callOf(payload)];
     case "ToolResult": {
@@ -50,19 +37,13 @@ export function cliSignals(value: Json, reading: Reading): readonly Signal[] {
       return [{ kind: "result", callId: textOf(payload.tool_call_id) ?? "", text }];
     }
     case "StatusUpdate": {
-      const usage = recordOf(payload.token_usage);
-      if (usage === undefined) return [];
-      return [
-        {
-          kind: "usage",
-          usage: {
-            inputTokens: numberOf(usage.input_other),
-            outputTokens: numberOf(usage.output),
-            cacheReadTokens: numberOf(usage.input_cache_read),
-            cacheWriteTokens: numberOf(usage.input_cache_creation),
-          },
-        },
-      ];
+      const usage = usageOf(payload.token_usage, {
+        inputTokens: "input_other",
+        outputTokens: "output",
+        cacheReadTokens: "input_cache_read",
+        cacheWriteTokens: "input_cache_creation",
+      });
+      return usage === undefined ? [] : [{ kind: "usage", usage }];
     }
     default:
       if (!SILENT.has(type)) reading.unknown(`event ${type || "without type"}`);
@@ -73,15 +54,15 @@ export function cliSignals(value: Json, reading: Reading): readonly Signal[] {
 /** Roles that begin with an underscore are control records. */
 export function contextSignals(value: Json, reading: Reading): readonly Signal[] {
   const role = textOf(value.role) ?? "";
-  const { text, reasoning } = contentOf(value.content, reading.unknown);
+  const content = contentOf(value.content, reading.unknown);
+  const { text } = content;
   if (role === "user") return [{ kind: "user", text }];
   if (role === "tool") return [{ kind: "result", callId: textOf(value.tool_call_id) ?? "", text }];
   if (role === "assistant")
     return [
       { kind: "begin" },
-      ...(text === "" ? [] : [{ kind: "text", text } as const]),
-      ...(reasoning === "" ? [] : [{ kind: "thought", text: reasoning } as const]),
-      ...listOf(value.tool_calls).map((call) => callOf(recordOf(call) ?? {})),
+      ...contentSignals(content),
+      ...recordsOf(value.tool_calls).map(callOf),
       { kind: "end" },
     ];
   if (!role.startsWith("_") && role !== "system") reading.unknown(`role ${role || "missing"}`);
@@ -90,6 +71,5 @@ export function contextSignals(value: Json, reading: Reading): readonly Signal[]
 
 function callOf(call: Json): Signal {
   const made = recordOf(call.function);
-  const name = textOf(made?.name) ?? "unknown";
-  return { kind: "call", call: { id: textOf(call.id) ?? "", name, arguments: jsonText(made?.arguments) } };
+  return { kind: "call", call: toolCall(call.id, made?.name, made?.arguments) };
 }

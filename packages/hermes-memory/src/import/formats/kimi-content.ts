@@ -1,26 +1,23 @@
 // Message content as Kimi's programs write it: text, or a list of typed parts.
-import { joined, listOf, recordOf, textOf } from "../kit/values.ts";
+import { blocksOf } from "../kit/blocks.ts";
+import type { Signal } from "./kimi-turns.ts";
 
-export type Content = { readonly text: string; readonly reasoning: string };
-
-/** Media are kept in files beside the log and never read. */
-const MEDIA: Readonly<Record<string, string>> = {
-  image_url: "[image]",
-  audio_url: "[audio]",
-  video_url: "[video]",
-};
+type Content = { readonly text: string; readonly reasoning: string };
 
 export function contentOf(content: unknown, unknown: (type: string) => void): Content {
-  if (typeof content === "string") return { text: content, reasoning: "" };
-  const texts: (string | undefined)[] = [];
-  const thoughts: (string | undefined)[] = [];
-  for (const item of listOf(content)) {
-    const part = typeof item === "string" ? { type: "text", text: item } : recordOf(item);
-    const type = textOf(part?.type) ?? "";
-    if (type === "text") texts.push(textOf(part?.text));
-    else if (type === "think") thoughts.push(textOf(part?.think) ?? textOf(part?.text));
-    else if (MEDIA[type] !== undefined) texts.push(MEDIA[type]);
-    else unknown(`part ${type || "without type"}`);
-  }
-  return { text: joined(texts), reasoning: joined(thoughts) };
+  const unknownPart = (type: string): void => unknown(type.replace("block", "part"));
+  const { text, reasoning = "" } = blocksOf(content, unknownPart, (part) => {
+    if (part.type === "think") return { type: "thinking", thinking: part.think, text: part.text };
+    // Media are kept in files beside the log and never read.
+    const medium = /^(audio|video)_url$/.exec(String(part.type))?.[1];
+    return medium === undefined ? part : { type: "text", text: `[${medium}]` };
+  });
+  return { text, reasoning };
+}
+
+export function contentSignals({ text, reasoning }: Content): readonly Signal[] {
+  return [
+    ...(text === "" ? [] : [{ kind: "text", text } as const]),
+    ...(reasoning === "" ? [] : [{ kind: "thought", text: reasoning } as const]),
+  ];
 }

@@ -1,6 +1,7 @@
 // Messages from the small events that Kimi Code and Kimi CLI record: the parts and calls of one step are one message.
+import type { Draft, Said } from "../declare.ts";
 import { joined } from "../kit/values.ts";
-import type { ToolCall, TranscriptEvent, TranscriptMessage, Usage } from "../reader.ts";
+import type { ToolCall, Usage } from "../reader.ts";
 
 /** The meaning of one record, the same for both products. */
 export type Signal =
@@ -29,26 +30,20 @@ type Step = Where & {
   readonly texts: string[];
   readonly thoughts: string[];
   readonly calls: ToolCall[];
-  readonly results: TranscriptMessage[];
+  readonly results: Draft[];
   usage?: Usage | undefined;
   reason?: string;
 };
 type Prompt = Where & { readonly text: string; readonly isSteer: boolean };
 
 export class Turns {
-  readonly #includeReasoning: boolean;
-  readonly #toolNames = new Map<string, string>();
   /** Ids of the messages of each turn of the user, for undo. */
   readonly #turns: string[][] = [];
   #prompts: Prompt[] = [];
   #step: Step | undefined;
   #model: string | undefined;
 
-  constructor(options: { readonly includeReasoning: boolean }) {
-    this.#includeReasoning = options.includeReasoning;
-  }
-
-  *take(signal: Signal, where: Where): Generator<TranscriptEvent> {
+  *take(signal: Signal, where: Where): Generator<Said> {
     switch (signal.kind) {
       case "user": {
         yield* this.#endStep();
@@ -96,78 +91,59 @@ export class Turns {
         this.#step ??= newStep(where, undefined);
         if (signal.kind === "text") this.#step.texts.push(signal.text);
         else if (signal.kind === "thought") this.#step.thoughts.push(signal.text);
-        else {
-          this.#step.calls.push(signal.call);
-          this.#toolNames.set(signal.call.id, signal.call.name);
-        }
+        else this.#step.calls.push(signal.call);
     }
   }
 
   /** At the end of the file. */
-  *end(): Generator<TranscriptEvent> {
+  *end(): Generator<Said> {
     yield* this.#unrepeated(({ isSteer }) => !isSteer);
     yield* this.#endStep();
     yield* this.#unrepeated(() => true);
   }
 
-  *#user(text: string, { line, at }: Where, id = `l${line}`): Generator<TranscriptEvent> {
+  *#user(text: string, { line, at }: Where, id = `l${line}`): Generator<Said> {
     if (text.trim() === "") return;
     this.#turns.push([id]);
-    yield { kind: "message", message: { id, role: "user", text, at, line } };
+    yield { id, role: "user", text, at, line };
   }
 
   /** Prompts that no message repeated. */
-  *#unrepeated(isMeant: (prompt: Prompt) => boolean): Generator<TranscriptEvent> {
+  *#unrepeated(isMeant: (prompt: Prompt) => boolean): Generator<Said> {
     const meant = this.#prompts.filter(isMeant);
     this.#prompts = this.#prompts.filter((prompt) => !isMeant(prompt));
     for (const prompt of meant) yield* this.#user(prompt.text, prompt);
   }
 
-  *#result(
-    { callId, text, id }: Signal & { kind: "result" },
-    { line, at }: Where,
-  ): Generator<TranscriptEvent> {
-    const toolName = this.#toolNames.get(callId);
-    const message: TranscriptMessage = {
-      id: id ?? `l${line}`,
-      role: "tool",
-      text,
-      at,
-      line,
-      toolCallId: callId,
-      toolName,
-    };
+  *#result({ callId, text, id }: Signal & { kind: "result" }, { line, at }: Where): Generator<Said> {
+    const message: Draft = { id: id ?? `l${line}`, role: "tool", text, at, line, toolCallId: callId };
     if (this.#step !== undefined) this.#step.results.push(message);
     else yield this.#given(message);
   }
 
-  *#endStep(): Generator<TranscriptEvent> {
+  *#endStep(): Generator<Said> {
     const step = this.#step;
     this.#step = undefined;
     if (step === undefined) return;
     const { line, at, calls } = step;
-    const text = joined(step.texts);
-    const thoughts = joined(step.thoughts);
-    const reasoning = this.#includeReasoning && thoughts !== "" ? thoughts : undefined;
-    if (text !== "" || calls.length > 0 || reasoning !== undefined)
-      yield this.#given({
-        id: step.id ?? `l${line}`,
-        role: "assistant",
-        text,
-        at,
-        line,
-        ...(calls.length > 0 ? { toolCalls: calls } : {}),
-        reasoning,
-        finishReason: step.reason,
-        model: this.#model,
-        usage: step.usage,
-      });
+    yield this.#given({
+      id: step.id ?? `l${line}`,
+      role: "assistant",
+      text: joined(step.texts),
+      at,
+      line,
+      toolCalls: calls,
+      reasoning: joined(step.thoughts),
+      finishReason: step.reason,
+      model: this.#model,
+      usage: step.usage,
+    });
     for (const message of step.results) yield this.#given(message);
   }
 
-  #given(message: TranscriptMessage): TranscriptEvent {
+  #given(message: Draft): Draft {
     if (message.id !== undefined) this.#turns.at(-1)?.push(message.id);
-    return { kind: "message", message };
+    return message;
   }
 }
 

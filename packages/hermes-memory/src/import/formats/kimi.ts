@@ -1,13 +1,25 @@
 // Sessions of Kimi Code: a log of events per agent. Also those of its predecessor Kimi CLI, whose format is less certain.
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { format } from "../declare.ts";
+import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { type Json, jsonOf, jsonText, listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { configFolder } from "../kit/places.ts";
+import {
+  type Json,
+  listOf,
+  numberOf,
+  recordOf,
+  recordsOf,
+  textOf,
+  timeOf,
+  toolCall,
+  usageOf,
+} from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Place, Reading, SessionFacts, TranscriptReader, Unit, Usage, Walking } from "../reader.ts";
+import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
 import { cliSignals, contextSignals } from "./kimi-cli.ts";
-import { type Content, contentOf } from "./kimi-content.ts";
+import { contentOf, contentSignals } from "./kimi-content.ts";
 import { type Signal, Turns } from "./kimi-turns.ts";
 
 /** Families of record types that hold no conversation. Others are reported, so that a changed format is noticed. */
@@ -17,14 +29,13 @@ const SILENT_EVENTS: ReadonlySet<string> = new Set(["step.retry", "step.interrup
 /** Origins of text that the program injected. The task of a subagent has another one. */
 const INJECTED: ReadonlySet<string> = new Set(["injection", "compaction_summary", "hook_result"]);
 
-export const kimi: TranscriptReader = {
+export const kimi = format({
   source: "kimi",
   title: "Kimi Code",
   evidence: "S",
-  version: 1,
   roots: (place) => [
     join(textOf(place.env.KIMI_CODE_HOME) ?? join(place.home, ".kimi-code"), "sessions"),
-    join(applicationData(place), "kimi-desktop/daimon-share/daimon/runtime/kimi-code/home/sessions"),
+    join(configFolder(place), "kimi-desktop/daimon-share/daimon/runtime/kimi-code/home/sessions"),
     ...(place.withoutExperimental === true
       ? []
       : [join(textOf(place.env.KIMI_SHARE_DIR) ?? join(place.home, ".kimi"), "sessions")]),
@@ -39,14 +50,34 @@ export const kimi: TranscriptReader = {
         recordOf(recordOf(value?.message)?.payload) !== undefined)
     );
   },
-  read,
-};
-
-function applicationData({ home, env, platform }: Place): string {
-  if (platform === "darwin") return join(home, "Library", "Application Support");
-  if (platform === "win32") return textOf(env.APPDATA) ?? join(home, "AppData", "Roaming");
-  return textOf(env.XDG_CONFIG_HOME) ?? join(home, ".config");
-}
+  async *read({ path }, reading) {
+    const { folder, agent } = sessionFolder(path);
+    const nativeId = agent === undefined ? basename(folder) : `${basename(folder)}-${agent}`;
+    const isContext = basename(path) === "context.jsonl";
+    const stored = await storedFacts(folder, agent);
+    yield { nativeId, ...stored, hasSyntheticTimes: isContext ? true : undefined };
+    const turns = new Turns();
+    let isFirst = agent !== undefined;
+    let isPlaceKnown = stored.cwd !== undefined;
+    for await (const { line, value } of jsonLines(path, reading)) {
+      const isCli = recordOf(recordOf(value.message)?.payload) !== undefined;
+      const signals = isContext
+        ? contextSignals(value, reading)
+        : isCli
+          ? cliSignals(value, reading)
+          : codeSignals(value, reading, isFirst);
+      const at = timeOf(value.time) ?? timeOf(value.timestamp);
+      const cwd = value.type === "config.update" ? textOf(value.cwd) : undefined;
+      if (cwd !== undefined && !isPlaceKnown) yield { nativeId, cwd };
+      isPlaceKnown ||= cwd !== undefined;
+      for (const signal of signals) {
+        if (signal.kind === "user") isFirst = false;
+        yield* turns.take(signal, { line, at });
+      }
+    }
+    yield* turns.end();
+  },
+});
 
 async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
   const file = (path: string): boolean =>
@@ -76,48 +107,13 @@ function sessionFolder(path: string): { folder: string; agent: string | undefine
   };
 }
 
-async function* read({ path }: Unit, reading: Reading): ReturnType<TranscriptReader["read"]> {
-  const { folder, agent } = sessionFolder(path);
-  const nativeId = agent === undefined ? basename(folder) : `${basename(folder)}-${agent}`;
-  const isContext = basename(path) === "context.jsonl";
-  const stored = await storedFacts(folder, agent);
-  yield {
-    kind: "session",
-    facts: {
-      nativeId,
-      ...stored,
-      ...(isContext ? { hasSyntheticTimes: true } : {}),
-    },
-  };
-  const turns = new Turns(reading.options);
-  let isFirst = agent !== undefined;
-  let isPlaceKnown = stored.cwd !== undefined;
-  for await (const { line, value } of jsonLines(path, reading)) {
-    const isCli = recordOf(recordOf(value.message)?.payload) !== undefined;
-    const signals = isContext
-      ? contextSignals(value, reading)
-      : isCli
-        ? cliSignals(value, reading)
-        : codeSignals(value, reading, isFirst);
-    const at = timeOf(value.time) ?? timeOf(value.timestamp);
-    const cwd = value.type === "config.update" ? textOf(value.cwd) : undefined;
-    if (cwd !== undefined && !isPlaceKnown) yield { kind: "session", facts: { nativeId, cwd } };
-    isPlaceKnown ||= cwd !== undefined;
-    for (const signal of signals) {
-      if (signal.kind === "user") isFirst = false;
-      yield* turns.take(signal, { line, at });
-    }
-  }
-  yield* turns.end();
-}
-
 /** From state.json, and for Kimi CLI the working directory from kimi.json, which lists the paths whose hash names the folder. */
 async function storedFacts(
   folder: string,
   agent: string | undefined,
 ): Promise<Omit<SessionFacts, "nativeId">> {
-  const state = await recordIn(join(folder, "state.json"));
-  const settings = await recordIn(join(dirname(dirname(dirname(folder))), "kimi.json"));
+  const state = await recordAt(join(folder, "state.json"));
+  const settings = await recordAt(join(dirname(dirname(dirname(folder))), "kimi.json"));
   const hash = basename(dirname(folder));
   const cwd =
     textOf(state?.workDir) ??
@@ -141,11 +137,6 @@ async function storedFacts(
           parent: parentAgent === undefined || parentAgent === "main" ? session : `${session}-${parentAgent}`,
         }),
   };
-}
-
-async function recordIn(path: string): Promise<Json | undefined> {
-  // Both files are optional and only add a title and a folder, so any error leaves those unknown.
-  return recordOf(jsonOf(await readFile(path, "utf8").catch(() => undefined)));
 }
 
 /** `isTask`: the next message of a user role is the task of a subagent, whoever it is from. */
@@ -180,29 +171,15 @@ function messageSignals(message: Json, reading: Reading, isTask: boolean): reado
   if (message.role === "tool")
     return [{ kind: "result", callId: textOf(message.toolCallId) ?? "", text: content.text, id }];
   if (message.role === "assistant") {
-    const calls = listOf(message.toolCalls).map((item): Signal => {
-      const call = recordOf(item) ?? {};
+    const calls = recordsOf(message.toolCalls).map((call): Signal => {
       const made = recordOf(call.function);
-      return {
-        kind: "call",
-        call: {
-          id: textOf(call.id) ?? "",
-          name: textOf(call.name) ?? textOf(made?.name) ?? "unknown",
-          arguments: jsonText(call.arguments ?? call.args ?? made?.arguments),
-        },
-      };
+      const given = call.arguments ?? call.args ?? made?.arguments;
+      return { kind: "call", call: toolCall(call.id, textOf(call.name) ?? made?.name, given) };
     });
     return [{ kind: "begin", id }, ...contentSignals(content), ...calls, { kind: "end" }];
   }
   if (message.role !== "system") reading.unknown(`role ${textOf(message.role) ?? "missing"}`);
   return [];
-}
-
-function contentSignals({ text, reasoning }: Content): readonly Signal[] {
-  return [
-    ...(text === "" ? [] : [{ kind: "text", text } as const]),
-    ...(reasoning === "" ? [] : [{ kind: "thought", text: reasoning } as const]),
-  ];
 }
 
 function loopSignals(event: Json, reading: Reading): readonly Signal[] {
@@ -212,11 +189,8 @@ function loopSignals(event: Json, reading: Reading): readonly Signal[] {
       return [{ kind: "begin", id: textOf(event.uuid) }];
     case "content.part":
       return contentSignals(contentOf([event.part], reading.unknown));
-    case "tool.call": {
-      const id = textOf(event.toolCallId) ?? "";
-      const call = { id, name: textOf(event.name) ?? "unknown", arguments: jsonText(event.args) };
-      return [{ kind: "call", call }];
-    }
+    case "tool.call":
+      return [{ kind: "call", call: toolCall(event.toolCallId, event.name, event.args) }];
     case "tool.result": {
       const result = recordOf(event.result);
       const output = contentOf(result?.output ?? event.result, reading.unknown).text;
@@ -229,7 +203,7 @@ function loopSignals(event: Json, reading: Reading): readonly Signal[] {
       return [
         ...(model === undefined ? [] : [{ kind: "model", model } as const]),
         ...(reason === undefined ? [] : [{ kind: "finish", reason } as const]),
-        { kind: "usage", usage: usageOf(recordOf(event.usage)) },
+        { kind: "usage", usage: usageOf(event.usage, COUNTS) },
         { kind: "end" },
       ];
     }
@@ -239,13 +213,9 @@ function loopSignals(event: Json, reading: Reading): readonly Signal[] {
   }
 }
 
-function usageOf(usage: Json | undefined): Usage | undefined {
-  return (
-    usage && {
-      inputTokens: numberOf(usage.inputOther),
-      outputTokens: numberOf(usage.output),
-      cacheReadTokens: numberOf(usage.inputCacheRead),
-      cacheWriteTokens: numberOf(usage.inputCacheCreation),
-    }
-  );
-}
+const COUNTS = {
+  inputTokens: "inputOther",
+  outputTokens: "output",
+  cacheReadTokens: "inputCacheRead",
+  cacheWriteTokens: "inputCacheCreation",
+} as const;

@@ -1,10 +1,10 @@
 // OpenClaw and its earlier names: per agent a folder of JSONL files in pi's shape, or a database with the same records.
-import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { format, type Said } from "../declare.ts";
 import { databaseStamps } from "../kit/sqlite-source.ts";
 import { recordOf } from "../kit/values.ts";
-import { filesBelow } from "../kit/walk.ts";
-import type { Place, Reading, TranscriptEvent, TranscriptReader } from "../reader.ts";
+import { filesBelow, isFolder } from "../kit/walk.ts";
+import type { Place, Reading } from "../reader.ts";
 import { readOpenClawDatabase } from "./openclaw/database.ts";
 import { sessionIndex } from "./openclaw/index-file.ts";
 import { OPENCLAW_RULES } from "./openclaw/text.ts";
@@ -14,11 +14,12 @@ const DATABASE = "openclaw-agent.sqlite";
 /** The product's names in the order in which it looks for its folder; `.moldbot` is a misspelling that was shipped. */
 const FOLDERS = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"] as const;
 
-export const openclaw: TranscriptReader = {
+export const openclaw = format({
   source: "openclaw",
   title: "OpenClaw",
   evidence: "S",
   version: 2,
+  keepsEmpty: true,
   roots: stateFolders,
   units: async function* (root, walking) {
     const agents = join(root, "agents");
@@ -34,7 +35,7 @@ export const openclaw: TranscriptReader = {
     basename(unit.path) === DATABASE
       ? readOpenClawDatabase(unit.path, agentOf(unit.path), reading)
       : readFile(unit.path, reading),
-};
+});
 
 /** Every folder that the product may have used on this machine, or the one that its settings name. */
 function stateFolders({ home, env }: Place): readonly string[] {
@@ -56,7 +57,7 @@ function isTranscript(path: string, root: string): boolean {
   return (basename(folder) === "sessions" || folder === root) && /\.jsonl(?:\.reset\..+)?$/.test(name);
 }
 
-async function* readFile(path: string, reading: Reading): AsyncGenerator<TranscriptEvent> {
+async function* readFile(path: string, reading: Reading): AsyncGenerator<Said> {
   const agent = agentOf(path);
   const index = await sessionIndex(join(sessionsFolderOf(path), "sessions.json"), agent, reading);
   // A topic of a chat has its own file, with the session's id in the header.
@@ -75,9 +76,4 @@ function sessionsFolderOf(path: string): string {
 function agentOf(path: string): string {
   const folder = sessionsFolderOf(path);
   return ["sessions", "agent"].includes(basename(folder)) ? basename(dirname(folder)) || "main" : "main";
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isDirectory() === true;
 }

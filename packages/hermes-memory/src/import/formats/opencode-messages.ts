@@ -1,6 +1,18 @@
 // Messages of opencode and the products built on it, from their records in a database or in files.
+
+import type { Draft } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
-import { type Json, joined, jsonText, listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import {
+  type Json,
+  joined,
+  listOf,
+  recordOf,
+  recordsOf,
+  textOf,
+  timeOf,
+  toolCall,
+  usageOf,
+} from "../kit/values.ts";
 import type { Reading, SessionFacts, ToolCall, TranscriptMessage, Usage } from "../reader.ts";
 
 export type StoredMessage = {
@@ -34,7 +46,6 @@ const DEFAULT_TITLE = /^(?:New|Child) session - \d{4}-\d\d-\d\dT/;
 /** Facts of a session record. `fields` has the names of the JSON files; a row of the database is renamed to them. */
 export function sessionFacts(nativeId: string, fields: Json, worktree: string | undefined): SessionFacts {
   const title = textOf(fields.title);
-  const parent = textOf(fields.parentID);
   const time = recordOf(fields.time);
   return {
     nativeId,
@@ -44,7 +55,7 @@ export function sessionFacts(nativeId: string, fields: Json, worktree: string | 
     startedAt: timeOf(time?.created),
     endedAt: timeOf(time?.updated),
     cliVersion: textOf(fields.version),
-    ...(parent === undefined ? {} : { visibility: "subagent", parent }),
+    parent: textOf(fields.parentID),
   };
 }
 
@@ -55,35 +66,19 @@ export function isReverted(messageId: string, revert: Json | undefined): boolean
 }
 
 /** The rows of one message, none for what is not conversation or still being written. */
-export function* messageRows(
-  stored: StoredMessage,
-  isActive: boolean,
-  reading: Reading,
-): Generator<TranscriptMessage> {
+export function* messageRows(stored: StoredMessage, isActive: boolean, reading: Reading): Generator<Draft> {
   const { id, data, path } = stored;
   const role = textOf(data.role) ?? "";
   const time = recordOf(data.time);
-  const shared = { path, ...(isActive ? {} : { isActive }) };
+  const shared = { id, path, isActive: isActive ? undefined : false };
   const at = timeOf(time?.created) ?? stored.at;
   if (role === "user") {
-    const text = userText(stored.parts, reading);
-    if (text !== "") yield { ...shared, id, role, text, at };
+    yield { ...shared, role, text: userText(stored.parts, reading), at };
   } else if (role !== "assistant") reading.unknown(`role ${role || "missing"}`);
   // A message with `summary` is the recap that a compaction made.
   else if (data.summary !== true && isFinished(data)) {
     const content = stored.parts.flatMap((part) => assistantPart(part, reading) ?? []);
-    yield* assistantRows(
-      content,
-      {
-        ...shared,
-        id,
-        at,
-        model: textOf(data.modelID),
-        finishReason: textOf(data.finish),
-        usage: usageOf(recordOf(data.tokens)),
-      },
-      reading,
-    );
+    yield* assistantRows(content, data, { ...shared, at, model: textOf(data.modelID) });
   }
 }
 
@@ -93,48 +88,35 @@ export function* eventRows(
   type: string,
   isActive: boolean,
   reading: Reading,
-): Generator<TranscriptMessage> {
+): Generator<Draft> {
   const { id, data } = stored;
   const shared = {
     id,
     at: timeOf(recordOf(data.time)?.created) ?? stored.at,
-    ...(isActive ? {} : { isActive }),
+    isActive: isActive ? undefined : false,
   };
-  if (type === "user") {
-    const files = listOf(data.files).map((file) => fileText(recordOf(file) ?? {}));
-    const text = joined([textOf(data.text), ...files]);
-    if (text !== "") yield { ...shared, role: "user", text };
-  } else if (type === "shell") {
+  if (type === "user")
+    yield {
+      ...shared,
+      role: "user",
+      text: joined([textOf(data.text), ...recordsOf(data.files).map(fileText)]),
+    };
+  else if (type === "shell") {
     // A command that the user ran from the prompt.
     const command = textOf(data.command) ?? "";
-    const toolCalls = [
-      { id: textOf(data.callID) ?? id, name: "shell", arguments: JSON.stringify({ command }) },
-    ];
-    yield { ...shared, role: "assistant", text: "", toolCalls };
-    const output = textOf(data.output) ?? textOf(recordOf(data.output)?.output);
-    const toolCallId = toolCalls[0]?.id;
-    if (output !== undefined)
-      yield { ...shared, id: `${id}:shell`, role: "tool", text: output, toolCallId, toolName: "shell" };
+    const toolCallId = textOf(data.callID) ?? id;
+    yield { ...shared, role: "assistant", text: "", toolCalls: [toolCall(toolCallId, "shell", { command })] };
+    const text = textOf(data.output) ?? textOf(recordOf(data.output)?.output);
+    if (text !== undefined) yield { ...shared, id: `${id}:shell`, role: "tool", text, toolCallId };
   } else if (type === "assistant") {
     const model = recordOf(data.model);
     if (!isFinished(data)) return;
     const content = listOf(data.content).flatMap(
       (item) => assistantPart(recordOf(item) ?? {}, reading) ?? [],
     );
-    yield* assistantRows(
-      content,
-      {
-        ...shared,
-        model: textOf(model?.id) ?? textOf(model?.modelID),
-        finishReason: textOf(data.finish),
-        usage: usageOf(recordOf(data.tokens)),
-      },
-      reading,
-    );
-  } else if (type === "system") {
-    const text = textOf(data.text);
-    if (reading.options.includeSystem && text !== undefined) yield { ...shared, role: "system", text };
-  } else if (!SILENT_EVENTS.has(type)) reading.unknown(`message ${type || "without type"}`);
+    yield* assistantRows(content, data, { ...shared, model: textOf(model?.id) ?? textOf(model?.modelID) });
+  } else if (type === "system") yield { ...shared, role: "system", text: textOf(data.text) ?? "" };
+  else if (!SILENT_EVENTS.has(type)) reading.unknown(`message ${type || "without type"}`);
 }
 
 /** Text added by the program is marked `synthetic`: the content of attached files, reminders. */
@@ -183,11 +165,7 @@ function assistantPart(part: Json, reading: Reading): Content | undefined {
   if (type === "file") return { kind: "text", text: fileText(part) };
   if (type === "tool") {
     const state = recordOf(part.state) ?? {};
-    const call = {
-      id: textOf(part.callID) ?? textOf(part.id) ?? "",
-      name: textOf(part.tool) ?? textOf(part.name) ?? "unknown",
-      arguments: jsonText(state.input),
-    };
+    const call = toolCall(textOf(part.callID) ?? part.id, textOf(part.tool) ?? part.name, state.input);
     return { kind: "call", call, result: resultOf(state, reading) };
   }
   if (!SILENT_PARTS.has(type)) reading.unknown(`part ${type || "without type"}`);
@@ -206,41 +184,37 @@ function resultOf(state: Json, reading: Reading): Pick<TranscriptMessage, "text"
 
 function* assistantRows(
   content: readonly Content[],
-  fields: Omit<TranscriptMessage, "role" | "text">,
-  reading: Reading,
-): Generator<TranscriptMessage> {
+  data: Json,
+  fields: Omit<Draft, "role" | "text">,
+): Generator<Draft> {
   const textIn = (kind: "text" | "reasoning"): string =>
     joined(content.flatMap((item) => (item.kind === kind ? [item.text] : [])));
   const calls = content.flatMap((item) => (item.kind === "call" ? [item] : []));
-  const reasoning = reading.options.includeReasoning ? textOf(textIn("reasoning")) : undefined;
-  const text = textIn("text");
-  if (text === "" && calls.length === 0 && reasoning === undefined) return;
-  const toolCalls = calls.map(({ call }) => call);
-  yield { ...fields, role: "assistant", text, reasoning, ...(toolCalls.length > 0 ? { toolCalls } : {}) };
-  const { path, isActive, at } = fields;
+  yield {
+    ...fields,
+    role: "assistant",
+    text: textIn("text"),
+    reasoning: textIn("reasoning"),
+    toolCalls: calls.map(({ call }) => call),
+    finishReason: textOf(data.finish),
+    usage: countsOf(recordOf(data.tokens)),
+  };
+  const { id, path, isActive, at } = fields;
   for (const { call, result } of calls)
     if (result !== undefined)
       yield {
-        path,
-        ...(isActive === undefined ? {} : { isActive }),
-        id: `${fields.id}:${call.id}`,
-        role: "tool",
-        text: result.text,
-        at: result.at ?? at,
-        toolCallId: call.id,
-        toolName: call.name,
+        ...{ id: `${id}:${call.id}`, role: "tool", path, isActive, text: result.text, at: result.at ?? at },
+        ...{ toolCallId: call.id, toolName: call.name },
       };
 }
 
-function usageOf(tokens: Json | undefined): Usage | undefined {
-  const cache = recordOf(tokens?.cache);
-  return (
-    tokens && {
-      inputTokens: numberOf(tokens.input),
-      outputTokens: numberOf(tokens.output),
-      reasoningTokens: numberOf(tokens.reasoning),
-      cacheReadTokens: numberOf(cache?.read),
-      cacheWriteTokens: numberOf(cache?.write),
-    }
-  );
+function countsOf(tokens: Json | undefined): Usage | undefined {
+  const counts = tokens && { ...tokens, ...recordOf(tokens.cache) };
+  return usageOf(counts, {
+    inputTokens: "input",
+    outputTokens: "output",
+    reasoningTokens: "reasoning",
+    cacheReadTokens: "read",
+    cacheWriteTokens: "write",
+  });
 }

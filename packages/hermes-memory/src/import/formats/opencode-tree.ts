@@ -2,10 +2,11 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describeCause, errnoCode } from "@hermes-memory/core/internal/lib";
+import type { Said } from "../declare.ts";
 import { wholeJson } from "../kit/json-array.ts";
 import { type Json, recordOf, textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Reading, TranscriptEvent, Unit, Walking } from "../reader.ts";
+import type { Reading, Unit, Walking } from "../reader.ts";
 import { isReverted, messageRows, sessionFacts } from "./opencode-messages.ts";
 
 /** Where the messages and parts of a session file are. */
@@ -36,14 +37,14 @@ export function isSessionFile(path: string): boolean {
   return /[\\/]session[\\/][^\\/]+[\\/]ses_[^\\/]*\.json$/.test(path);
 }
 
-export async function* readTreeSession({ path }: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
+export async function* readTreeSession({ path }: Unit, reading: Reading): AsyncGenerator<Said> {
   const session = recordOf(await wholeJson(path, reading));
   if (session === undefined) throw new Error("not a JSON object");
   const places = placesOf(path);
   const project = places.project === undefined ? undefined : await recordIn(places.project, reading);
   const nativeId = textOf(session.id) ?? basename(path, ".json");
   const facts = sessionFacts(nativeId, session, textOf(project?.worktree));
-  yield { kind: "session", facts };
+  yield facts;
   let cwd = facts.cwd;
   for (const name of await namesIn(places.messages, reading.unreadable)) {
     reading.signal.throwIfAborted();
@@ -58,10 +59,9 @@ export async function* readTreeSession({ path }: Unit, reading: Reading): AsyncG
     }
     cwd ??= textOf(recordOf(data.path)?.cwd);
     const provider = textOf(data.providerID);
-    if (provider !== undefined) yield { kind: "session", facts: { nativeId, provider, cwd } };
+    if (provider !== undefined) yield { nativeId, provider, cwd };
     const isActive = !isReverted(id, recordOf(session.revert));
-    for (const message of messageRows({ id, data, parts, path: messagePath }, isActive, reading))
-      yield { kind: "message", message };
+    yield* messageRows({ id, data, parts, path: messagePath }, isActive, reading);
   }
 }
 

@@ -1,17 +1,12 @@
 // Sessions of opencode, and of Kilo, which keeps them in the same tables: a database, or the JSON files of older versions.
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { columnsIn, databaseSessions, isDatabaseWith } from "../kit/database-sessions.ts";
-import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
+import { type Draft, format } from "../declare.ts";
+import { changedSessions, columnsIn, idsIn, isDatabaseWith } from "../kit/database-sessions.ts";
+import { dataFolder } from "../kit/places.ts";
+import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import { type Json, jsonOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type {
-  Place,
-  Reading,
-  SessionFacts,
-  TranscriptMessage,
-  TranscriptReader,
-  Walking,
-} from "../reader.ts";
+import type { Place, Reading, SessionFacts, TranscriptReader, Walking } from "../reader.ts";
 import { eventRows, isReverted, messageRows, sessionFacts } from "./opencode-messages.ts";
 import { isSessionFile, readTreeSession, treeUnits } from "./opencode-tree.ts";
 
@@ -27,9 +22,6 @@ type Product = {
   /** The variable that names another database. */
   readonly variable?: string;
 };
-
-type Listed = { readonly id: string; readonly mark: string };
-type Whole = { readonly facts: SessionFacts; readonly messages: readonly TranscriptMessage[] };
 
 const PART_TABLE = /CREATE TABLE (?:IF NOT EXISTS )?[`"]?part[`"]?\s*\(/;
 const SESSION_COLUMNS = [
@@ -54,7 +46,7 @@ export const opencode: TranscriptReader = readerOf({
 });
 
 export function readerOf(product: Product): TranscriptReader {
-  return {
+  return format({
     source: product.source,
     title: product.title,
     evidence: "S",
@@ -67,13 +59,15 @@ export function readerOf(product: Product): TranscriptReader {
       return product.database.test(basename(path)) && isDatabaseWith(head, /session/);
     },
     read: (unit, reading) =>
-      unit.path.endsWith(".json") ? readTreeSession(unit, reading) : readDatabase(unit.path, reading),
-  };
+      unit.path.endsWith(".json")
+        ? readTreeSession(unit, reading)
+        : changedSessions(unit.path, reading, listed, (db, { id }) => whole(db, id, reading)),
+  });
 }
 
-function rootsOf({ folder, database, variable }: Product, { home, env }: Place): string[] {
-  const data = join(textOf(env.XDG_DATA_HOME) ?? join(home, ".local", "share"), folder);
-  const named = variable === undefined ? undefined : textOf(env[variable]);
+function rootsOf({ folder, database, variable }: Product, place: Place): string[] {
+  const data = join(dataFolder(place), folder);
+  const named = variable === undefined ? undefined : textOf(place.env[variable]);
   if (named === undefined) return [data];
   const path = isAbsolute(named) ? named : resolve(data, named);
   return dirname(path) === data && database.test(basename(path)) ? [data] : [data, path];
@@ -90,38 +84,13 @@ async function* units(
     path === root ? !path.endsWith(".json") : database.test(basename(path));
   for await (const path of filesBelow(root, { file, maxDepth: 0 }, walking)) {
     yield { path, stamps: databaseStamps(path) };
-    for (const id of await idsIn(path, walking)) known.add(id);
+    for (const id of await idsIn(path, "session", walking)) known.add(id);
   }
-  for await (const unit of treeUnits(root, walking, (id) => known.has(id))) yield unit;
-}
-
-async function idsIn(path: string, walking: Walking): Promise<string[]> {
-  try {
-    using db = await openSource(path, walking);
-    return db.all("SELECT id FROM session").map(({ id }) => String(id));
-  } catch {
-    walking.signal.throwIfAborted();
-    return []; // reading the database reports the reason
-  }
-}
-
-async function* readDatabase(path: string, reading: Reading): ReturnType<TranscriptReader["read"]> {
-  const sessions = databaseSessions(path, reading, {
-    list: (db) => listed(db).filter(({ id, mark }) => !reading.isUnchanged(id, mark)),
-    read: (db, session) => whole(db, session, reading),
-    name: ({ id }) => id,
-  });
-  for await (const session of sessions) {
-    // A session without messages is not begun: an update of opencode once emptied a table, and that must not empty what was imported.
-    if (session.messages.length === 0) continue;
-    yield { kind: "session", facts: session.facts };
-    for (const message of session.messages) yield { kind: "message", message };
-    yield { kind: "end" };
-  }
+  yield* treeUnits(root, walking, (id) => known.has(id));
 }
 
 /** A session's own time of change misses changes of its messages, so the mark has the times and numbers of all its rows. */
-function listed(db: SourceDatabase): Listed[] {
+function listed(db: SourceDatabase): { id: string; mark: string }[] {
   const marks = new Map<string, string>();
   for (const table of ["message", "part", "session_message"]) {
     const columns = db.columnsOf(table);
@@ -141,11 +110,11 @@ function listed(db: SourceDatabase): Listed[] {
   });
 }
 
-function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whole {
+function whole(db: SourceDatabase, id: string, reading: Reading): { facts: SessionFacts; messages: Draft[] } {
   const row =
     db.get(`SELECT ${columnsIn(db, "session", SESSION_COLUMNS)} FROM session WHERE id = :id`, { id }) ?? {};
   const reverted = recordOf(jsonOf(textOf(row.revert)));
-  const messages: TranscriptMessage[] = [];
+  const messages: Draft[] = [];
   let isActive = true;
   let provider: string | undefined;
   let cwd: string | undefined;
@@ -174,7 +143,7 @@ function whole(db: SourceDatabase, { id, mark }: Listed, reading: Reading): Whol
     time: { created: row.time_created, updated: row.time_updated },
   };
   const facts = sessionFacts(id, fields, worktreeOf(db, row) ?? cwd);
-  return { facts: { ...facts, provider, mark }, messages };
+  return { facts: { ...facts, provider }, messages };
 }
 
 function* stored(

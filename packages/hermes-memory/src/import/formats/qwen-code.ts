@@ -1,20 +1,13 @@
 // Sessions of Qwen Code: a tree of records with the content of Gemini's API, appended to one file per session and per subagent.
 import { access } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { partsOf } from "../kit/gemini-parts.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
-import { type Json, listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, listOf, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type {
-  Reading,
-  SessionFacts,
-  TranscriptEvent,
-  TranscriptMessage,
-  TranscriptReader,
-  Unit,
-  Usage,
-} from "../reader.ts";
+import type { Reading, SessionFacts, Unit } from "../reader.ts";
 
 /** One session of the file: its own tree, and which rows came from which record. */
 type Branching = {
@@ -25,7 +18,6 @@ type Branching = {
   readonly callers: Map<string, string>;
   /** The call that a record answers. */
   readonly answers: Map<string, string>;
-  readonly toolNames: Map<string, string>;
   roots: number;
   last: string | undefined;
   gitBranch: string | undefined;
@@ -42,7 +34,7 @@ const NOT_TYPED: ReadonlySet<string> = new Set([
 ]);
 const TYPES: ReadonlySet<string> = new Set(["user", "assistant", "tool_result", "system"]);
 
-export const qwenCode: TranscriptReader = {
+export const qwenCode = format({
   source: "qwen-code",
   title: "Qwen Code",
   evidence: "S",
@@ -65,9 +57,9 @@ export const qwenCode: TranscriptReader = {
     );
   },
   read,
-};
+});
 
-async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader["read"]> {
+async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const subagent = /^agent-(.+)\.jsonl$/.exec(basename(unit.path))?.[1];
   const sessions = new Map<string, Branching>();
   const hasOriginal = originals(dirname(unit.path), reading);
@@ -90,7 +82,7 @@ async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader[
       session ??= branching(nativeId);
       sessions.set(nativeId, session);
       current = session;
-      yield { kind: "session", facts: { nativeId, ...(isNew ? firstFacts(value, agent) : {}) } };
+      yield { nativeId, ...(isNew ? firstFacts(value, agent) : {}) };
     }
     if (session.parents.has(uuid)) continue; // a repeated record: the first one counts
     follow(session, uuid, value);
@@ -98,21 +90,22 @@ async function* read(unit: Unit, reading: Reading): ReturnType<TranscriptReader[
     const fork = recordOf(value.forkedFrom);
     const from = textOf(fork?.sessionId);
     if (from !== undefined) {
-      yield { kind: "session", facts: { nativeId, continues: { how: "fork", session: from } } };
+      yield { nativeId, continues: { how: "fork", session: from } };
       if (await hasOriginal(from)) continue;
     }
     if (value.type === "system") yield* systemEvents(session, value);
     else
       for (const message of messagesOf(session, uuid, value, reading)) {
+        if (!isKept(message, reading)) continue;
         session.rows.set(uuid, [...(session.rows.get(uuid) ?? []), message.id ?? ""]);
-        yield { kind: "message", message: { ...message, line } };
+        yield { ...message, line };
       }
     // A rewind at the end leaves what comes after its parent, even if nothing was typed since.
     if (value.type !== "system" || value.subtype === "rewind") session.last = uuid;
   }
   for (const session of sessions.values()) {
     const { nativeId, titles, gitBranch } = session;
-    yield { kind: "session", facts: { nativeId, title: titles.manual ?? titles.auto, gitBranch } };
+    yield { nativeId, title: titles.manual ?? titles.auto, gitBranch };
     const ids = inactiveRows(session);
     if (ids.length > 0) yield { kind: "inactive", ids };
   }
@@ -142,7 +135,6 @@ function branching(nativeId: string): Branching {
     rows: new Map(),
     callers: new Map(),
     answers: new Map(),
-    toolNames: new Map(),
     roots: 0,
     last: undefined,
     gitBranch: undefined,
@@ -154,7 +146,7 @@ function firstFacts(value: Json, agent: string | undefined): Omit<SessionFacts, 
   return {
     cwd: textOf(value.cwd),
     cliVersion: textOf(value.version),
-    ...(agent === undefined ? {} : { visibility: "subagent", parent: textOf(value.sessionId) }),
+    parent: agent === undefined ? undefined : textOf(value.sessionId),
   };
 }
 
@@ -166,22 +158,17 @@ function follow(session: Branching, uuid: string, value: Json): void {
   session.parents.set(uuid, parent === uuid ? undefined : parent);
 }
 
-function* systemEvents(session: Branching, value: Json): Generator<TranscriptEvent> {
+function* systemEvents(session: Branching, value: Json): Generator<Said> {
   const payload = recordOf(value.systemPayload);
   const title = textOf(payload?.customTitle);
   if (value.subtype === "custom_title" && title !== undefined)
     session.titles[payload?.titleSource === "auto" ? "auto" : "manual"] = title;
   const parent = textOf(payload?.parentSessionId);
   if (value.subtype === "parent_session" && parent !== undefined)
-    yield { kind: "session", facts: { nativeId: session.nativeId, visibility: "subagent", parent } };
+    yield { nativeId: session.nativeId, parent };
 }
 
-function* messagesOf(
-  session: Branching,
-  uuid: string,
-  value: Json,
-  reading: Reading,
-): Generator<TranscriptMessage> {
+function* messagesOf(session: Branching, uuid: string, value: Json, reading: Reading): Generator<Draft> {
   const at = timeOf(value.timestamp);
   const content = listOf(recordOf(value.message)?.parts);
   if (value.type === "user") {
@@ -196,46 +183,21 @@ function* messagesOf(
   }
   const parts = partsOf(content, reading.unknown);
   if (value.type === "assistant") {
-    for (const call of parts.toolCalls) {
-      session.callers.set(call.id, uuid);
-      session.toolNames.set(call.id, call.name);
-    }
-    const reasoning = reading.options.includeReasoning ? parts.reasoning : undefined;
-    if (parts.text.trim() === "" && parts.toolCalls.length === 0 && reasoning === undefined) return;
-    yield {
-      id: uuid,
-      role: "assistant",
-      text: parts.text,
-      at,
-      ...(parts.toolCalls.length > 0 ? { toolCalls: parts.toolCalls } : {}),
-      reasoning,
-      model: textOf(value.model),
-      usage: usageOf(recordOf(value.usageMetadata)),
-    };
+    for (const call of parts.toolCalls) session.callers.set(call.id, uuid);
+    const { text, reasoning, toolCalls } = parts;
+    const usage = usageOf(value.usageMetadata, {
+      inputTokens: "promptTokenCount",
+      outputTokens: "candidatesTokenCount",
+      cacheReadTokens: "cachedContentTokenCount",
+      reasoningTokens: "thoughtsTokenCount",
+    });
+    yield { id: uuid, role: "assistant", text, at, toolCalls, reasoning, model: textOf(value.model), usage };
     return;
   }
   for (const { callId, name, text } of parts.toolResults) {
     session.answers.set(uuid, callId);
-    yield {
-      id: `${uuid}:${callId}`,
-      role: "tool",
-      text,
-      at,
-      toolCallId: callId,
-      toolName: name ?? session.toolNames.get(callId),
-    };
+    yield { id: `${uuid}:${callId}`, role: "tool", text, at, toolCallId: callId, toolName: name };
   }
-}
-
-function usageOf(usage: Json | undefined): Usage | undefined {
-  return (
-    usage && {
-      inputTokens: numberOf(usage.promptTokenCount),
-      outputTokens: numberOf(usage.candidatesTokenCount),
-      cacheReadTokens: numberOf(usage.cachedContentTokenCount),
-      reasoningTokens: numberOf(usage.thoughtsTokenCount),
-    }
-  );
 }
 
 /**

@@ -13,8 +13,8 @@ import {
   toldOf,
 } from "../kit/exports.ts";
 import { jsonArrayItems, parsedWhole } from "../kit/json-array.ts";
-import { type Chat, type ChatMessage, chatEvents, isChosen, leftOut } from "../kit/messenger.ts";
-import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
+import { type Json, joined, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, TranscriptReader, Unit, Walking } from "../reader.ts";
 
@@ -26,10 +26,7 @@ const CHANNEL_LISTS = ["channels.json", "groups.json", "dms.json", "mpims.json"]
 export const slack: TranscriptReader = {
   source: "slack",
   title: "Slack export",
-  evidence: "P",
-  isExperimental: true,
-  isMessenger: true,
-  version: 1,
+  ...MESSENGER,
   roots: () => [],
   units: unitsBelow,
   recognises: (sample) => {
@@ -45,9 +42,7 @@ export const slack: TranscriptReader = {
     const channels = await channelsOf(files, names, reading);
     for (const [folder, days] of daysByChannel(files.names)) {
       const chat = channels.get(folder) ?? { id: folder, name: folder };
-      if (isChosen(chat, reading.options))
-        yield* chatEvents(chat, messagesOf(files, days, names, reading), reading);
-      else yield* leftOut(chat);
+      yield* chatIfChosen(chat, messagesOf(files, days, names, reading), reading);
     }
   },
 };
@@ -62,31 +57,26 @@ async function openUnit(path: string, reading: Reading): Promise<ExportFiles> {
 
 /** One file of a day that the user named, archives with such files, and folders that hold a list of users or channels beside folders with files of days. */
 async function* unitsBelow(root: string, walking: Walking): AsyncGenerator<Unit> {
-  const lists = new Map<string, string[]>();
-  const days = new Map<string, string[]>();
+  const inFolders: { readonly folder: string; readonly path: string }[] = [];
+  const isDay = (path: string): boolean => DAY_FILE.test(path.replaceAll("\\", "/"));
   const isWanted = (path: string): boolean =>
-    path === root || isArchiveName(path) || isList(path) || DAY_FILE.test(path.replaceAll("\\", "/"));
+    path === root || isArchiveName(path) || isList(path) || isDay(path);
   for await (const path of filesBelow(root, { file: isWanted }, walking)) {
-    if (path === root && DAY_FILE.test(path.replaceAll("\\", "/"))) yield { path };
+    if (path === root && isDay(path)) yield { path };
     else if (isArchiveName(path)) {
       if (path === root || (await isSlackArchive(path, walking))) yield { path };
-    } else if (isList(path)) push(lists, dirname(path), path);
-    else push(days, dirname(dirname(path)), path);
+    } else inFolders.push({ path, folder: isList(path) ? dirname(path) : dirname(dirname(path)) });
   }
-  for (const [folder, files] of lists) {
-    const found = days.get(folder);
-    if (found !== undefined) yield { path: folder, stamps: [...files, ...found] };
+  for (const [path, files] of Map.groupBy(inFolders, ({ folder }) => folder)) {
+    const lists = files.filter((file) => isList(file.path));
+    const days = files.filter((file) => !isList(file.path));
+    if (lists.length > 0 && days.length > 0)
+      yield { path, stamps: [...lists, ...days].map((file) => file.path) };
   }
 }
 
 function isList(path: string): boolean {
   return basename(path) === USERS || CHANNEL_LISTS.includes(basename(path));
-}
-
-function push(map: Map<string, string[]>, key: string, value: string): void {
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [value]);
-  else list.push(value);
 }
 
 async function isSlackArchive(path: string, walking: Walking): Promise<boolean> {
@@ -101,20 +91,15 @@ async function isSlackArchive(path: string, walking: Walking): Promise<boolean> 
 }
 
 function daysByChannel(names: readonly string[]): Map<string, string[]> {
-  const channels = new Map<string, string[]>();
-  for (const name of names.toSorted()) {
-    const folder = DAY_FILE.exec(name)?.[1];
-    if (folder !== undefined) push(channels, folder, name);
-  }
-  return channels;
+  const days = names.filter((name) => DAY_FILE.test(name)).toSorted();
+  return Map.groupBy(days, (name) => DAY_FILE.exec(name)?.[1] ?? "");
 }
 
 async function recordsIn(files: ExportFiles, list: string, reading: Reading): Promise<Json[]> {
   const name = files.names.find((other) => basename(other) === list && !DAY_FILE.test(other));
   if (name === undefined) return [];
   try {
-    const values = listOf(await parsedWhole(files.chunks(name)));
-    return values.map(recordOf).filter((value) => value !== undefined);
+    return recordsOf(await parsedWhole(files.chunks(name)));
   } catch (cause) {
     reading.signal.throwIfAborted();
     reading.unreadable(files.pathOf(name) ?? name, describeCause(cause));

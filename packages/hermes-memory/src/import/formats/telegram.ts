@@ -1,23 +1,16 @@
 // Telegram: `result.json` of Telegram Desktop's export, of one chat or of the whole account.
 import { basename } from "node:path";
-import { exportUnits, openExport, textOfSample, withHead } from "../kit/exports.ts";
+import { exportFiles, headedMessages, openExport, withHead } from "../kit/exports.ts";
 import { jsonArrayItems } from "../kit/json-array.ts";
-import { type Chat, type ChatMessage, chatEvents, isChosen, leftOut } from "../kit/messenger.ts";
+import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading, TranscriptReader } from "../reader.ts";
-
-const FORMAT = { isMember, looksRight };
 
 export const telegram: TranscriptReader = {
   source: "telegram",
   title: "Telegram export",
-  evidence: "P",
-  isExperimental: true,
-  isMessenger: true,
-  version: 1,
-  roots: () => [],
-  units: (root, walking) => exportUnits(root, walking, FORMAT),
-  recognises: (sample) => looksRight(textOfSample(sample, isMember)),
+  ...MESSENGER,
+  ...exportFiles({ isMember, looksRight }),
   async *read(unit, reading) {
     await using files = await openExport(unit.path, reading);
     const names = files.names.length === 1 ? files.names : files.names.filter(isMember);
@@ -26,25 +19,19 @@ export const telegram: TranscriptReader = {
       await using beginning = await withHead(files.chunks(name));
       const { head, all } = beginning;
       if (isOneChat(head)) {
-        // Name and id come before the messages.
-        const facts = new Map<string, unknown>();
-        const beside = (key: string, value: unknown) => void facts.set(key, value);
-        const items = jsonArrayItems(all, reading, { at: ["messages"], beside });
-        const first = await items.next();
-        const chat = chatOf(Object.fromEntries(facts));
-        if (first.done) continue;
-        if (!isChosen(chat, reading.options)) yield* leftOut(chat);
-        else yield* chatEvents(chat, messagesOf(continued(first.value, items), path, reading), reading);
-        continue;
-      }
-      for await (const { line, value } of jsonArrayItems(all, reading, { at: ["chats", "list"] })) {
-        const record = recordOf(value);
-        if (record === undefined || !Array.isArray(record.messages)) reading.malformed(line, "not a chat");
-        else if (isChosen(chatOf(record), reading.options)) {
+        const chat = await headedMessages(all, reading);
+        if (chat === undefined) continue;
+        yield* chatIfChosen(chatOf(chat.facts), messagesOf(chat.items, path, reading), reading);
+      } else
+        for await (const { line, value } of jsonArrayItems(all, reading, { at: ["chats", "list"] })) {
+          const record = recordOf(value);
+          if (record === undefined || !Array.isArray(record.messages)) {
+            reading.malformed(line, "not a chat");
+            continue;
+          }
           const items = record.messages.map((message) => ({ line, value: message }));
-          yield* chatEvents(chatOf(record), messagesOf(items, path, reading), reading);
-        } else yield* leftOut(chatOf(record));
-      }
+          yield* chatIfChosen(chatOf(record), messagesOf(items, path, reading), reading);
+        }
     }
   },
 };
@@ -70,11 +57,6 @@ function chatOf({ id, name }: Json): Chat {
 }
 
 type Item = { readonly line: number; readonly value: unknown };
-
-async function* continued(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item> {
-  yield first;
-  yield* rest;
-}
 
 async function* messagesOf(
   items: AsyncIterable<Item> | Iterable<Item>,

@@ -2,12 +2,13 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isRecord } from "@hermes-memory/core/internal/lib";
+import { format } from "../declare.ts";
 import { copilotEvents } from "../kit/copilot-events.ts";
 import { wholeJson } from "../kit/json-array.ts";
 import { listOf, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { vscodeUserFolders, workspaceFolderOf } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { TranscriptReader, Unit, Walking } from "../reader.ts";
+import type { Unit, Walking } from "../reader.ts";
 import { replayed } from "./vscode-chat/mutation-log.ts";
 import { chatTurn } from "./vscode-chat/turn.ts";
 
@@ -17,11 +18,10 @@ const STORES: ReadonlySet<string> = new Set(["chatSessions", "emptyWindowChatSes
 const TRANSCRIPTS = "transcripts";
 const EXTENSION = "GitHub.copilot-chat";
 
-export const vscodeChat: TranscriptReader = {
+export const vscodeChat = format({
   source: "vscode-chat",
   title: "VS Code chat",
   evidence: "S",
-  version: 1,
   roots: (place) => vscodeUserFolders(place),
   units: newestOfEach,
   recognises: ({ first }) => {
@@ -41,18 +41,14 @@ export const vscodeChat: TranscriptReader = {
     if (state === undefined) return;
     const requests = listOf(state.requests).filter(isRecord);
     const nativeId = textOf(state.sessionId) ?? fallback;
-    yield {
-      kind: "session",
-      facts: { nativeId, cwd, title: textOf(state.customTitle), startedAt: timeOf(state.creationDate) },
-    };
+    yield { nativeId, cwd, title: textOf(state.customTitle), startedAt: timeOf(state.creationDate) };
     for (const [index, request] of requests.entries()) {
       reading.signal.throwIfAborted();
       if (!isFinished(request, index === requests.length - 1)) continue;
-      for (const event of chatTurn(request, nativeId, reading))
-        yield event.kind === "session" ? { kind: "session", facts: { cwd, ...event.facts } } : event;
+      for (const said of chatTurn(request, nativeId, reading)) yield "role" in said ? said : { cwd, ...said };
     }
   },
-};
+});
 
 /** Opening a folder copies its sessions into another store, so the same session may lie in several: the newest file is read. */
 async function* newestOfEach(root: string, walking: Walking): AsyncGenerator<Unit> {

@@ -2,12 +2,14 @@
 import { basename, join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { databaseSessions, isDatabaseWith } from "../kit/database-sessions.ts";
+import { type Draft, format } from "../declare.ts";
+import { type Blocks, blocksOf } from "../kit/blocks.ts";
+import { changedSessions, columnsIn, isDatabaseWith } from "../kit/database-sessions.ts";
+import { configFolder, localFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import {
   type Json,
   joined,
-  jsonText,
   listOf,
   numberOf,
   parsedJson,
@@ -15,80 +17,60 @@ import {
   recordsOf,
   textOf,
   timeOf,
+  toolCall,
+  usageOf,
 } from "../kit/values.ts";
-import { filesBelow } from "../kit/walk.ts";
-import type {
-  Place,
-  Reading,
-  SessionFacts,
-  ToolCall,
-  TranscriptEvent,
-  TranscriptMessage,
-  TranscriptReader,
-  Unit,
-} from "../reader.ts";
+import { unitsOf } from "../kit/walk.ts";
+import type { Place, Reading, SessionFacts } from "../reader.ts";
 
 const MAX_THREAD_BYTES = 256 * 1024 ** 2;
+const DATABASE = "threads.db";
+/** Without the data, which is read one at a time. Older databases lack some of the columns. */
+const COLUMNS = [
+  "id",
+  "summary",
+  "updated_at",
+  "parent_id",
+  "folder_paths",
+  "folder_paths_order",
+  "created_at",
+];
 
-export const zed: TranscriptReader = {
+export const zed = format({
   source: "zed",
   title: "Zed",
   evidence: "S",
-  version: 1,
+  keepsEmpty: true,
   roots,
-  async *units(root, walking) {
-    const wanted = { file: (path: string) => path === root || basename(path) === "threads.db", maxDepth: 3 };
-    for await (const path of filesBelow(root, wanted, walking)) yield { path, stamps: databaseStamps(path) };
-  },
+  units: unitsOf((path) => basename(path) === DATABASE, { maxDepth: 3, stamps: databaseStamps }),
   recognises: ({ path, head }) =>
-    isDatabaseWith(head, /\bthreads\b[^;]{0,400}\bdata_type\b/) ||
-    (basename(path) === "threads.db" && isDatabaseWith(head, /^/)),
-  read,
-};
+    isDatabaseWith(head, basename(path) === DATABASE ? /^/ : /\bthreads\b[^;]{0,400}\bdata_type\b/),
+  read: ({ path }, reading) =>
+    changedSessions(
+      path,
+      reading,
+      (db) => {
+        const columns = columnsIn(db, "threads", COLUMNS);
+        const rows = columns === "" ? [] : db.all(`SELECT ${columns} FROM threads ORDER BY updated_at, id`);
+        return rows.flatMap((row) => {
+          const id = textOf(row.id);
+          return id === undefined ? [] : [{ row, id, mark: textOf(row.updated_at) }];
+        });
+      },
+      (db, { id, row }) => {
+        const document = documentOf(db, id, reading);
+        return document && { facts: factsOf(row, document), messages: [...messagesOf(document, reading)] };
+      },
+    ),
+});
 
-function roots({ home, env, platform }: Place): string[] {
-  if (platform === "darwin") return [join(home, "Library", "Application Support", "Zed", "threads")];
-  if (platform === "win32")
-    return [join(textOf(env.LOCALAPPDATA) ?? join(home, "AppData", "Local"), "Zed", "threads")];
+function roots(place: Place): string[] {
+  const { home, env, platform } = place;
+  if (platform === "darwin") return [join(configFolder(place), "Zed", "threads")];
+  if (platform === "win32") return [join(localFolder(place), "Zed", "threads")];
   const data = [env.XDG_DATA_HOME, env.FLATPAK_XDG_DATA_HOME].flatMap((folder) => textOf(folder) ?? []);
   const usual = [join(home, ".local", "share"), join(home, ".var", "app", "dev.zed.Zed", "data")];
   return [...new Set([...data, ...usual])].map((folder) => join(folder, "zed", "threads"));
-}
-
-async function* read(unit: Unit, reading: Reading): AsyncGenerator<TranscriptEvent> {
-  const threads = databaseSessions(unit.path, reading, {
-    list: (db) => (db.hasTable("threads") ? threadRows(db).filter(isWanted) : []),
-    read: (db, row) => ({ row, document: documentOf(db, String(row.id), reading) }),
-    name: (row) => String(row.id),
-  });
-  for await (const { row, document } of threads) {
-    if (document === undefined) continue;
-    yield { kind: "session", facts: factsOf(String(row.id), row, document) };
-    for (const message of messagesOf(document, reading)) yield { kind: "message", message };
-    yield { kind: "end" };
-  }
-
-  function isWanted(row: Json): boolean {
-    const nativeId = textOf(row.id);
-    const mark = textOf(row.updated_at);
-    return nativeId !== undefined && (mark === undefined || !reading.isUnchanged(nativeId, mark));
-  }
-}
-
-/** The rows without their data, which is read one at a time. Older databases lack some of the columns. */
-function threadRows(db: SourceDatabase): Json[] {
-  const present = db.columnsOf("threads");
-  const columns = [
-    "id",
-    "summary",
-    "updated_at",
-    "parent_id",
-    "folder_paths",
-    "folder_paths_order",
-    "created_at",
-  ];
-  const wanted = columns.filter((column) => present.has(column));
-  return db.all(`SELECT ${wanted.join(", ")} FROM threads ORDER BY updated_at, id`);
 }
 
 function documentOf(db: SourceDatabase, id: string, reading: Reading): Json | undefined {
@@ -107,13 +89,10 @@ function documentOf(db: SourceDatabase, id: string, reading: Reading): Json | un
   }
 }
 
-function factsOf(nativeId: string, row: Json, document: Json): SessionFacts {
+function factsOf(row: Json, document: Json): Omit<SessionFacts, "nativeId"> {
   const model = recordOf(document.model);
-  const usage = recordOf(document.cumulative_token_usage);
-  const parent = textOf(row.parent_id) ?? textOf(recordOf(document.subagent_context)?.parent_thread_id);
   const updatedAt = timeOf(row.updated_at) ?? timeOf(document.updated_at);
   return {
-    nativeId,
     title: textOf(document.title) ?? textOf(document.summary) ?? textOf(row.summary),
     cwd: firstFolder(row),
     model: textOf(model?.model),
@@ -121,14 +100,13 @@ function factsOf(nativeId: string, row: Json, document: Json): SessionFacts {
     startedAt: timeOf(row.created_at) ?? updatedAt,
     endedAt: updatedAt,
     hasSyntheticTimes: true,
-    mark: textOf(row.updated_at),
-    usage: usage && {
-      inputTokens: numberOf(usage.input_tokens),
-      outputTokens: numberOf(usage.output_tokens),
-      cacheReadTokens: numberOf(usage.cache_read_input_tokens),
-      cacheWriteTokens: numberOf(usage.cache_creation_input_tokens),
-    },
-    ...(parent === undefined ? {} : { parent, visibility: "subagent" as const }),
+    usage: usageOf(document.cumulative_token_usage, {
+      inputTokens: "input_tokens",
+      outputTokens: "output_tokens",
+      cacheReadTokens: "cache_read_input_tokens",
+      cacheWriteTokens: "cache_creation_input_tokens",
+    }),
+    parent: textOf(row.parent_id) ?? textOf(recordOf(document.subagent_context)?.parent_thread_id),
   };
 }
 
@@ -139,68 +117,41 @@ function firstFolder(row: Json): string | undefined {
   return textOf(paths[Math.max(places.indexOf("0"), 0)]);
 }
 
-function* messagesOf(document: Json, reading: Reading): Generator<TranscriptMessage> {
-  const toolNames = new Map<string, string>();
+function* messagesOf(document: Json, reading: Reading): Generator<Draft> {
   for (const [index, value] of listOf(document.messages).entries()) {
     const message = recordOf(value);
     const user = recordOf(message?.User);
     const agent = recordOf(message?.Agent);
-    if (user !== undefined) {
-      const { text } = contentOf(user.content, reading);
-      yield { id: textOf(user.id), role: "user", text, line: index + 1 };
-    } else if (agent !== undefined) yield* agentMessages(agent, index + 1, reading);
-    else if (message?.role !== undefined) yield* olderMessages(message, toolNames, index + 1, reading);
+    const line = index + 1;
+    if (user !== undefined) yield { id: textOf(user.id), role: "user", line, ...contentOf(user, reading) };
+    else if (agent !== undefined) {
+      yield { role: "assistant", line, ...contentOf(agent, reading) };
+      for (const [toolCallId, found] of Object.entries(recordOf(agent.tool_results) ?? {})) {
+        const result = recordOf(found);
+        const text = resultText(result?.content);
+        yield { role: "tool", text, line, toolCallId, toolName: textOf(result?.tool_name) };
+      }
+    } else if (message?.role !== undefined) yield olderMessage(message, line, reading);
     else if (value !== "Resume" && message?.Compaction === undefined)
       reading.unknown(`message ${Object.keys(message ?? {})[0] ?? String(value)}`);
   }
 }
 
-function* agentMessages(agent: Json, line: number, reading: Reading): Generator<TranscriptMessage> {
-  const { text, reasoning, toolCalls } = contentOf(agent.content, reading);
-  yield {
-    role: "assistant",
-    text,
-    line,
-    toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
-    reasoning: reading.options.includeReasoning ? reasoning : undefined,
-  };
-  const names = new Map(toolCalls.map(({ id, name }) => [id, name]));
-  for (const [toolCallId, value] of Object.entries(recordOf(agent.tool_results) ?? {})) {
-    const result = recordOf(value);
-    const toolName = textOf(result?.tool_name) ?? names.get(toolCallId);
-    yield { role: "tool", text: resultText(result?.content), line, toolCallId, toolName };
-  }
-}
-
-type Content = {
-  readonly text: string;
-  readonly reasoning: string | undefined;
-  readonly toolCalls: readonly ToolCall[];
-};
-
 /** Each item is an object with one field, whose name is the kind. */
-function contentOf(content: unknown, reading: Reading): Content {
-  const texts: string[] = [];
-  const thoughts: string[] = [];
-  const toolCalls: ToolCall[] = [];
-  for (const item of recordsOf(content)) {
+function contentOf({ content }: Json, reading: Reading): Blocks {
+  const unknown = (type: string): void => reading.unknown(type.replace("block", "content"));
+  return blocksOf(recordsOf(content), unknown, (item) => {
     const [kind = "", value] = Object.entries(item)[0] ?? [];
     const fields = recordOf(value) ?? {};
-    if (kind === "Text") texts.push(textOf(value) ?? "");
-    else if (kind === "Image") texts.push("[image]");
-    else if (kind === "Mention") {
-      texts.push(`[file: ${mentioned(fields.uri)}]`);
-      if (reading.options.tools === "full") texts.push(textOf(fields.content) ?? "");
-    } else if (kind === "Thinking") thoughts.push(textOf(fields.text) ?? "");
-    else if (kind === "ToolUse")
-      toolCalls.push({
-        id: textOf(fields.id) ?? "",
-        name: textOf(fields.name) ?? "unknown",
-        arguments: jsonText(fields.input ?? fields.raw_input),
-      });
-    else if (kind !== "RedactedThinking") reading.unknown(`content ${kind}`);
-  }
-  return { text: joined(texts), reasoning: textOf(joined(thoughts)), toolCalls };
+    if (kind === "Text") return { type: "text", text: value };
+    if (kind === "Image") return { type: "image" };
+    if (kind === "Thinking") return { type: "thinking", thinking: fields.text };
+    if (kind === "ToolUse") return { ...fields, type: "tool_use", input: fields.input ?? fields.raw_input };
+    if (kind === "RedactedThinking") return undefined;
+    if (kind !== "Mention") return { type: kind };
+    const whole = reading.options.tools === "full" ? textOf(fields.content) : undefined;
+    return { type: "text", text: joined([`[file: ${mentioned(fields.uri)}]`, whole]) };
+  });
 }
 
 /** The name of what was mentioned: `{"File": {"abs_path": …}}`, `{"Thread": {"name": …}}`, `{"Fetch": {"url": …}}`, or a URI. */
@@ -217,58 +168,25 @@ function resultText(content: unknown): string {
   if (Array.isArray(content)) return joined(content.map(resultText));
   if (typeof content === "string") return content;
   const fields = recordOf(content);
-  if (fields === undefined) return "";
-  return textOf(fields.Text) ?? textOf(fields.text) ?? "[image]";
+  return fields === undefined ? "" : (textOf(fields.Text) ?? textOf(fields.text) ?? "[image]");
 }
 
 /** Versions before 0.3.0: a role, typed segments, and the calls and results of tools beside them. */
-function* olderMessages(
-  message: Json,
-  toolNames: Map<string, string>,
-  line: number,
-  reading: Reading,
-): Generator<TranscriptMessage> {
-  const { role } = message;
-  if (role !== "user" && role !== "assistant" && role !== "system") {
-    reading.unknown(`role ${String(role)}`);
-    return;
-  }
+function olderMessage(message: Json, line: number, reading: Reading): Draft {
   const number = numberOf(message.id);
-  const id = number === undefined ? undefined : `m${number}`;
-  const segments = recordsOf(message.segments);
-  const ofType = (wanted: string): string =>
-    joined(segments.filter(({ type }) => type === wanted).map(({ text }) => textOf(text)));
-  for (const { type } of segments)
-    if (!SEGMENTS.has(String(type))) reading.unknown(`segment ${String(type)}`);
-  const toolCalls = recordsOf(message.tool_uses).map((use) => ({
-    id: textOf(use.id) ?? "",
-    name: textOf(use.name) ?? "unknown",
-    arguments: jsonText(use.input),
-  }));
-  // Results may stand in the message after that of their calls.
-  for (const call of toolCalls) toolNames.set(call.id, call.name);
-  const results = recordsOf(message.tool_results);
-  const text = ofType("text");
-  if (role !== "system" || reading.options.includeSystem)
-    if (text !== "" || toolCalls.length > 0 || results.length === 0)
-      yield {
-        id,
-        role,
-        text,
-        line,
-        toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
-        reasoning: reading.options.includeReasoning ? textOf(ofType("thinking")) : undefined,
-      };
-  for (const result of results) {
-    const toolCallId = textOf(result.tool_use_id) ?? "";
-    yield {
-      id: id && `${id}:${toolCallId}`,
-      role: "tool",
+  const unknown = (type: string): void => reading.unknown(type.replace("block", "segment"));
+  const segments = recordsOf(message.segments).map((segment) => ({ ...segment, thinking: segment.text }));
+  const { text, reasoning } = blocksOf(segments, unknown);
+  return {
+    id: number === undefined ? undefined : `m${number}`,
+    role: message.role,
+    text,
+    reasoning,
+    line,
+    toolCalls: recordsOf(message.tool_uses).map((use) => toolCall(use.id, use.name, use.input)),
+    toolResults: recordsOf(message.tool_results).map((result) => ({
+      callId: textOf(result.tool_use_id) ?? "",
       text: resultText(result.content),
-      line,
-      toolCallId,
-      toolName: toolNames.get(toolCallId),
-    };
-  }
+    })),
+  };
 }
-const SEGMENTS: ReadonlySet<string> = new Set(["text", "thinking", "redacted_thinking"]);

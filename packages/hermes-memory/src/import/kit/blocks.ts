@@ -1,7 +1,7 @@
 // Content in the shape of Anthropic's API: text, or a list of typed blocks. Many agents store it.
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { ToolCall } from "../reader.ts";
-import { type Json, joined, jsonText, listOf, recordOf, textOf } from "./values.ts";
+import { type Json, joined, listOf, recordOf, textOf, toolCall } from "./values.ts";
 
 export type Blocks = {
   readonly text: string;
@@ -9,10 +9,21 @@ export type Blocks = {
   readonly toolCalls: readonly ToolCall[];
   readonly toolResults: readonly ToolResult[];
 };
-type ToolResult = { readonly callId: string; readonly text: string; readonly isError: boolean };
+export type ToolResult = {
+  readonly callId: string;
+  readonly name?: string | undefined;
+  readonly text: string;
+};
 
-/** `unknown` is told the type of every block that has no place here. */
-export function blocksOf(content: unknown, unknown: (type: string) => void): Blocks {
+/**
+ * `unknown` is told the type of every block that has no place here. `inForm`: a block of another form in this one, or undefined for one
+ * without anything to keep.
+ */
+export function blocksOf(
+  content: unknown,
+  unknown: (type: string) => void,
+  inForm: (block: Json) => Json | undefined = (block) => block,
+): Blocks {
   if (typeof content === "string")
     return { text: content, reasoning: undefined, toolCalls: [], toolResults: [] };
   const texts: string[] = [];
@@ -20,23 +31,20 @@ export function blocksOf(content: unknown, unknown: (type: string) => void): Blo
   const toolCalls: ToolCall[] = [];
   const toolResults: ToolResult[] = [];
   for (const item of listOf(content)) {
-    const block = typeof item === "string" ? { type: "text", text: item } : recordOf(item);
+    const record = recordOf(item);
+    const block = typeof item === "string" ? { type: "text", text: item } : record && inForm(record);
     if (block === undefined) continue;
     const type = textOf(block.type) ?? "";
     if (TEXT_TYPES.has(type)) texts.push(textOf(block.text) ?? "");
     else if (type === "thinking" || type === "reasoning")
       thoughts.push(textOf(block.thinking) ?? textOf(block.text) ?? "");
     else if (type === "tool_use" || type === "server_tool_use")
-      toolCalls.push({
-        id: textOf(block.id) ?? "",
-        name: textOf(block.name) ?? "unknown",
-        arguments: jsonText(block.input),
-      });
+      toolCalls.push(toolCall(block.id, block.name, block.input));
     else if (type === "tool_result")
       toolResults.push({
         callId: textOf(block.tool_use_id) ?? "",
+        name: textOf(block.name),
         text: resultText(block.content, unknown),
-        isError: block.is_error === true,
       });
     else if (attachment(type, block) !== undefined) texts.push(attachment(type, block) ?? "");
     else if (!SILENT_TYPES.has(type)) unknown(`block ${type || "without type"}`);

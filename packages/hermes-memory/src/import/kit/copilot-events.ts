@@ -1,15 +1,9 @@
 // The event log of GitHub Copilot's agents: the CLI writes it, and Copilot Chat in VS Code writes the same events for hooks.
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import type {
-  Reading,
-  SessionFacts,
-  ToolCall,
-  TranscriptEvent,
-  TranscriptMessage,
-  Usage,
-} from "../reader.ts";
+import type { Draft, Said } from "../declare.ts";
+import type { Reading, SessionFacts, ToolCall, Usage } from "../reader.ts";
 import { jsonLines } from "./json-lines.ts";
-import { type Json, joined, jsonOf, jsonText, listOf, numberOf, recordOf, textOf, timeOf } from "./values.ts";
+import { type Json, joined, jsonOf, listOf, numberOf, recordOf, textOf, timeOf, toolCall } from "./values.ts";
 
 /** Known, and nothing in them is conversation. Compaction and truncation leave the original events in the file. */
 const SILENT_TYPES: ReadonlySet<string> = new Set([
@@ -34,17 +28,13 @@ type Common = { readonly id: string | undefined; readonly line: number; readonly
 /** The parts of one long answer that were read so far. */
 type Chunks = {
   readonly agent: string | undefined;
-  readonly first: TranscriptMessage;
+  readonly first: Draft;
   readonly texts: string[];
   readonly calls: ToolCall[];
 };
 
 /** `known` holds what other files say: the id to use until the log names one, and facts that win over the log's own. */
-export async function* copilotEvents(
-  path: string,
-  known: SessionFacts,
-  reading: Told,
-): AsyncGenerator<TranscriptEvent> {
+export async function* copilotEvents(path: string, known: SessionFacts, reading: Told): AsyncGenerator<Said> {
   const log = new EventLog(known, reading);
   for await (const { line, value } of jsonLines(path, reading)) yield* log.event(value, line);
   yield* log.end();
@@ -59,10 +49,10 @@ class EventLog {
   #cwd: string | undefined;
   #order = 0;
   /** Of the event that is being read. */
-  #place: Pick<TranscriptMessage, "line" | "at"> = {};
+  #place: Pick<Draft, "line" | "at"> = {};
   readonly #orders = new Map<string, number>();
   readonly #given: Given[] = [];
-  readonly #callNames = new Map<string, string>();
+  readonly #called = new Set<string>();
   /** The key of the subagent that a tool call started. */
   readonly #agents = new Map<string, string>();
   /** The task of each subagent, and of each call that may start one. */
@@ -78,7 +68,7 @@ class EventLog {
     this.#main = known.nativeId;
   }
 
-  *event(value: Json, line: number): Generator<TranscriptEvent> {
+  *event(value: Json, line: number): Generator<Said> {
     const type = textOf(value.type) ?? "";
     if (value.ephemeral === true || type.endsWith("_delta")) return;
     const data = recordOf(value.data) ?? {};
@@ -106,13 +96,13 @@ class EventLog {
   }
 
   /** Chunks that are still missing their rest are left for the next read, when the file has grown. */
-  *end(): Generator<TranscriptEvent> {
+  *end(): Generator<Said> {
     if (this.#current === undefined) return;
     const usage = this.#totals ?? (this.#outputTokens > 0 ? { outputTokens: this.#outputTokens } : undefined);
     if (usage !== undefined) yield* this.#mainFacts({ usage });
   }
 
-  *#start(data: Json, at: number | undefined): Generator<TranscriptEvent> {
+  *#start(data: Json, at: number | undefined): Generator<Said> {
     const nativeId = textOf(data.sessionId);
     // Messages that came before belong to the id of the file already.
     if (this.#current === undefined && nativeId !== undefined) this.#main = nativeId;
@@ -125,24 +115,21 @@ class EventLog {
       cliVersion: textOf(data.copilotVersion),
       model: textOf(data.selectedModel),
       startedAt: timeOf(data.startTime) ?? at,
-      ...(parent === undefined ? {} : { parent, visibility: "subagent" as const }),
+      parent,
     });
   }
 
   /** The session keeps its first working directory. */
-  *#context(context: Json): Generator<TranscriptEvent> {
+  *#context(context: Json): Generator<Said> {
     if (this.#cwd !== undefined) return;
     this.#cwd = this.#known.cwd ?? textOf(context.cwd);
     if (this.#cwd !== undefined) yield* this.#mainFacts({ cwd: this.#cwd });
   }
 
-  *#mainFacts(facts: Omit<SessionFacts, "nativeId">): Generator<TranscriptEvent> {
+  *#mainFacts(facts: Omit<SessionFacts, "nativeId">): Generator<Said> {
     const isFirst = this.#current === undefined;
     this.#current = this.#main;
-    yield {
-      kind: "session",
-      facts: { ...(isFirst ? this.#known : {}), ...facts, nativeId: this.#main },
-    };
+    yield { ...(isFirst ? this.#known : {}), ...facts, nativeId: this.#main };
   }
 
   /** The key of the subagent that an event belongs to. */
@@ -152,7 +139,7 @@ class EventLog {
     return started ?? textOf(event.agentId) ?? call;
   }
 
-  *#agentStarted(event: Json, data: Json, common: Common): Generator<TranscriptEvent> {
+  *#agentStarted(event: Json, data: Json, common: Common): Generator<Said> {
     const call = textOf(data.toolCallId);
     const key = textOf(event.agentId) ?? textOf(data.agentId) ?? call;
     if (key === undefined) return;
@@ -166,19 +153,13 @@ class EventLog {
     });
   }
 
-  *#switchTo(
-    agent: string | undefined,
-    facts?: Pick<SessionFacts, "title" | "startedAt">,
-  ): Generator<TranscriptEvent> {
+  *#switchTo(agent: string | undefined, facts?: Pick<SessionFacts, "title" | "startedAt">): Generator<Said> {
     if (this.#current === undefined) yield* this.#mainFacts({});
     const session = agent === undefined ? this.#main : `${this.#main}-agent-${agent}`;
     if (session === this.#current && facts === undefined) return;
     this.#current = session;
-    if (agent === undefined) return yield { kind: "session", facts: { nativeId: session, ...facts } };
-    yield {
-      kind: "session",
-      facts: { nativeId: session, parent: this.#main, visibility: "subagent", cwd: this.#cwd, ...facts },
-    };
+    if (agent === undefined) return yield { nativeId: session, ...facts };
+    yield { nativeId: session, parent: this.#main, cwd: this.#cwd, ...facts };
     // The log often has no user message for a subagent: its task is an argument of the call that started it.
     const task = this.#tasks.get(agent);
     if (!task || this.#begun.has(agent)) return;
@@ -186,13 +167,13 @@ class EventLog {
     yield this.#message({ ...this.#place, id: `task-${agent}`, role: "user", text: task });
   }
 
-  #message(message: TranscriptMessage): TranscriptEvent {
+  #message(message: Draft): Draft {
     if (message.id !== undefined && this.#current !== undefined)
       this.#given.push({ order: this.#order, session: this.#current, id: message.id });
-    return { kind: "message", message };
+    return message;
   }
 
-  *#userMessage(agent: string | undefined, data: Json, common: Common): Generator<TranscriptEvent> {
+  *#userMessage(agent: string | undefined, data: Json, common: Common): Generator<Said> {
     yield* this.#unfinishedChunks();
     if (data.isAutopilotContinuation === true || textOf(data.source)?.startsWith("skill-")) return;
     const text = joined([textOf(data.content), ...listOf(data.attachments).map(attachmentText)]);
@@ -201,13 +182,13 @@ class EventLog {
     yield this.#message({ ...common, role: "user", text });
   }
 
-  *#assistantMessage(agent: string | undefined, data: Json, common: Common): Generator<TranscriptEvent> {
+  *#assistantMessage(agent: string | undefined, data: Json, common: Common): Generator<Said> {
     const calls = listOf(data.toolRequests).flatMap((request) => this.#callOf(recordOf(request)));
     const text = textOf(data.content) ?? "";
     const reasoning = this.#told.options.includeReasoning ? textOf(data.reasoningText) : undefined;
     this.#outputTokens += numberOf(data.outputTokens) ?? 0;
     const count = numberOf(data.chunkCount) ?? 1;
-    const first: TranscriptMessage = {
+    const first: Draft = {
       ...common,
       role: "assistant",
       text,
@@ -218,7 +199,7 @@ class EventLog {
     if (count <= 1 || key === undefined) {
       if (text.trim() === "" && calls.length === 0 && reasoning === undefined) return;
       yield* this.#switchTo(agent);
-      yield this.#message({ ...first, toolCalls: calls.length > 0 ? calls : undefined });
+      yield this.#message({ ...first, toolCalls: calls });
       return;
     }
     const chunks = this.#chunks.get(key) ?? { agent, first, texts: [], calls: [] };
@@ -232,7 +213,7 @@ class EventLog {
   }
 
   /** A new question of the user shows that the rest of these answers never came. */
-  *#unfinishedChunks(): Generator<TranscriptEvent> {
+  *#unfinishedChunks(): Generator<Said> {
     for (const chunks of this.#chunks.values()) {
       yield* this.#switchTo(chunks.agent);
       yield this.#message(wholeOf(chunks));
@@ -243,21 +224,21 @@ class EventLog {
   #callOf(request: Json | undefined): readonly ToolCall[] {
     const id = textOf(request?.toolCallId);
     if (request === undefined || id === undefined) return [];
-    const name = textOf(request.name) ?? textOf(request.toolName) ?? "unknown";
-    this.#callNames.set(id, name);
-    const task = textOf(recordOf(jsonOf(jsonText(request.arguments)))?.prompt);
+    const call = toolCall(id, textOf(request.name) ?? request.toolName, request.arguments);
+    this.#called.add(id);
+    const task = textOf(recordOf(jsonOf(call.arguments))?.prompt);
     if (task !== undefined) this.#tasks.set(id, task);
-    return [{ id, name, arguments: jsonText(request.arguments) }];
+    return [call];
   }
 
-  *#toolStarted(agent: string | undefined, data: Json, common: Common): Generator<TranscriptEvent> {
+  *#toolStarted(agent: string | undefined, data: Json, common: Common): Generator<Said> {
     const id = textOf(data.toolCallId);
-    if (id === undefined || this.#callNames.has(id)) return; // a message announced it
+    if (id === undefined || this.#called.has(id)) return; // a message announced it
     yield* this.#switchTo(agent);
     yield this.#message({ ...common, role: "assistant", text: "", toolCalls: this.#callOf(data) });
   }
 
-  *#toolDone(agent: string | undefined, data: Json, common: Common): Generator<TranscriptEvent> {
+  *#toolDone(agent: string | undefined, data: Json, common: Common): Generator<Said> {
     const toolCallId = textOf(data.toolCallId);
     if (toolCallId !== undefined) this.#tasks.delete(toolCallId);
     const result = recordOf(data.result);
@@ -269,26 +250,25 @@ class EventLog {
       role: "tool",
       text: joined([content, error === undefined ? undefined : `Error: ${error}`]),
       toolCallId,
-      toolName: toolCallId === undefined ? undefined : this.#callNames.get(toolCallId),
     });
   }
 
   /** The event named and all after it were taken back. Where the product removed them from the file, there is nothing to do. */
-  *#rewind(upTo: string | undefined): Generator<TranscriptEvent> {
+  *#rewind(upTo: string | undefined): Generator<Said> {
     const from = upTo === undefined ? undefined : this.#orders.get(upTo);
     if (from === undefined) return;
     this.#chunks.clear();
     const undone = this.#given.filter(({ order }) => order >= from);
     for (const [session, given] of Map.groupBy(undone, ({ session }) => session)) {
       this.#current = session;
-      yield { kind: "session", facts: { nativeId: session } };
+      yield { nativeId: session };
       yield { kind: "inactive", ids: given.map(({ id }) => id) };
     }
   }
 }
 
-function wholeOf({ first, texts, calls }: Chunks): TranscriptMessage {
-  return { ...first, text: texts.join(""), toolCalls: calls.length > 0 ? calls : undefined };
+function wholeOf({ first, texts, calls }: Chunks): Draft {
+  return { ...first, text: texts.join(""), toolCalls: calls };
 }
 
 function attachmentText(value: unknown): string | undefined {

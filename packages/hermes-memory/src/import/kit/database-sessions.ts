@@ -1,11 +1,37 @@
 // Reads the sessions of a database one after the other, each from one state of the database, while its product goes on writing.
 import { stat } from "node:fs/promises";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import type { Reading } from "../reader.ts";
+import { type Draft, isKept, type Said } from "../declare.ts";
+import type { Reading, SessionFacts, Walking } from "../reader.ts";
 import { openSource, type SourceDatabase } from "./sqlite-source.ts";
 
 /** How often a session is read again because another program changed the database meanwhile. */
 const MAX_ATTEMPTS = 5;
+
+type Listed = { readonly id: string; readonly mark: string | undefined };
+type Whole = { readonly facts: Omit<SessionFacts, "nativeId" | "mark">; readonly messages: readonly Draft[] };
+
+/** What is said of the sessions that changed. One without messages is not begun: that must not empty what was imported. */
+export async function* changedSessions<Session extends Listed>(
+  path: string,
+  reading: Reading,
+  list: (db: SourceDatabase) => readonly Session[],
+  read: (db: SourceDatabase, session: Session) => Whole | undefined,
+): AsyncGenerator<Said> {
+  const isChanged = ({ id, mark }: Session): boolean => mark === undefined || !reading.isUnchanged(id, mark);
+  const sessions = databaseSessions(path, reading, {
+    list: (db) => list(db).filter(isChanged),
+    read: (db, session) => ({ session, whole: read(db, session) }),
+    name: ({ id }) => id,
+  });
+  const hasRows = (draft: Draft): boolean => isKept(draft, reading) || (draft.toolResults?.length ?? 0) > 0;
+  for await (const { session, whole } of sessions) {
+    if (whole === undefined || !whole.messages.some(hasRows)) continue;
+    yield { ...whole.facts, nativeId: session.id, mark: session.mark };
+    yield* whole.messages;
+    yield { kind: "end" };
+  }
+}
 
 /** Gives what `read` made of each session that `list` names. A session that cannot be read is reported; the others follow. */
 export async function* databaseSessions<Session, Result>(
@@ -52,6 +78,17 @@ export async function* databaseSessions<Session, Result>(
       db[Symbol.dispose]();
       db = await openSource(path, reading);
     }
+  }
+}
+
+/** The ids in a table, none where the database cannot be read: reading it reports the reason. */
+export async function idsIn(path: string, table: string, walking: Walking): Promise<string[]> {
+  try {
+    using db = await openSource(path, walking);
+    return db.all(`SELECT id FROM ${table}`).map(({ id }) => String(id));
+  } catch {
+    walking.signal.throwIfAborted();
+    return [];
   }
 }
 

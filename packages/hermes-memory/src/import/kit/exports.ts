@@ -3,9 +3,13 @@ import { open } from "node:fs/promises";
 import { basename, join, relative, sep } from "node:path";
 import { constants, inflateRawSync } from "node:zlib";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import type { Reading, Sample, Unit, Walking } from "../reader.ts";
+import { type Draft, format } from "../declare.ts";
+import type { Reading, Sample, SessionFacts, TranscriptReader, Unit, Usage, Walking } from "../reader.ts";
 import { fileChunks } from "./chunks.ts";
 import { type JsonItem, jsonArrayItems, parsedWhole } from "./json-array.ts";
+import { branched, type TreeNode } from "./message-tree.ts";
+import { messagesOfTurn, type TurnPart } from "./turn-parts.ts";
+import { type Json, joined, recordOf } from "./values.ts";
 import { filesBelow } from "./walk.ts";
 import { openZip } from "./zip.ts";
 
@@ -18,8 +22,105 @@ export type ExportFormat = {
   readonly looksRight: (head: string) => boolean;
 };
 
+/** Where a reader finds the exports, which lie where the user put them. */
+export function exportFiles(files: ExportFormat): Pick<TranscriptReader, "roots" | "units" | "recognises"> {
+  return {
+    roots: () => [],
+    units: (root, walking) => exportUnits(root, walking, files),
+    recognises: (sample) => files.looksRight(textOfSample(sample, files.isMember)),
+  };
+}
+
+export const NO_CONVERSATION = "not a conversation: it has no id or no messages";
+export type MessageNode = TreeNode & { readonly message: Json };
+type Tree = {
+  /** Without an id, the first message names the conversation. */
+  readonly facts: Omit<SessionFacts, "nativeId"> & { readonly nativeId: string | undefined };
+  readonly nodes: readonly MessageNode[];
+  readonly leaf?: string | undefined;
+};
+type Turn = {
+  readonly role: string;
+  readonly parts: Iterable<TurnPart>;
+  readonly model?: string | undefined;
+  readonly usage?: Usage | undefined;
+};
+type TreeExport = Pick<TranscriptReader, "source" | "title" | "evidence"> &
+  ExportFormat & {
+    readonly beside?: (path: string, files: ExportFiles, reading: Reading) => void;
+    /** For what is no conversation, the reason. */
+    readonly treeOf: (value: Json, malformed: Conversation["malformed"], reading: Reading) => Tree | string;
+    /** The model of the last answer is that of the conversation. */
+    readonly modelOf?: (message: Json) => string | undefined;
+  } & (
+    | { readonly draftOf: (node: MessageNode, reading: Reading, of: NodesById) => Draft | undefined }
+    | { readonly turnOf: (message: Json, reading: Reading) => Turn | undefined }
+  );
+export type NodesById = ReadonlyMap<string, MessageNode>;
+
+/** Exports of conversations whose messages form a tree. */
+export function treeExport({ isMember, looksRight, beside, treeOf, modelOf, ...rest }: TreeExport) {
+  return format({
+    ...rest,
+    ...exportFiles({ isMember, looksRight }),
+    async *read(unit, reading) {
+      await using files = await openExport(unit.path, reading);
+      beside?.(unit.path, files, reading);
+      const isWanted = files.names.length === 1 ? () => true : isMember;
+      for await (const { value, line, path, malformed } of conversationsIn(files, isWanted, reading)) {
+        const tree = treeOf(recordOf(value) ?? {}, malformed, reading);
+        if (typeof tree === "string") {
+          malformed(tree);
+          continue;
+        }
+        const { nodes, active } = branched(tree.nodes, tree.leaf);
+        const [first] = nodes;
+        if (first === undefined) continue;
+        const models = nodes.map(({ id, message }) => (active.has(id) ? modelOf?.(message) : undefined));
+        const model = models.findLast((name) => name !== undefined) ?? tree.facts.model;
+        yield { ...tree.facts, nativeId: tree.facts.nativeId ?? first.id, model };
+        const byId = new Map(nodes.map((node) => [node.id, node]));
+        for (const node of nodes) {
+          const shared = { at: node.at, line, path, isActive: active.has(node.id) ? undefined : false };
+          const drafts =
+            "draftOf" in rest
+              ? [rest.draftOf(node, reading, byId)]
+              : draftsOf(node.id, rest.turnOf(node.message, reading), reading);
+          for (const draft of drafts) if (draft !== undefined) yield { ...shared, ...draft };
+        }
+        yield { kind: "end" };
+      }
+    },
+  });
+}
+
+function* draftsOf(id: string, turn: Turn | undefined, { options }: Reading): Generator<Draft> {
+  if (turn === undefined) return;
+  const { role, model, usage } = turn;
+  const parts = [...turn.parts].filter(({ kind }) => kind !== "reasoning" || options.includeReasoning);
+  if (role === "assistant") yield* messagesOfTurn(id, parts, { model, usage });
+  else yield { id, role, text: joined(parts.map((part) => (part.kind === "text" ? part.text : undefined))) };
+}
+
+/** The array `messages` of an object, and what stands before it. Undefined if it is empty. */
+export async function headedMessages(
+  chunks: AsyncIterable<Uint8Array>,
+  reading: Reading,
+): Promise<{ readonly facts: Json; readonly items: AsyncIterable<JsonItem> } | undefined> {
+  const facts = new Map<string, unknown>();
+  const beside = (key: string, value: unknown) => void facts.set(key, value);
+  const all = jsonArrayItems(chunks, reading, { at: ["messages"], beside });
+  const first = await all.next();
+  if (first.done) return undefined;
+  async function* items(): AsyncGenerator<JsonItem> {
+    if (!first.done) yield first.value;
+    yield* all;
+  }
+  return { facts: Object.fromEntries(facts), items: items() };
+}
+
 /** Archives and members below a folder, each a unit of its own. A file that the user named is taken as it is. */
-export async function* exportUnits(
+async function* exportUnits(
   root: string,
   walking: Walking,
   { isMember, looksRight }: ExportFormat,
@@ -96,7 +197,7 @@ export type Conversation = Omit<JsonItem, "index"> & {
 };
 
 /** The conversations of all members: elements of an array, or the one object that the file is. */
-export async function* conversationsIn(
+async function* conversationsIn(
   files: ExportFiles,
   isMember: ExportFormat["isMember"],
   reading: Reading,

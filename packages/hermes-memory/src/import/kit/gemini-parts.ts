@@ -1,6 +1,6 @@
 // Content in the shape of Google's Gemini API: a text, a part, or a list of parts. Gemini CLI and Qwen Code store it.
 import type { ToolCall } from "../reader.ts";
-import { type Json, joined, jsonText, recordOf, textOf } from "./values.ts";
+import { type Json, joined, recordOf, textOf, toolCall } from "./values.ts";
 
 export type Parts = {
   readonly text: string;
@@ -28,12 +28,7 @@ export function partsOf(content: unknown, unknown: (type: string) => void): Part
     if (typeof part.text === "string") (part.thought === true ? thoughts : texts).push(part.text);
     else if (part.thought === true)
       continue; // its text is encrypted
-    else if (call !== undefined)
-      toolCalls.push({
-        id: textOf(call.id) ?? "",
-        name: textOf(call.name) ?? "unknown",
-        arguments: jsonText(call.args),
-      });
+    else if (call !== undefined) toolCalls.push(toolCall(call.id, call.name, call.args));
     else if (response !== undefined)
       toolResults.push({
         callId: textOf(response.id) ?? "",

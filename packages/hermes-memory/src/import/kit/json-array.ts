@@ -1,9 +1,9 @@
 // Files that are one JSON value: a huge array element by element, a smaller file at once.
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Reading } from "../reader.ts";
 import { fileChunks } from "./chunks.ts";
-import { jsonOf, parsedJson, recordOf } from "./values.ts";
+import { type Json, jsonOf, parsedJson, recordOf } from "./values.ts";
 
 const MIB = 1024 ** 2;
 /** Node.js cannot hold a text of more than 512 MiB; half of it leaves room for the parsed value. */
@@ -63,6 +63,11 @@ export async function wholeJson(
       `the file has ${Math.ceil(size / MIB)} MiB; at most ${Math.floor(maxBytes / MIB)} MiB can be read`,
     );
   return parsedWhole(fileChunks(path, told), maxBytes);
+}
+
+/** A small file beside a transcript. It may be missing or damaged, and then the facts in it stay unknown. */
+export async function recordAt(path: string): Promise<Json | undefined> {
+  return recordOf(jsonOf(await readFile(path, "utf8").catch(() => undefined)));
 }
 
 /** The same for bytes that come from elsewhere, such as an archive. */

@@ -23,14 +23,24 @@ export type ChatMessage = {
   readonly path: string | undefined;
 };
 
-/** Whether the user wants this chat; without a choice, every one. */
-export function isChosen({ id, name }: Chat, { chat }: ReadOptions): boolean {
-  return chat === undefined || chat === id || chat === name;
-}
+export const MESSENGER = {
+  evidence: "P",
+  isExperimental: true,
+  isMessenger: true,
+  version: 1,
+} as const;
 
-/** For the report, so that a chat whose name was misspelt does not look like an empty export. */
-export function* leftOut({ id }: Chat): Generator<TranscriptEvent> {
-  yield { kind: "session", facts: { nativeId: id } };
+/** The chat, if the user wants it; without a choice, every one is wanted. */
+export async function* chatIfChosen(
+  chat: Chat,
+  messages: AsyncIterable<ChatMessage>,
+  reading: Reading,
+): AsyncGenerator<TranscriptEvent> {
+  const chosen = reading.options.chat;
+  if (chosen === undefined || chosen === chat.id || chosen === chat.name)
+    return yield* chatEvents(chat, messages, reading);
+  // For the report, so that a chat whose name was misspelt does not look like an empty export.
+  yield { kind: "session", facts: { nativeId: chat.id } };
   yield { kind: "skip", reason: "another chat", keepsStored: true };
   yield { kind: "end" };
 }
@@ -39,7 +49,7 @@ export function* leftOut({ id }: Chat): Generator<TranscriptEvent> {
  * The messages of one chat, which come in the order of their times. All sessions are hidden: most words in them are of other people, who
  * are named in the text (`Ana: see you`).
  */
-export async function* chatEvents(
+async function* chatEvents(
   chat: Chat,
   messages: AsyncIterable<ChatMessage>,
   reading: Reading,

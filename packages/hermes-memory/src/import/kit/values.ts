@@ -1,5 +1,6 @@
 // Values of outside JSON, read without trusting their types.
 import { isRecord } from "@hermes-memory/core/internal/lib";
+import type { Reading, ToolCall, Usage } from "../reader.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -15,6 +16,16 @@ export function listOf(value: unknown): readonly unknown[] {
 /** The objects of a list, without its other items. */
 export function recordsOf(value: unknown): Json[] {
   return listOf(value).filter(isRecord);
+}
+
+/** The objects of a list with their numbers, counted from 1. Other items are reported. */
+export function* numbered(
+  value: unknown,
+  { malformed }: Pick<Reading, "malformed">,
+): Generator<{ readonly line: number; readonly value: Json }> {
+  for (const [index, item] of listOf(value).entries())
+    if (isRecord(item)) yield { line: index + 1, value: item };
+    else malformed(index + 1, "not a JSON object");
 }
 
 /** Undefined for anything that is no text, and for empty text. */
@@ -43,6 +54,12 @@ export function timeOf(value: unknown): number | undefined {
   if (number >= NANOSECONDS_FROM) return number / 1e9;
   if (number >= MICROSECONDS_FROM) return number / 1e6;
   return number > MILLISECONDS_FROM ? number / 1000 : number;
+}
+
+/** The same where a time without a zone, as SQLite writes it, is in UTC. */
+export function utcTimeOf(value: unknown): number | undefined {
+  const isBare = typeof value === "string" && /^\d{4}-\d\d-\d\d[ T][\d:.]+$/.test(value);
+  return timeOf(isBare ? `${value.replace(" ", "T")}Z` : value);
 }
 
 /** Parsed JSON, or undefined. */
@@ -81,4 +98,19 @@ export function jsonText(value: unknown): string {
 /** Text blocks joined by a blank line; empty ones are left out. */
 export function joined(parts: readonly (string | undefined)[]): string {
   return parts.filter((part) => part !== undefined && part.trim() !== "").join("\n\n");
+}
+
+export function toolCall(id: unknown, name: unknown, given: unknown): ToolCall {
+  return { id: textOf(id) ?? "", name: textOf(name) ?? "unknown", arguments: jsonText(given) };
+}
+
+/** Token counts of a record, by its names for them. */
+export function usageOf(
+  value: unknown,
+  names: { readonly [Count in keyof Usage]: string },
+): Usage | undefined {
+  const counts = recordOf(value);
+  return (
+    counts && Object.fromEntries(Object.entries(names).map(([key, name]) => [key, numberOf(counts[name])]))
+  );
 }

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join, posix, win32 } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Place } from "../reader.ts";
+import { configFolder } from "./places.ts";
 import { jsonOf, recordOf, textOf } from "./values.ts";
 
 /** The names of the editors' configuration folders, with the folder that their remote server makes in the home of the remote user. */
@@ -16,18 +17,12 @@ const SERVERS: Readonly<Record<string, string>> = {
 
 /** Where each of the `apps` (all that are known, if missing) keeps its `User` folder, here and as a remote host. They need not exist. */
 export function vscodeUserFolders(place: Place, apps: readonly string[] = Object.keys(SERVERS)): string[] {
-  const base = configurationFolder(place);
+  const base = configFolder(place);
   return apps.flatMap((app) => {
     const server = SERVERS[app];
     const remote = server === undefined ? [] : [join(place.home, server, "data", "User")];
     return [join(base, app, "User"), ...remote];
   });
-}
-
-function configurationFolder({ home, env, platform }: Place): string {
-  if (platform === "darwin") return join(home, "Library", "Application Support");
-  if (platform === "win32") return textOf(env.APPDATA) ?? join(home, "AppData", "Roaming");
-  return textOf(env.XDG_CONFIG_HOME) ?? join(home, ".config");
 }
 
 const UNTITLED = /[\\/]Workspaces[\\/][^\\/]+[\\/][^\\/]+$/;

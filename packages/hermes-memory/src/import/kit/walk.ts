@@ -2,7 +2,7 @@
 import { opendir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describeCause, errnoCode } from "@hermes-memory/core/internal/lib";
-import type { Walking } from "../reader.ts";
+import type { TranscriptReader, Walking } from "../reader.ts";
 
 const MAX_DEPTH = 12;
 
@@ -13,6 +13,24 @@ type Wanted = {
   readonly folder?: (path: string) => boolean;
   readonly maxDepth?: number;
 };
+
+/** Each of these files is a unit, and a file that the user named. `stamps`: files that say whether it changed, if not itself. */
+export function unitsOf(
+  file: (path: string) => boolean,
+  {
+    stamps,
+    ...wanted
+  }: Omit<Wanted, "file"> & { readonly stamps?: (path: string) => readonly string[] } = {},
+): TranscriptReader["units"] {
+  return async function* (root, walking) {
+    for await (const path of filesBelow(
+      root,
+      { ...wanted, file: (one) => one === root || file(one) },
+      walking,
+    ))
+      yield stamps === undefined ? { path } : { path, stamps: stamps(path) };
+  };
+}
 
 /** Paths of the wanted files in the order of their names. A root that is a file is given if `file` wants it; a missing one gives nothing. */
 export async function* filesBelow(root: string, wanted: Wanted, walking: Walking): AsyncGenerator<string> {
@@ -51,4 +69,9 @@ export async function* filesBelow(root: string, wanted: Wanted, walking: Walking
       return [];
     }
   }
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true;
 }

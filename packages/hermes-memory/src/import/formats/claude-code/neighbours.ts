@@ -1,7 +1,8 @@
 // Files beside a Claude Code transcript: outputs that were moved out of it, the session it goes on from, the notes of Cowork.
-import { open, readdir, readFile, realpath, stat } from "node:fs/promises";
+import { open, readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
-import { jsonOf, recordOf, textOf } from "../../kit/values.ts";
+import { recordAt } from "../../kit/json-array.ts";
+import { textOf } from "../../kit/values.ts";
 
 const MAX_OUTPUT_BYTES = 1024 ** 2;
 /** The record that a file goes on from is near the end of the file before it. */
@@ -97,6 +98,6 @@ export function coworkNotes(path: string): string | undefined {
 export async function coworkTitle(path: string): Promise<string | undefined> {
   const notes = coworkNotes(path);
   if (notes === undefined) return undefined;
-  const known = recordOf(jsonOf(await readFile(notes, "utf8").catch(() => undefined))); // missing notes cost only the title
+  const known = await recordAt(notes);
   return textOf(known?.cliSessionId) === basename(path, ".jsonl") ? textOf(known?.title) : undefined;
 }

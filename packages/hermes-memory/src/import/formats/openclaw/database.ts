@@ -1,8 +1,9 @@
 // OpenClaw's database of one agent: one row per record, in windows that follow each other in a chat.
 import { zstdDecompressSync } from "node:zlib";
+import type { Said } from "../../declare.ts";
 import { openSource, type SourceDatabase } from "../../kit/sqlite-source.ts";
 import { type Json, jsonOf, recordOf, textOf, timeOf } from "../../kit/values.ts";
-import type { Reading, SessionFacts, TranscriptEvent } from "../../reader.ts";
+import type { Reading, SessionFacts } from "../../reader.ts";
 import { PiRecords, piHeader } from "../pi/records.ts";
 import { kindOf } from "./index-file.ts";
 import { OPENCLAW_RULES } from "./text.ts";
@@ -14,7 +15,7 @@ export async function* readOpenClawDatabase(
   path: string,
   agent: string,
   reading: Reading,
-): AsyncGenerator<TranscriptEvent> {
+): AsyncGenerator<Said> {
   using db = await openSource(path, reading);
   if (!db.hasTable("transcript_events")) throw new Error("has no table transcript_events");
   const sessions = db.all(
@@ -27,7 +28,7 @@ export async function* readOpenClawDatabase(
     const nativeId = `${agent}-${id}`;
     const mark = `${events} ${last} ${time}`;
     if (reading.isUnchanged(nativeId, mark)) continue;
-    yield { kind: "session", facts: { ...windowFacts(db, id, agent), nativeId, mark } };
+    yield { ...windowFacts(db, id, agent), nativeId, mark };
     const records = new PiRecords(nativeId, reading, OPENCLAW_RULES);
     // One statement sees one state of the database, so the session needs no transaction around it.
     for (const row of db.each("SELECT * FROM transcript_events WHERE session_id = :id ORDER BY seq", {
@@ -44,16 +45,11 @@ export async function* readOpenClawDatabase(
   if (db.changedMeanwhile()) throw new Error("was changed by another program while it was read");
 }
 
-function* takeEvent(
-  records: PiRecords,
-  event: Json,
-  nativeId: string,
-  seq: number,
-): Generator<TranscriptEvent> {
+function* takeEvent(records: PiRecords, event: Json, nativeId: string, seq: number): Generator<Said> {
   const header = piHeader(event);
   if (header === undefined) return yield* records.take(event, seq);
   const { id: _, ...facts } = header;
-  yield { kind: "session", facts: { ...facts, nativeId } };
+  yield { ...facts, nativeId };
 }
 
 /** From schema 23 on, the text of a large record is compressed. */

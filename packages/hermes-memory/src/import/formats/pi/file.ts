@@ -1,8 +1,9 @@
 // One JSONL file with the records of records.ts, and the session that it was forked from.
 import { basename } from "node:path";
+import type { Said } from "../../declare.ts";
 import { jsonLines } from "../../kit/json-lines.ts";
 import { type Json, textOf } from "../../kit/values.ts";
-import type { Reading, SessionFacts, TranscriptEvent } from "../../reader.ts";
+import type { Reading, SessionFacts } from "../../reader.ts";
 import { PiRecords, type PiRules, piHeader } from "./records.ts";
 
 export type PiFile = PiRules & {
@@ -13,7 +14,7 @@ export type PiFile = PiRules & {
   readonly facts?: Partial<SessionFacts>;
 };
 
-export async function* readPiFile(file: PiFile, reading: Reading): AsyncGenerator<TranscriptEvent> {
+export async function* readPiFile(file: PiFile, reading: Reading): AsyncGenerator<Said> {
   let records: PiRecords | undefined;
   for await (const { value, line } of jsonLines(file.path, reading)) {
     if (records !== undefined) {
@@ -26,13 +27,10 @@ export async function* readPiFile(file: PiFile, reading: Reading): AsyncGenerato
     const nativeId = file.nativeIdOf(id);
     const forkedFrom = await forkedFromOf(value, reading);
     yield {
-      kind: "session",
-      facts: {
-        ...facts,
-        ...(forkedFrom && { continues: { how: "fork", session: file.nativeIdOf(forkedFrom) } }),
-        ...file.facts,
-        nativeId,
-      },
+      ...facts,
+      ...(forkedFrom && { continues: { how: "fork", session: file.nativeIdOf(forkedFrom) } }),
+      ...file.facts,
+      nativeId,
     };
     records = new PiRecords(nativeId, reading, file);
   }

@@ -1,8 +1,20 @@
 // Records of pi and of the agents that store their sessions the same way: a header, then entries that form a tree.
-import { blocksOf } from "../../kit/blocks.ts";
+import type { Draft, Said } from "../../declare.ts";
+import { type Blocks, blocksOf } from "../../kit/blocks.ts";
 import { pathTo } from "../../kit/message-tree.ts";
-import { type Json, joined, jsonText, listOf, numberOf, recordOf, textOf, timeOf } from "../../kit/values.ts";
-import type { Reading, SessionFacts, ToolCall, TranscriptEvent, TranscriptMessage } from "../../reader.ts";
+import {
+  type Json,
+  joined,
+  numberOf,
+  recordOf,
+  textOf,
+  timeOf,
+  toolCall,
+  usageOf,
+} from "../../kit/values.ts";
+import type { Reading, SessionFacts } from "../../reader.ts";
+
+type Row = Draft & { readonly id: string };
 
 /** Where a product differs from pi. */
 export type PiRules = {
@@ -61,7 +73,7 @@ export class PiRecords {
   }
 
   /** `line` is the number of the line or row, counted from 1. */
-  *take(entry: Json, line: number): Generator<TranscriptEvent> {
+  *take(entry: Json, line: number): Generator<Said> {
     const type = textOf(entry.type) ?? "";
     const entryId = textOf(entry.id) ?? textOf(recordOf(entry.message)?.id);
     if (type === "reset" && this.#leaf !== undefined)
@@ -76,7 +88,7 @@ export class PiRecords {
   }
 
   /** What is not on the way to the last entry. */
-  *end(): Generator<TranscriptEvent> {
+  *end(): Generator<Said> {
     if (this.#leaf === undefined) return;
     const path = pathTo(this.#leaf, this.#parents);
     const ids = [...this.#rows].flatMap(([entry, rows]) =>
@@ -96,11 +108,11 @@ export class PiRecords {
     if (type === "message" || parent !== undefined || this.#leaf === undefined) this.#leaf = id;
   }
 
-  #facts(facts: Partial<SessionFacts>): TranscriptEvent {
-    return { kind: "session", facts: { ...facts, nativeId: this.#nativeId } };
+  #facts(facts: Partial<SessionFacts>): Said {
+    return { ...facts, nativeId: this.#nativeId };
   }
 
-  *#message(entry: Json, entryId: string | undefined, line: number): Generator<TranscriptEvent> {
+  *#message(entry: Json, entryId: string | undefined, line: number): Generator<Said> {
     const message = recordOf(entry.message);
     if (message === undefined) return this.#reading.malformed(line, "a message without content");
     const id = entryId ?? `l${line}`;
@@ -121,22 +133,19 @@ export class PiRecords {
     const ids = rows.map((row) => row.id);
     this.#turn.push(...ids);
     if (entryId !== undefined) this.#rows.set(entryId, ids);
-    for (const row of rows) yield { kind: "message", message: row };
+    yield* rows;
   }
 
-  #isSilent([row, ...more]: readonly TranscriptMessage[]): boolean {
-    if (row?.role !== "assistant" || row.toolCalls !== undefined || more.length > 0) return false;
+  #isSilent([row, ...more]: readonly Row[]): boolean {
+    if (row?.role !== "assistant" || (row.toolCalls?.length ?? 0) > 0 || more.length > 0) return false;
     return this.#rules.isSilent?.(row.text) === true;
   }
 
-  #rowsOf(message: Json, id: string): readonly (TranscriptMessage & { readonly id: string })[] {
+  #rowsOf(message: Json, id: string): readonly Row[] {
     const role = textOf(message.role) ?? "";
     const content = contentOf(message.content, this.#reading);
     const results = content.toolResults.map(({ text, callId }, index) => ({
-      id: `${id}-r${index + 1}`,
-      role: "tool" as const,
-      text,
-      toolCallId: callId,
+      ...{ id: `${id}-r${index + 1}`, role: "tool", text, toolCallId: textOf(callId) },
     }));
     if (role === "user") {
       const text = this.#rules.userText === undefined ? content.text : this.#rules.userText(content.text);
@@ -158,82 +167,52 @@ export class PiRecords {
     return [];
   }
 
-  #answer(message: Json, id: string, content: Content): (TranscriptMessage & { readonly id: string })[] {
+  #answer(message: Json, id: string, content: Blocks): Row[] {
     const stop = textOf(message.stopReason);
     const isEmpty = content.text === "" && content.toolCalls.length === 0;
     if (isEmpty && (stop === "error" || stop === "aborted")) return [];
     const reasoning = this.#reading.options.includeReasoning ? content.reasoning : undefined;
     if (isEmpty && reasoning === undefined) return [];
-    const usage = recordOf(message.usage);
     const isOwn = message.provider !== undefined && message.provider === this.#rules.ownProvider;
     return [
       {
-        id,
-        role: "assistant",
-        text: content.text,
-        toolCalls: content.toolCalls.length > 0 ? content.toolCalls : undefined,
-        reasoning,
+        ...{ id, role: "assistant", text: content.text, toolCalls: content.toolCalls, reasoning },
         finishReason: stop,
         model: isOwn ? undefined : textOf(message.model),
-        usage: usage && {
-          inputTokens: numberOf(usage.input),
-          outputTokens: numberOf(usage.output),
-          cacheReadTokens: numberOf(usage.cacheRead),
-          cacheWriteTokens: numberOf(usage.cacheWrite),
-        },
+        usage: usageOf(message.usage, {
+          inputTokens: "input",
+          outputTokens: "output",
+          cacheReadTokens: "cacheRead",
+          cacheWriteTokens: "cacheWrite",
+        }),
       },
     ];
   }
 }
 
-type Content = {
-  readonly text: string;
-  readonly reasoning: string | undefined;
-  readonly toolCalls: readonly ToolCall[];
-  readonly toolResults: readonly { readonly text: string; readonly callId: string | undefined }[];
-};
-
 /** pi's own block types; the others are those of Anthropic's API. */
-function contentOf(content: unknown, reading: Reading): Content {
-  const toolCalls: ToolCall[] = [];
-  const toolResults: { text: string; callId: string | undefined }[] = [];
-  const others: unknown[] = [];
-  for (const item of typeof content === "string" ? [content] : listOf(content)) {
-    const block = recordOf(item);
-    if (block?.type === "toolCall")
-      toolCalls.push({
-        id: textOf(block.id) ?? "",
-        name: textOf(block.name) ?? "unknown",
-        arguments: jsonText(block.arguments),
-      });
-    else if (block?.type === "toolResult")
-      toolResults.push({
-        text: textOf(block.text) ?? blocksOf(block.content, reading.unknown).text,
-        callId: textOf(block.toolCallId) ?? textOf(block.toolUseId),
-      });
-    else others.push(item);
-  }
-  const { text, reasoning, toolCalls: more } = blocksOf(others, reading.unknown);
-  return { text, reasoning, toolCalls: [...toolCalls, ...more], toolResults };
+function contentOf(content: unknown, { unknown }: Reading): Blocks {
+  return blocksOf(content, unknown, (block) => {
+    if (block.type === "toolCall") return { ...block, type: "tool_use", input: block.arguments };
+    if (block.type !== "toolResult") return block;
+    const text = textOf(block.text) ?? blocksOf(block.content, unknown).text;
+    return { type: "tool_result", tool_use_id: textOf(block.toolCallId) ?? block.toolUseId, content: text };
+  });
 }
 
-function toolRow(message: Json, id: string, content: Content): TranscriptMessage & { readonly id: string } {
+function toolRow(message: Json, id: string, content: Blocks): Row {
   return {
     id,
     role: "tool",
     text: joined([content.text, ...content.toolResults.map(({ text }) => text)]),
-    toolCallId: textOf(message.toolCallId) ?? content.toolResults[0]?.callId,
+    toolCallId: textOf(message.toolCallId) ?? textOf(content.toolResults[0]?.callId),
     toolName: textOf(message.toolName),
   };
 }
 
 /** A command that the user ran in the agent: a call that nobody asked the model for, and its result. */
-function commandRows(message: Json, id: string): (TranscriptMessage & { readonly id: string })[] {
-  const call = {
-    id: `${id}-call`,
-    name: "bash",
-    arguments: JSON.stringify({ command: textOf(message.command) ?? "" }),
-  };
+function commandRows(message: Json, id: string): Row[] {
+  const call = toolCall(`${id}-call`, "bash", { command: textOf(message.command) ?? "" });
   const exitCode = numberOf(message.exitCode);
   const text = joined([
     textOf(message.output),

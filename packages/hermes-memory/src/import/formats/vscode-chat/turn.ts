@@ -1,18 +1,19 @@
 // One request of a VS Code chat session and the answer to it.
 import { posix } from "node:path";
 import { isRecord } from "@hermes-memory/core/internal/lib";
+import type { Draft } from "../../declare.ts";
 import {
   type Json,
   joined,
   jsonOf,
-  jsonText,
   listOf,
   numberOf,
   recordOf,
   textOf,
   timeOf,
+  toolCall,
 } from "../../kit/values.ts";
-import type { Reading, ToolCall, TranscriptEvent, TranscriptMessage } from "../../reader.ts";
+import type { Reading, SessionFacts, ToolCall, TranscriptMessage } from "../../reader.ts";
 
 /** Text of the model, then the tools it called. An answer is a list of these. */
 type Step = {
@@ -23,7 +24,7 @@ type Step = {
 };
 type Call = ToolCall & { readonly result: string | undefined };
 
-type Told = Pick<Reading, "unknown" | "options">;
+type Told = Pick<Reading, "unknown">;
 
 /** Response parts without conversation: progress, buttons, confirmations, notices, undo points. */
 const SILENT_PARTS: ReadonlySet<string> = new Set([
@@ -35,12 +36,12 @@ const SILENT_PARTS: ReadonlySet<string> = new Set([
 ]);
 
 /** Messages of the turn in the session `nativeId`; subagents that it started follow as sessions of their own. */
-export function* chatTurn(request: Json, nativeId: string, told: Told): Generator<TranscriptEvent> {
+export function* chatTurn(request: Json, nativeId: string, told: Told): Generator<Draft | SessionFacts> {
   const isActive = request.shouldBeRemovedOnSend || request.isHidden === true ? false : undefined;
   const id = textOf(request.requestId);
   const at = timeOf(request.timestamp);
   const text = textOf(request.message) ?? textOf(recordOf(request.message)?.text) ?? "";
-  yield { kind: "message", message: { id, role: "user", text, at, isActive } };
+  yield { id, role: "user", text, at, isActive };
 
   const parts = listOf(request.response).filter(isRecord);
   const shown = stepsOfParts(
@@ -58,7 +59,7 @@ export function* chatTurn(request: Json, nativeId: string, told: Told): Generato
     at: at === undefined || elapsed === undefined ? undefined : at + elapsed / 1000,
   };
   const model = textOf(metadata?.resolvedModel) ?? textOf(request.modelId);
-  yield* messagesOf(steps, { answer, model, isActive }, last, told);
+  yield* messagesOf(steps, { answer, model, isActive }, last);
   yield* subagents(parts, nativeId, { at, isActive }, told);
 }
 
@@ -72,39 +73,16 @@ function* messagesOf(
   steps: readonly Step[],
   { answer, model, isActive }: Common,
   last: Partial<TranscriptMessage>,
-  told: Told,
-): Generator<TranscriptEvent> {
+): Generator<Draft> {
   for (const [index, { text, thinking, at, calls }] of steps.entries()) {
-    const reasoning = told.options.includeReasoning && thinking !== "" ? thinking : undefined;
-    if (text === "" && calls.length === 0 && reasoning === undefined) continue;
-    const message: TranscriptMessage = {
-      id: answer === undefined ? undefined : index === 0 ? answer : `${answer}/${index}`,
-      role: "assistant",
-      text,
-      at,
-      model,
-      isActive,
-      reasoning,
-      toolCalls:
-        calls.length === 0
-          ? undefined
-          : calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given })),
-    };
-    const isLast = index === steps.length - 1;
-    yield { kind: "message", message: isLast ? { ...message, ...last, at: at ?? last.at } : message };
-    for (const { id, name, result } of calls)
-      if (result !== undefined)
-        yield {
-          kind: "message",
-          message: {
-            id: answer === undefined ? undefined : `${answer}/${id}`,
-            role: "tool",
-            text: result,
-            toolCallId: id,
-            toolName: name,
-            isActive,
-          },
-        };
+    const toolCalls = calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+    const id = answer === undefined ? undefined : index === 0 ? answer : `${answer}/${index}`;
+    const message = { id, role: "assistant", text, at, model, isActive, reasoning: thinking, toolCalls };
+    yield index === steps.length - 1 ? { ...message, ...last, at: at ?? last.at } : message;
+    for (const { id: toolCallId, name: toolName, result: found } of calls) {
+      const own = answer === undefined ? undefined : `${answer}/${toolCallId}`;
+      if (found !== undefined) yield { id: own, role: "tool", text: found, toolCallId, toolName, isActive };
+    }
   }
 }
 
@@ -124,14 +102,8 @@ function stepsOfRounds(metadata: Json | undefined, shown: readonly Step[]): read
         const id = textOf(call?.id);
         if (call === undefined || id === undefined) return [];
         const result = recordOf(results[id]);
-        return [
-          {
-            id: plainId(id),
-            name: textOf(call.name) ?? "unknown",
-            arguments: jsonText(call.arguments),
-            result: result === undefined ? undefined : listOf(result.content).map(resultText).join("\n"),
-          },
-        ];
+        const text = result === undefined ? undefined : listOf(result.content).map(resultText).join("\n");
+        return [{ ...toolCall(plainId(id), call.name, call.arguments), result: text }];
       }),
     };
   });
@@ -223,12 +195,9 @@ function callOf(part: Json): Call {
   const output = listOf(details?.output).map(resultText).join("\n");
   const done = part.isComplete === false ? "" : markdownOf(part.pastTenseMessage);
   const result = textOf(specific?.result) ?? textOf(output) ?? textOf(done);
-  return {
-    id: plainId(textOf(part.toolCallId) ?? ""),
-    name: textOf(part.toolId) ?? "unknown",
-    arguments: jsonText(given ?? (command === undefined ? { message } : { command })),
-    result,
-  };
+  const id = plainId(textOf(part.toolCallId) ?? "");
+  const fallback = command === undefined ? { message } : { command };
+  return { ...toolCall(id, part.toolId, given ?? fallback), result };
 }
 
 function referenceName(part: Json): string {
@@ -248,7 +217,7 @@ function* subagents(
   nativeId: string,
   { at, isActive }: Pick<TranscriptMessage, "at" | "isActive">,
   told: Told,
-): Generator<TranscriptEvent> {
+): Generator<Draft | SessionFacts> {
   const runs = Map.groupBy(parts, (part) => textOf(part.subAgentInvocationId));
   let hasLeft = false;
   for (const part of parts) {
@@ -259,15 +228,12 @@ function* subagents(
     hasLeft = true;
     const session = `${nativeId}-agent-${plainId(id)}`;
     const title = textOf(specific.description) ?? textOf(specific.agentName);
-    yield {
-      kind: "session",
-      facts: { nativeId: session, parent: nativeId, visibility: "subagent", title, startedAt: at },
-    };
-    yield { kind: "message", message: { id: `${session}-task`, role: "user", text, at, isActive } };
+    yield { nativeId: session, parent: nativeId, title, startedAt: at };
+    yield { id: `${session}-task`, role: "user", text, at, isActive };
     const steps = [...stepsOfParts(runs.get(id) ?? [], told)];
     const result = textOf(specific.result);
     if (result !== undefined) steps.push({ text: result, thinking: "", calls: [] });
-    yield* messagesOf(steps, { answer: session, model: textOf(specific.modelName), isActive }, {}, told);
+    yield* messagesOf(steps, { answer: session, model: textOf(specific.modelName), isActive }, {});
   }
-  if (hasLeft) yield { kind: "session", facts: { nativeId } };
+  if (hasLeft) yield { nativeId };
 }
