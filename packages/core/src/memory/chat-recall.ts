@@ -15,10 +15,10 @@ import { sanitizeContext, strippedUserText } from "../security/index.ts";
 import {
   cleanSnippet,
   INTERNAL_SOURCES,
-  isEarlierSearch,
-  isSearchTool,
+  isRecallTool,
   isStopWord,
   type SearchHit,
+  type SearchOptions,
   type SessionStore,
   stem,
   tokenize,
@@ -45,7 +45,7 @@ const ARCHIVE_CHARS = 600;
 const EXCERPT_CHARS = 400;
 const MOST_LINES = 8;
 const MOST_OF_ONE_CHAT = 3;
-/** Enough to choose from when questions and the output of tools are left out. */
+/** Enough to choose from, unless earlier questions and the output of tools fill them. */
 const READ_HITS = 60;
 /** A quotation of so many words is a prompt rather than a phrase to look for. */
 const PROMPT_WORDS = 4;
@@ -74,10 +74,8 @@ export async function recallFor(question: RecallQuestion): Promise<RecallAnswer>
   ]);
   const texts = sections.map(({ text }) => text).filter((text) => pyStrip(text) !== "");
   const block = texts.length === 0 ? "" : buildMemoryContextBlock([QUOTED, ...texts].join("\n\n"));
-  return answer(
-    block,
-    sections.flatMap(({ found }) => found),
-  );
+  const all = sections.flatMap(({ found }) => found);
+  return answer(block, all);
 }
 
 type Source = RecallFinding["source"];
@@ -108,20 +106,16 @@ async function fromProvider({ query, sessionId, manager, turn }: RecallQuestion)
 async function fromChats(question: RecallQuestion): Promise<Section> {
   const { query, person } = question;
   const asked = takeCodePoints(query, QUERY_CHARS);
-  const phrase = /^\s*"[^"]*"\s*$/.test(asked);
-  let found = phrase ? await foundInChats(question, asked) : [];
-  // Some clients put quotes around every prompt: a long phrase that nobody said is a question.
-  if (!phrase || (found.length === 0 && tokenize(asked).length >= PROMPT_WORDS))
-    found = await foundInChats(question, asWords(asked));
+  // Some clients put quotes around every prompt. Among hits for words, one with all of them in this order is the best anyway.
+  const isPhrase =
+    /^\s*"[^"]*"\s*$/.test(asked) && tokenize(asked).length < PROMPT_WORDS && !QUESTION.test(pyStrip(asked));
+  const found = await foundInChats(question, isPhrase ? asked : asWords(asked));
   const lines = found.map(({ hit, text }): Line => {
     const on = new Date(hit.timestamp * 1000).toISOString().slice(0, 10);
     return { text: `- ${on}, ${hit.role}: ${excerpt(hit, text)}`, ref: `${hit.session_id}#${hit.id}` };
   });
-  return section(
-    "From this person's other chats:",
-    { source: "chats", lines, limit: LIMIT_CHARS - ARCHIVE_CHARS },
-    await allowed(person),
-  );
+  const limits = { source: "chats", lines, limit: LIMIT_CHARS - ARCHIVE_CHARS } as const;
+  return section("From this person's other chats:", limits, await allowed(person));
 }
 
 /** Quotation marks, stars and capital operators are part of what people write; only `search` has a syntax. */
@@ -129,76 +123,113 @@ function asWords(query: string): string {
   return query.replace(/["*]/g, " ").replace(/\b(?:AND|OR|NOT)\b/g, (word) => word.toLowerCase());
 }
 
-/** A hit with what people, the model or a tool said in it. */
-type Found = { readonly hit: SearchHit; readonly message: Message; readonly text: string };
+/** A hit with what people, the model or a tool said in it. The lowest place comes first. */
+type Found = { readonly hit: SearchHit; readonly text: string; readonly place: number };
 
 async function foundInChats({ sessionId, store, query }: RecallQuestion, search: string): Promise<Found[]> {
-  const options = {
-    excludeSessionIds: [sessionId, ...(await store.listLineage(sessionId))],
-    excludeSources: INTERNAL_SOURCES,
-    limit: READ_HITS,
+  const excludeSessionIds = [sessionId, ...(await store.listLineage(sessionId))];
+  const placeOf = placesFor(query);
+  const found = new Map<number, Found>();
+  const read = async (limit: number, more: SearchOptions = {}): Promise<boolean> => {
+    const options = { excludeSessionIds, excludeSources: INTERNAL_SOURCES, limit, ...more };
+    const { hits } = await store.search(search, options);
+    for (const row of await store.getMessagesById(hits.map(({ id }) => id))) {
+      const [hit, message] = [hits.find(({ id }) => id === row.id), fromRow(row)];
+      const text = hit && message && quotable(hit, message);
+      const place = text ? placeOf(message, text) : undefined;
+      if (hit && text && place !== undefined) found.set(row.id, { hit, text, place });
+    }
+    return hits.length === limit;
   };
-  const { hits } = await store.search(search, options);
+  const isFull = await read(READ_HITS);
   // One long chat may fill the list: then the best of each chat are looked up as well.
-  const more =
-    hits.length < READ_HITS ? [] : (await store.search(search, { ...options, perLineage: true })).hits;
-  const all = [...new Map([...hits, ...more].map((hit) => [hit.id, hit])).values()];
-  const rows = new Map((await store.getMessagesById(all.map(({ id }) => id))).map((row) => [row.id, row]));
-  const found = all.flatMap((hit): Found[] => {
-    const row = rows.get(hit.id);
-    const message = row && fromRow(row);
-    const text = message && quotable(hit, message);
-    return message === undefined || text === undefined ? [] : [{ hit, message, text }];
-  });
-  // What people and models said comes before questions, what tools printed and what summaries repeat.
-  const ranks = found.map((each) => (isConversation(each) ? likeness(each.text, query) : 1));
-  const sorted = [0, 1].flatMap((rank) => found.filter((_, at) => ranks[at] === rank));
-  const perChat = new Map<string, number>();
-  return sorted
-    .filter(({ hit: { lineage_root } }) => {
-      const count = (perChat.get(lineage_root) ?? 0) + 1;
-      perChat.set(lineage_root, count);
-      return count <= MOST_OF_ONE_CHAT;
-    })
-    .slice(0, MOST_LINES);
+  if (isFull) await read(READ_HITS, { perLineage: true });
+  const chosen = await choose(store, found);
+  if (!isFull || chosen.filter(({ place }) => place === 0).length >= MOST_OF_ONE_CHAT) return chosen;
+  await read(5 * READ_HITS, { roleFilter: ["user", "assistant"] });
+  return choose(store, found);
+}
+
+/** Equal messages once, and a few of each chat. */
+async function choose(store: SessionStore, found: ReadonlyMap<number, Found>): Promise<Found[]> {
+  const chosen: Found[] = [];
+  const texts = new Set<string>();
+  for (const each of [...found.values()].sort((one, other) => one.place - other.place)) {
+    if (chosen.length === MOST_LINES) break;
+    const ofChat = chosen.filter(({ hit }) => hit.lineage_root === each.hit.lineage_root);
+    if (ofChat.length === MOST_OF_ONE_CHAT || texts.size === texts.add(plainWords(each.text)).size) continue;
+    if (each.place < LATE || !isRecallTool(await toolOf(store, each.hit))) chosen.push(each);
+  }
+  return chosen;
+}
+
+/** The tool of a result, which most clients name only in the call. Other signs than `_` part the names of servers. */
+async function toolOf(store: SessionStore, { session_id, id, tool_name }: SearchHit): Promise<string> {
+  const { window } = await store.getMessagesAround(session_id, id, { window: 20 });
+  const at = window.findIndex((row) => row.id === id);
+  const calls = window
+    .slice(0, at)
+    .map(fromRow)
+    .flatMap((each) => (each ? toolCallsOf(each) : []));
+  const name = tool_name ?? calls.findLast((call) => call.id === window[at]?.tool_call_id)?.name ?? "";
+  return name.replace(/\W/g, "_");
 }
 
 /**
- * Undefined: nothing of it may be quoted. Earlier recalls, the text of client programs, calls and results of memory tools and other
- * JSON are no conversation, and recalling them again would only repeat the memory's own output.
+ * Undefined: nothing of it may be quoted. Earlier recalls, the text of client programs and JSON that tools printed are no
+ * conversation. Nor are the arguments of calls: they are written for a program, and what came of them is in the result and the reply.
  */
 function quotable(hit: SearchHit, message: Message): string | undefined {
   const whole = textOf(message.content);
-  if (message.role === "tool") return isEarlierSearch(hit) || JSON_START.test(whole) ? undefined : whole;
-  if (pyStrip(whole) === "")
-    return toolCallsOf(message).some(({ name }) => isSearchTool(name)) ? undefined : whole;
+  if (message.role === "tool") return JSON_IN_TEXT.test(whole) ? undefined : whole;
   const said = sanitizeContext(strippedUserText(whole));
-  if (said === whole) return whole;
-  const words = new Set(tokenize(said).map(({ term }) => term));
-  return hit.matched.some((matched) => tokenize(matched).every(({ term }) => words.has(term)))
-    ? said
-    : undefined;
+  if (said === whole && toolCallsOf(message).length === 0) return whole;
+  const words = plainWords(said);
+  const stems = new Set(words.split(" ").map(stem));
+  const isSaid = (term: string) => stems.has(stem(term)) || words.includes(term);
+  return hit.matched.some((match) => tokenize(match).every(({ term }) => isSaid(term))) ? said : undefined;
 }
 
-/** Also of JSON that was cut; a log line such as `[info] ...` is text. */
-const JSON_START = /^\s*(?:\{\s*"|\[\s*[[{"])/;
+/** An object, or a list at the start of a line or behind a label, also if it was cut; a log line such as `[info] ...` is text. */
+const JSON_IN_TEXT =
+  /\{(?:\s|\\[nrt])*\\*"|(?:^|[:=])[ \t"]*\[\s*(?:\\*"|[[{]|(?:-?\d[\d.]*|true|false|null)\s*,)/m;
 
-function isConversation({ message }: Found): boolean {
-  return (message.role === "user" || message.role === "assistant") && !isHandoff(message);
-}
+/** Behind whatever people and models said about the matter. */
+const LATE = 2;
 
-/** 0: it may state the fact. 1: it only asks something. 2: it asks the same, which answers nothing. */
-function likeness(text: string, query: string): 0 | 1 | 2 {
-  if (ABOUT_QUESTIONS.test(query)) return 0;
-  if (plainWords(text) === plainWords(query)) return 2;
-  if (!sentencesOf(text).every((each) => QUESTION.test(each) || SMALL_TALK.test(each))) return 0;
-  const own = tellingWords(text);
-  return 2 * countShared(own, tellingWords(query)) >= own.size ? 2 : 1;
+/**
+ * 0: it states something about words of the query. 1: it asks, with words that the query does not have: a fact may be told so ("Did
+ * you know that ...?"). 2: it begins as a question does ("Which ..."), a tool printed it, or a summary repeats it. Undefined: it
+ * asks what the query asks, which answers nothing. Who looks for a question finds it in questions.
+ */
+function placesFor(query: string): (message: Message, text: string) => number | undefined {
+  const [plain, asked] = [plainWords(query), tellingWords(takeCodePoints(query, QUERY_CHARS))];
+  const bringsNew = (part: string) => [...tellingWords(part)].some((word) => !asked.has(word));
+  const asks = (part: string) => QUESTION.test(part) || (beginsAsQuestion(part) && !bringsNew(part));
+  return (message, text) => {
+    if ((message.role !== "user" && message.role !== "assistant") || isHandoff(message)) return LATE;
+    if (plainWords(text) === plain) return undefined;
+    const sentences = sentencesOf(takeCodePoints(text, QUERY_CHARS));
+    const matching = sentences.filter((each) => countShared(tellingWords(each), asked) > 0);
+    const states = !(matching.length === 0 ? sentences : matching).every(asks);
+    if (ABOUT_QUESTIONS.test(query)) return states ? 1 : 0;
+    if (states) return 0;
+    return sentences.some(bringsNew) ? (sentences.every(beginsAsQuestion) ? LATE : 1) : undefined;
+  };
 }
 
 const QUESTION = /[?\uff1f\u061f]["')\]]*$/;
-/** Who looks for a question finds it in questions. */
-const ABOUT_QUESTIONS = /\b(?:ask|question)/i;
+const ABOUT_QUESTIONS =
+  /\b(?:did|have|had)\s+(?:i|we|you)\s+(?:\w+\s+)?ask(?:ed)?\b|\b(?:what|which|when|questions?)\s+(?:\w+\s+){0,3}(?:asked|questions?)\b/i;
+const INTERROGATIVE = /^(?:what|which|who|whom|whose|where|when|why|how)$/;
+
+/** Before the interrogative are only words that tell nothing ("Do you know which ..."). */
+function beginsAsQuestion(sentence: string): boolean {
+  const terms = tokenize(sentence).map(({ term }) => term);
+  return INTERROGATIVE.test(
+    terms.find((term) => term === "that" || INTERROGATIVE.test(term) || isTelling(term)) ?? "",
+  );
+}
 
 function sentencesOf(text: string): string[] {
   return text
@@ -207,53 +238,48 @@ function sentencesOf(text: string): string[] {
 }
 
 function plainWords(text: string): string {
-  return tokenize(text)
-    .map(({ term }) => term)
-    .join(" ");
+  return Array.from(tokenize(text), ({ term }) => term).join(" ");
 }
 
 function tellingWords(text: string): ReadonlySet<string> {
-  return new Set(tokenize(text).flatMap(({ term }) => (isStopWord(term) ? [] : [stem(term)])));
+  return new Set(tokenize(text).flatMap(({ term }) => (isTelling(term) ? [stem(term)] : [])));
+}
+
+/** Words of a chat about anything, which tell nothing about the matter. */
+const CHAT_WORDS: ReadonlySet<string> = new Set(
+  "hello hi hey thanks please ok okay yes sorry quick question ask tell say mention know remember remind recall forget wonder guess think idea sure need make kind type sort usually actually really"
+    .split(" ")
+    .map(stem),
+);
+
+function isTelling(term: string): boolean {
+  return !isStopWord(term) && !CHAT_WORDS.has(stem(term));
 }
 
 /** The whole message if it is short, otherwise the place of the match. */
 function excerpt({ snippet }: SearchHit, said: string): string {
   const text = oneLine(said);
-  if (text !== "" && codePointLength(text) <= EXCERPT_CHARS) return text;
+  if (codePointLength(text) <= EXCERPT_CHARS) return text;
   const place = oneLine(cleanSnippet(snippet).replaceAll(/>>>|<<</g, ""));
   // A place outside of what was said is in a part that is not quoted.
-  const isSaid = text === "" || text.includes(place.replace(/^\.\.\.|\.\.\.$/g, ""));
+  const isSaid = text.includes(place.replace(/^\.\.\.|\.\.\.$/g, ""));
   return takeCodePoints(isSaid ? place : text, EXCERPT_CHARS);
 }
 
 async function fromArchive({ query, person }: RecallQuestion): Promise<Section> {
   const store = await person.curated();
   if (store === undefined) return { text: "", found: [] };
-  const words = contentWords(takeCodePoints(query, QUERY_CHARS));
+  const words = tellingWords(takeCodePoints(query, QUERY_CHARS));
   const least = Math.min(2, words.size);
   const found = store
     .archived()
-    .map(({ text }) => ({ text, count: countShared(contentWords(text), words) }))
+    .map(({ text }) => ({ text, count: countShared(tellingWords(text), words) }))
     .filter(({ count }) => count > 0 && count >= least)
     .sort((one, other) => other.count - one.count);
   const lines = found.map(({ text }): Line => ({ text: `- ${oneLine(text)}` }));
   const limits = { source: "archive", lines, limit: ARCHIVE_CHARS } as const;
   return section("From archived memory entries:", limits, await allowed(person));
 }
-
-/** Words of at least four letters, without their endings: enough to compare short entries with a question. */
-function contentWords(text: string): ReadonlySet<string> {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [];
-  return new Set(
-    words.map((word) => word.replace(/(?:ies|es|s|ed|ing)$/, "")).filter((word) => !COMMON.has(word)),
-  );
-}
-
-const COMMON: ReadonlySet<string> = new Set(
-  "what when where which that this with from have does about there their they them your mine could would should please tell like into than then will also were been".split(
-    " ",
-  ),
-);
 
 function countShared(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   return [...one].filter((word) => other.has(word)).length;

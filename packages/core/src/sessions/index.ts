@@ -35,6 +35,7 @@ export {
   type SummaryNode,
   type UserMessagePreview,
 } from "./rows.ts";
+export { isRecallTool } from "./search/ranking.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
 export { parseMoment } from "./search/time.ts";
 export type {
@@ -53,7 +54,6 @@ export {
   foldedSearch,
   HIDDEN_SOURCES,
   isEarlierSearch,
-  isSearchTool,
   leftOutField,
   leftOutRemark,
   notSearchedField,

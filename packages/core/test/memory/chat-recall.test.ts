@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { silentLogger } from "../../src/lib/logger.ts";
 import { type RecallQuestion, recallFor } from "../../src/memory/chat-recall.ts";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
+import { fenceUntrusted } from "../../src/security/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 async function answer(me: UserMemory, query: string, more: Partial<RecallQuestion> = {}) {
@@ -148,6 +149,83 @@ it("quotes several messages of one chat, and no earlier question that asks the s
   expect(asked).toContain("What wood is a stool made of, usually?");
 });
 
+const QUESTION = "Which wood is my stool?";
+
+it.each([
+  ["Can you remember that my sister lives in Oslo?", "Where does my sister live?"],
+  ["Why does my sister live in Oslo?", "Where does my sister live?"],
+  ["Did you know that my stool is painted teal?", "Which colour is my stool painted?"],
+  ["¿Sabías que mi taburete es de cerezo?", "¿De qué madera es mi taburete?"],
+  ["When I was five, my stool was of oak", "What wood was my stool?"],
+  ["My stool is oak.", "Is my stool oak?"],
+])("finds what was told: %s", async (fact, query) => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  await memory.owner.remember("A", [{ role: "user", content: fact }]);
+  expect(await question(memory.owner, query)).toContain(`user: ${fact}`);
+});
+
+it.each([
+  "Quick question: which wood is my stool?",
+  "Tell me which wood my stool is.",
+  "Which wood is my stool? I forgot.",
+  "which wood is my stool made of",
+  "Do you know what kind of wood my stool is?",
+])("finds the fact behind earlier ones of its kind: %s", async (asked) => {
+  await using memory = await withStool(...Array(4).fill([asked, "No idea."]).flat());
+  for (const query of [asked, QUESTION]) {
+    const recall = await question(memory.owner, query);
+    expect(recall).toContain("My stool is made of oak.");
+    expect(recall).not.toContain(asked);
+  }
+});
+
+it("quotes facts before questions that bring something else, and equal messages once", async () => {
+  const others = ["for the polish", "for the shop", "for the insurance"];
+  const asked = others.map((why) => `I need it ${why}. Which wood is my stool?`);
+  await using memory = await withStool(...asked.flatMap((each) => [each, "The wood is in the stool."]));
+  const recall = await question(memory.owner, QUESTION);
+  expect(recall.match(/^- .*/gm)?.map((line) => line.replace(/^.*?: /, ""))).toEqual([
+    "The wood is in the stool.",
+    "My stool is made of oak.",
+    expect.stringMatching(/^I need it for/),
+  ]);
+});
+
+it("finds a question for who looks for it, among statements about the same", async () => {
+  const chatter = ["on Monday", "in May", "at noon"].map((when) => `I saw a wood stool ${when}.`);
+  await using memory = await withStool("What wood is my stool made of?", "Oak.", ...chatter);
+  for (const query of [
+    "What did I ask you about the wood of my stool?",
+    "What was my question about the stool of wood?",
+    "Have I ever asked for the wood of my stool?",
+  ])
+    expect(await question(memory.owner, query)).toContain("What wood is my stool made of?");
+});
+
+it.each([
+  ["equal questions in one chat", true, ""],
+  ["equal questions in as many chats", false, ""],
+  ["questions with other words", true, "Number"],
+])("finds the fact behind 150 %s", async (_name, isOneChat, other) => {
+  await using memory = await withStool();
+  const store = await memory.owner.layers.sessions({ mode: "write", create: true });
+  for (let number = 0; number < 150; number += 1) {
+    const id = isOneChat ? "chat.A" : `asked ${number}`;
+    if (!isOneChat) await store.createSession(id, { source: "cli" });
+    await store.appendMessage(id, { role: "user", content: `${QUESTION} ${other && `${other} ${number}`}` });
+  }
+  expect(await question(memory.owner, QUESTION)).toContain("My stool is made of oak.");
+});
+
+it("finds the fact for a quoted prompt whose words somebody said", async () => {
+  await using memory = await withStool("Anna heard: what wood is my stool made of", "I see.");
+  await memory.owner.remember("B", "My seat? Its wood is elm.", "Noted.");
+  const recall = await question(memory.owner, '"What wood is my stool made of?"');
+  expect(recall).toContain("My stool is made of oak.");
+  expect(recall).toContain("Anna heard");
+  expect(await question(memory.owner, '"Which wood, seat?"')).toContain("elm");
+});
+
 it("lets no long chat hide the fact in another one", async () => {
   await using memory = await withStool();
   const chatter = Array.from({ length: 160 }, (_, at) => ({
@@ -156,6 +234,55 @@ it("lets no long chat hide the fact in another one", async () => {
   }));
   await memory.owner.remember("long", chatter);
   expect(await question(memory.owner, "What wood is my stool made of?")).toContain("made of oak");
+});
+
+const calling = (name: string, args: object, content: string | null = null) => ({
+  role: "assistant" as const,
+  content,
+  tool_calls: [{ id: "1", function: { name, arguments: JSON.stringify(args) } }],
+});
+const JSON_RESULT = '{"results": [{"snippet": "stool wood teak"}]}';
+
+it.each([
+  ["fenced", "look", fenceUntrusted(JSON_RESULT, "mcp:notes")],
+  ["behind a label", "look", `Result: ${JSON_RESULT}`],
+  ["behind a status", "look", `HTTP 200\n${JSON_RESULT}`],
+  ["in a block", "look", `Found:\n\`\`\`json\n${JSON.stringify(JSON.parse(JSON_RESULT), null, 2)}\n\`\`\``],
+  ["in a list", "look", '[1, {"snippet": "stool wood teak"}]'],
+  ["as a list of texts", "look", 'Result: [2, "stool wood teak"]'],
+  ["in a JSON text", "look", JSON.stringify(JSON_RESULT)],
+  ["cut", "look", '{"results": [{"snippet": "stool wood teak'],
+  ["as the text of a memory tool", "lcm_grep", "stool wood: teak"],
+  ["as the text of a server's memory tool", "mcp.notes/memory_search", "stool wood: teak"],
+])("recalls no tool output %s", async (_name, tool, content) => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  await memory.owner.remember("tools", [
+    { role: "user", content: "look it up" },
+    calling(tool, {}),
+    { role: "tool", tool_call_id: "1", content },
+    { role: "assistant", content: "The stool is of walnut wood." },
+  ]);
+  const recall = await question(memory.owner, QUESTION);
+  expect(recall).toContain("walnut");
+  expect(recall).not.toContain("teak");
+});
+
+it("recalls what a tool printed and what was said with a call, but no arguments of calls", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  await memory.owner.remember("tools", [
+    { role: "user", content: "look it up" },
+    calling("terminal", { command: "echo which wood is my stool, teak" }),
+    { role: "tool", tool_call_id: "1", content: "[info] the stool: wood is elm [1]" },
+    calling("terminal", { command: "grep stool teak" }, "A moment."),
+    calling("terminal", { command: "ls" }, "The stools are of walnut."),
+  ]);
+  for (const query of [QUESTION, "What did I ask about the wood of the stool?"]) {
+    const recall = await question(memory.owner, query);
+    expect(recall).toMatch(
+      /assistant: The stools are of walnut\.[\s\S]*tool: \[info\] the stool: wood is elm \[1\]/,
+    );
+    expect(recall).not.toMatch(/teak|moment/);
+  }
 });
 
 it("recalls neither tool JSON nor searches nor an earlier recall", async () => {

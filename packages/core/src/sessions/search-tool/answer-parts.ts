@@ -208,13 +208,9 @@ export function shownConfidence({ confidence }: SearchAnswer): number | undefine
 /** The tool's name here and, with a server's name in front, in other programs: `mcp__hermes__session_search`. */
 const SEARCH_TOOL = /(?:^|[_.:/-])session_search$/;
 
-export function isSearchTool(name: string): boolean {
-  return SEARCH_TOOL.test(name);
-}
-
 /** True when the row is the output of an earlier search, which copies what was said elsewhere. */
 export function isEarlierSearch({ role, tool_name }: Pick<SearchHit, "role" | "tool_name">): boolean {
-  return role === "tool" && tool_name !== null && isSearchTool(tool_name);
+  return role === "tool" && tool_name !== null && SEARCH_TOOL.test(tool_name);
 }
 
 /** One line that replaces the nested snippets of an earlier search. `text`: as much of the row as the caller has. */
