@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { stringify } from "yaml";
+import { Document, stringify } from "yaml";
 import {
   CONFIG_KEYS,
   checkConfig,
@@ -128,12 +128,9 @@ describe("every config key", () => {
     expect(only.length).toBeGreaterThan(5);
     for (const value of [7, "text", true, [1], { a: { b: 1 } }, null]) {
       using temp = tempHome();
-      const root: Record<string, Record<string, unknown>> = {};
-      for (const row of only) {
-        const [section = "", name = ""] = pathOf(row);
-        root[section] = { ...root[section], [name]: value };
-      }
-      temp.writeConfig(stringify(root));
+      const file = new Document({});
+      for (const row of only) file.setIn(pathOf(row), value);
+      temp.writeConfig(file.toString());
       expect(await checkConfig(temp.home)).toMatchObject({ errors: [], warnings: [], unknownKeys: [] });
     }
   });
