@@ -56,10 +56,11 @@ export type CommandBody = (
   context: CommandContext,
 ) => Promise<CommandOutcome> | CommandOutcome;
 
-/** `--json` prints `json` (undefined: nothing); otherwise `lines` are printed. Notes go to stderr either way. */
+/** `--json` prints `json` (undefined: nothing); a person gets its text by render.ts. Notes go to stderr either way. */
 export type CommandOutcome = {
   readonly json: unknown;
-  readonly lines: readonly string[];
+  /** In place of that text, where it cannot say it. */
+  readonly lines?: readonly string[];
   readonly notes?: readonly string[];
   /** 3: refused, or nobody confirmed it; only commands that document it. 130: interrupted with Ctrl-C. */
   readonly exitCode?: 0 | 1 | 3 | 130;

@@ -21,6 +21,7 @@ import {
   type Terminal,
 } from "./command.ts";
 import { logFailure, renderFailure } from "./failure.ts";
+import { render } from "./render.ts";
 
 /** The commands of a group are loaded when the user types its name; otherwise it is one line of the help. */
 export const GROUPS: readonly Group[] = [
@@ -204,7 +205,8 @@ function print(
   io: Terminal,
 ): number {
   for (const note of notes) io.note(`${note}\n`);
-  if (!isJson && lines.length > 0) io.out(`${lines.join("\n")}\n`);
+  const text = isJson ? [] : (lines ?? render(json, io.paint));
+  if (text.length > 0) io.out(`${text.join("\n")}\n`);
   if (isJson && json !== undefined) io.out(`${JSON.stringify(json, null, 2)}\n`);
   return exitCode;
 }

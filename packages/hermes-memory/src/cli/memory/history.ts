@@ -43,7 +43,7 @@ export const undo: CommandBody = async (input, context) => {
   return {
     ...undone,
     json: { ...(undone.json as object), undone: candidate?.id, changes: steps },
-    lines: [...undone.lines, ...came.map((step) => changeLine(step, input.flags.full === true))],
+    lines: [...(undone.lines ?? []), ...came.map((step) => changeLine(step, input.flags.full === true))],
   };
 };
 

@@ -79,7 +79,7 @@ export async function importFrom(
       progress.clear();
     }
     if (input.flags.watch !== true || isDry || signal.aborted) return reported(report, isDry, wanted);
-    tell(context, report, reported(report, isDry, wanted).lines);
+    tell(context, report, reported(report, isDry, wanted).lines ?? []);
     io.note("Watching for new messages; Ctrl-C ends it.\n");
     release(); // the hooks of agents, and the user, can import between two rounds
     await watchTranscripts(

@@ -1,0 +1,103 @@
+// The text of an outcome for a person, derived from the value that `--json` prints: a sentence (`message`), then a line per field, then a
+// table per list. A command has lines of its own only where this cannot say it.
+import { isRecord } from "@hermes-memory/core/internal/lib";
+import type { Paint } from "./command.ts";
+import { counted, localTime, oneLine, printable } from "./printing.ts";
+import { displayWidth } from "./sessions/text-layout.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Columns that a cell of a table may take. */
+const CELL_CHARS = 80;
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
+/** For programs: the exit code and the text say it to a person. */
+const FOR_PROGRAMS = new Set(["success", "kind", "message"]);
+
+export function render(value: unknown, paint: Paint): string[] {
+  if (Array.isArray(value)) return listLines(value, paint);
+  if (!isRecord(value)) return isEmpty(value) ? [] : [printable(String(value))];
+  const shown = Object.entries(value).filter(([name, each]) => !FOR_PROGRAMS.has(name) && !isEmpty(each));
+  const fields = shown.filter(([, each]) => !isBlock(each));
+  const blocks = shown.filter(([, each]) => isBlock(each));
+  return [
+    ...(typeof value.message === "string" ? [printable(value.message)] : []),
+    ...fieldLines(fields.map(([name, each]) => [labelOf(name), scalar(each)])),
+    ...blocks.flatMap(([name, each]) => [
+      "",
+      paint("bold", Array.isArray(each) ? `${labelOf(name)} (${each.length})` : labelOf(name)),
+      ...render(each, paint).map((line) => `  ${line}`),
+    ]),
+  ];
+}
+
+/** `name  value`, the values below each other. Later lines of a value are indented like its first. */
+function fieldLines(fields: readonly (readonly [name: string, text: string])[]): string[] {
+  const width = Math.max(0, ...fields.map(([name]) => displayWidth(name)));
+  return fields.map(([name, text]) =>
+    `${padded(name, width)}  ${text.replaceAll("\n", `\n${" ".repeat(width + 2)}`)}`.trimEnd(),
+  );
+}
+
+/** Cells below each other; the last column is not filled up. Without `heads` there is no first line. */
+function table(rows: readonly (readonly string[])[], heads?: readonly string[]): string[] {
+  const all = heads === undefined ? rows : [heads, ...rows];
+  const widths = (all[0] ?? []).map((_, column) =>
+    Math.max(...all.map((row) => displayWidth(row[column] ?? ""))),
+  );
+  return all.map((row) =>
+    row
+      .map((cell, column) => padded(cell, widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+function listLines(list: readonly unknown[], paint: Paint): string[] {
+  const records = list.filter(isRecord);
+  if (records.length < list.length || records.length === 0) return list.map((each) => scalar(each));
+  const names = [...new Set(records.flatMap((each) => Object.keys(each)))].filter((name) =>
+    records.some((each) => !isEmpty(each[name]) && !isBlock(each[name])),
+  );
+  const heads = names.map((name) => paint("dim", labelOf(name)));
+  return table(
+    records.map((each) => names.map((name) => oneLine(scalar(each[name]), CELL_CHARS))),
+    heads.length > 1 ? heads : undefined,
+  );
+}
+
+/** A list that is more than a few words, or a record with fields of its own. */
+function isBlock(value: unknown): boolean {
+  return (
+    isRecord(value) ||
+    (Array.isArray(value) && value.some((each) => isRecord(each) || String(each).length > 40))
+  );
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === "") return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isRecord(value) && Object.values(value as Fields).every(isEmpty);
+}
+
+function scalar(value: unknown): string {
+  if (isEmpty(value)) return "";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number")
+    return Number.isInteger(value) ? value.toLocaleString("en-US") : String(value);
+  if (Array.isArray(value)) return value.map(scalar).join(", ");
+  if (isRecord(value)) return counted(Object.keys(value).length, "field");
+  const text = String(value);
+  return ISO_TIME.test(text) ? localTime(text) : printable(text);
+}
+
+/** `changed_at` and `changedAt` read "changed at". */
+function labelOf(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replaceAll("_", " ")
+    .toLowerCase();
+}
+
+function padded(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - displayWidth(text)));
+}
