@@ -1,5 +1,5 @@
 // A process with only a background job that hangs. It should end at once.
-import { SerialQueue } from "../../../../core/src/providers/kit/serial-queue.ts";
+import { SerialQueue } from "../../src/providers/kit/serial-queue.ts";
 
 const queue = new SerialQueue({ maxWaiting: 5, deadlineMs: 600_000 });
 void queue.push(() => new Promise(() => {}));
