@@ -80,7 +80,8 @@ export class LineTransport implements Transport {
 
   /** Texts come from streams of a program that uses the library; a pipe gives bytes. */
   readonly #onData = (chunk: Uint8Array | string): void => {
-    for (const line of this.#lines.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk)) this.#read(line);
+    for (const line of this.#lines.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk))
+      this.#read(line);
   };
 
   readonly #onEnd = (): void => {
