@@ -9,8 +9,9 @@ const root = resolve(import.meta.dirname, "..");
 const pages = [
   "README.md",
   "AGENTS.md",
-  "packages/core/README.md",
-  "packages/agent/README.md",
+  ...readdirSync(join(root, "packages"))
+    .map((name) => `packages/${name}/README.md`)
+    .filter((page) => existsSync(join(root, page))),
   "CHANGELOG.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
