@@ -21,7 +21,7 @@ export async function eventsOf(
     unreadable: () => {},
     isUnchanged: () => false,
     sessionBeginningWith: () => undefined,
-    messageIdsOf: () => new Set(),
+    messageIdsOf: async () => new Set(),
     ...told,
   };
   const events: TranscriptEvent[] = [];
