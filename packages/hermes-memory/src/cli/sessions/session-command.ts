@@ -119,6 +119,12 @@ export function momentFlag(input: CommandInput, name: string): number | undefine
   return moment;
 }
 
+/** Of a flag that may be given several times. */
+export function listFlag({ flags }: CommandInput, name: string): readonly string[] {
+  const value = flags[name];
+  return Array.isArray(value) ? value : [];
+}
+
 export function numberFlag({ flags }: CommandInput, name: string, standard: number): number {
   const value = flags[name];
   return typeof value === "number" ? value : standard;
