@@ -99,22 +99,39 @@ export type Terminal = {
   /** Asks the user to type 'yes', or with `short` at least 'y'. False without a terminal. */
   confirm(question: string, options?: { readonly short?: boolean }): Promise<boolean>;
   /** Asks the user for a line, which may be empty. Throws `Cancelled`. */
-  ask(question: string, options?: { readonly isSecret?: boolean }): Promise<string>;
+  ask(question: string, options?: AskOptions): Promise<string>;
+  /** Lets the user choose one of the labels, and returns its index. Throws `Cancelled`. */
+  choose(choice: Choice): Promise<number>;
   /** For a command that ran code of a plugin: handles it left open must not keep the process alive after the outcome is printed. */
   endWithoutWaiting(): void;
   /** The first Ctrl-C aborts the signal, a second one ends the process. */
   untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
 };
 
+export type AskOptions = {
+  readonly isSecret?: boolean;
+  /** The answer to an empty line. It is shown, so it must be no secret. */
+  readonly standard?: string;
+  /** Why the answer is refused: the user is asked again. */
+  readonly problem?: (answer: string) => string | undefined;
+};
+
+export type Choice = {
+  readonly title: string;
+  /** At least one. */
+  readonly labels: readonly string[];
+  readonly preselected: number;
+};
+
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 export type Paint = (style: Style, text: string) => string;
 
-/** The user left a question without an answer: with Ctrl-C, or by ending the input. */
+/** The user left a question without an answer: with Ctrl-C, or by ending the input. Commands save only after their last question. */
 export class Cancelled extends Error {
   readonly by: "interrupt" | "end";
 
-  constructor(by: "interrupt" | "end") {
-    super(by === "interrupt" ? "Interrupted." : "The input ended before the answer.");
+  constructor(by: "interrupt" | "end", message = "Cancelled. No setting was changed.") {
+    super(message);
     this.name = "Cancelled";
     this.by = by;
   }

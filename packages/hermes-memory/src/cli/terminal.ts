@@ -29,6 +29,10 @@ export function systemTerminal(): Terminal & {
   const isInteractive = Boolean(stdin.isTTY && stderr.isTTY);
   let stoppable: AbortController | undefined;
   let mayEndWithoutWaiting = false;
+  const wizard = (): Promise<typeof import("./wizard.ts")> => {
+    if (!isInteractive) throw new Cancelled("end");
+    return import("./wizard.ts");
+  };
   return {
     env,
     isInteractive,
@@ -61,10 +65,8 @@ export function systemTerminal(): Terminal & {
         stoppable = undefined;
       }
     },
-    ask: async (question, options = {}) => {
-      if (!isInteractive) throw new Cancelled("end");
-      return (await import("./prompts/ask.ts")).askAtTerminal(question, options);
-    },
+    ask: async (question, options) => (await wizard()).ask(question, options),
+    choose: async (choice) => (await wizard()).choose(choice),
     endWithoutWaiting: () => {
       mayEndWithoutWaiting = true;
     },

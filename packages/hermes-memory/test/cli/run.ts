@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
-import { Cancelled } from "../../src/cli/command.ts";
+import { type AskOptions, Cancelled, type Choice } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import type { Screen } from "../../src/cli/screen.ts";
 import { painter } from "../../src/cli/terminal.ts";
@@ -93,11 +93,22 @@ export async function runHere(
       stderr += text;
     },
     readInput: async () => String(options.input ?? ""),
-    ask: async (question: string) => {
-      questions.push(question);
+    ask: async (question: string, { standard = "", problem }: AskOptions = {}) => {
+      for (;;) {
+        questions.push(question);
+        const answer = typed.shift();
+        if (answer === undefined) throw new Cancelled("end");
+        const text = answer.trim() || standard;
+        const refusal = problem?.(text);
+        if (refusal === undefined) return text;
+        stderr += `${refusal}\n`;
+      }
+    },
+    choose: async ({ title, labels, preselected }: Choice) => {
+      questions.push(title);
       const answer = typed.shift();
       if (answer === undefined) throw new Cancelled("end");
-      return answer;
+      return answer === "" ? preselected : labels.findIndex((label) => label.startsWith(answer));
     },
     endWithoutWaiting: () => {},
     confirm: async (question: string) => {
