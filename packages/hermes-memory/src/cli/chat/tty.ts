@@ -2,8 +2,9 @@
 import { createInterface, emitKeypressEvents } from "node:readline";
 import { PassThrough } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import type { Size } from "../screen.ts";
 import type { EditorKey } from "./editor.ts";
+
+export type Size = { readonly columns: number; readonly rows: number };
 
 export type TtyEvent =
   | EditorKey

@@ -10,10 +10,10 @@ import {
   usageFailure,
 } from "../command.ts";
 import { counted, firstLines, printable } from "../printing.ts";
+import { flat } from "../text-layout.ts";
 import { filtersOf, importLock, namesOf, pathsOf } from "./import-transcripts.ts";
 import { progressDisplay } from "./progress.ts";
 import { databasePath, filesOf, openOrMakeSessions, openSessions } from "./session-command.ts";
-import { flat } from "./text-layout.ts";
 
 const SOURCE = "hermes";
 

@@ -32,6 +32,7 @@ import {
 } from "../command.ts";
 import { declined } from "../confirm.ts";
 import { counted, printable, sizeText } from "../printing.ts";
+import { flat } from "../text-layout.ts";
 import { progressDisplay } from "./progress.ts";
 import {
   databasePath,
@@ -41,7 +42,6 @@ import {
   openSessions,
   textFlag,
 } from "./session-command.ts";
-import { flat } from "./text-layout.ts";
 
 const AUTO = "auto";
 const LISTED = 5;

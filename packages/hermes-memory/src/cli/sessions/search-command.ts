@@ -21,6 +21,7 @@ import {
 } from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, CommandInput, Paint } from "../command.ts";
 import { oneLine } from "../printing.ts";
+import { absoluteTime, flat } from "../text-layout.ts";
 import {
   findSession,
   momentFlag,
@@ -30,7 +31,6 @@ import {
   openSessions,
   textFlag,
 } from "./session-command.ts";
-import { absoluteTime, flat } from "./text-layout.ts";
 
 const DEFAULT_LIMIT = 10;
 
