@@ -1,7 +1,12 @@
 // `hermes sessions import --from hermes --path HOME`: the session database of another home or profile.
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { ImportOutcome } from "@hermes-memory/core/internal/sessions";
-import { importStateDatabase, isSameFile, type StateImported, stateDatabaseAt } from "../../import/index.ts";
+import {
+  importStateDatabase,
+  isSameFile,
+  type StateImported,
+  stateDatabaseAt,
+} from "@hermes-memory/import/internal";
 import {
   type CommandContext,
   CommandFailure,

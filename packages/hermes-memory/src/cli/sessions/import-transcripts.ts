@@ -22,7 +22,7 @@ import {
   type TranscriptReader,
   type Wanted,
   watchTranscripts,
-} from "../../import/index.ts";
+} from "@hermes-memory/import/internal";
 import {
   type CommandContext,
   CommandFailure,
