@@ -130,7 +130,7 @@ class ImportRun {
   /** By session. */
   readonly #continuations: Map<string, Continuation>;
   /** Message ids of stored sessions that the reader of the current file asked for. */
-  readonly #messageIds = new Map<string, Promise<ReadonlySet<string>>>();
+  readonly #messageIds = new Map<string, ReadonlySet<string>>();
   #bytes = 0;
   /** When the current file was begun. */
   #bytesBefore = 0;
@@ -219,8 +219,8 @@ class ImportRun {
     const sessions = new Set(work.sessions);
     let isComplete = false;
     try {
-      const longer = await this.#readOnce(work, sessions, new Set());
-      if (longer.size > 0) await this.#readOnce(work, sessions, longer);
+      const longer = await this.#readPast(work, sessions, new Set());
+      if (longer.size > 0) await this.#readPast(work, sessions, longer);
       isComplete = !this.isFull;
     } catch (cause) {
       if (signal.aborted || cause instanceof HermesError) throw cause;
@@ -238,6 +238,19 @@ class ImportRun {
     };
     await writeNote(target, note, now() / 1000);
     this.#progress(work.reader.source);
+  }
+
+  /** Readers ask for ids in the middle of a record, where they cannot wait: the ids are loaded and the file is begun again. */
+  async #readPast(work: Work, sessions: Set<string>, preferred: ReadonlySet<string>): Promise<Set<string>> {
+    for (;;) {
+      try {
+        return await this.#readOnce(work, sessions, preferred);
+      } catch (cause) {
+        if (!(cause instanceof IdsNeeded)) throw cause;
+        this.#messageIds.set(cause.session, await messageIdsOf(this.#deps.target, cause.session));
+        this.#bytes = this.#bytesBefore;
+      }
+    }
   }
 
   /** `preferred`: sessions that are taken from this file although another one has them. Returns those that should be. */
@@ -344,9 +357,8 @@ class ImportRun {
       sessionBeginningWith: (messageId, except) =>
         this.#known.beginningWith(reader.source, messageId, except),
       messageIdsOf: (nativeId) => {
-        const id = idOf(nativeId);
-        const ids = this.#messageIds.get(id) ?? messageIdsOf(this.#deps.target, id);
-        this.#messageIds.set(id, ids);
+        const ids = this.#messageIds.get(idOf(nativeId));
+        if (ids === undefined) throw new IdsNeeded(idOf(nativeId));
         return ids;
       },
     };
@@ -483,6 +495,15 @@ class ImportRun {
     };
     this.#reports.set(source, report);
     return report;
+  }
+}
+
+class IdsNeeded extends Error {
+  readonly session: string;
+
+  constructor(session: string) {
+    super(`the message ids of ${session} are not loaded`);
+    this.session = session;
   }
 }
 

@@ -62,7 +62,7 @@ export async function readHome(
         [...sessions.values()].find(
           ({ facts, messages }) => facts.nativeId !== except && messages[0]?.id === id,
         )?.facts.nativeId,
-      messageIdsOf: async (nativeId) =>
+      messageIdsOf: (nativeId) =>
         new Set(sessions.get(nativeId)?.messages.flatMap(({ id }) => (id === undefined ? [] : [id]))),
     };
     let current: FoundSession | undefined;

@@ -45,7 +45,7 @@ export const claudeCode: TranscriptReader = {
       for (const event of transcript.events) yield event;
       transcript.events.length = 0;
     }
-    await transcript.finish();
+    transcript.finish();
     for (const event of transcript.events) yield event;
   },
 };

@@ -26,7 +26,7 @@ export async function* readCursorStore(unit: Unit, reading: Reading): AsyncGener
   const nativeId = textOf(meta.agentId) ?? basename(dirname(unit.path));
   const root = textOf(meta.latestRootBlobId);
   if (root === undefined || reading.isUnchanged(nativeId, root)) return;
-  if (await isInBetterStore(nativeId, reading, BLOB_ID)) return;
+  if (isInBetterStore(nativeId, reading, BLOB_ID)) return;
   const messages = db.snapshot(() => [...leavesBelow(db, root, reading)]);
   if (messages.length === 0) return;
   const title = textOf(meta.name) ?? textOf(beside?.title);

@@ -79,7 +79,7 @@ const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
 
 async function* readTranscript(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const identity = identityOf(unit.path);
-  if (await isInBetterStore(identity.nativeId, reading)) return;
+  if (isInBetterStore(identity.nativeId, reading)) return;
   const { mtimeMs } = await stat(unit.path);
   const facts: SessionFacts = {
     ...identity,

@@ -69,7 +69,7 @@ describe("the database of the IDE", () => {
     await mkdir(transcripts);
     const line = { role: "user", message: { content: "why is the cache stale?" } };
     await writeFile(join(transcripts, "c1.jsonl"), `${JSON.stringify(line)}\n`);
-    const imported = (id: string) => async () => new Set([id]);
+    const imported = (id: string) => () => new Set([id]);
     const read = (id: string) => eventsOf(cursor, transcripts, { messageIdsOf: imported(id) });
     expect(await read("b1")).toEqual([]);
     expect(textsOf(await read("n0-0123456789abcdef"))).toEqual(["why is the cache stale?"]);

@@ -73,7 +73,7 @@ it("leaves out sessions of a database that did not change", async () => {
     unreadable: () => {},
     isUnchanged: (nativeId, mark) => nativeId !== "travel-w2" && mark !== "",
     sessionBeginningWith: () => undefined,
-    messageIdsOf: async () => new Set(),
+    messageIdsOf: () => new Set(),
   };
   const path = join(home, ".openclaw/agents/travel/agent/openclaw-agent.sqlite");
   const events: TranscriptEvent[] = [];

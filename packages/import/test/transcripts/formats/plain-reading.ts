@@ -11,7 +11,7 @@ export function plainReading(answers: Partial<Reading> = {}): Reading {
     unreadable: () => {},
     isUnchanged: () => false,
     sessionBeginningWith: () => undefined,
-    messageIdsOf: async () => new Set(),
+    messageIdsOf: () => new Set(),
     ...answers,
   };
 }

@@ -24,7 +24,7 @@ it("keeps the copied records of a fork whose original is gone", async () => {
 it("drops the copies when the original was imported before it was deleted", async () => {
   await rm(join(chats, "q1.jsonl"));
   const { q2 } = await messagesIn(qwenCode, join(chats, "q2.jsonl"), {
-    messageIdsOf: async (id) => new Set(id === "q1" ? ["u1", "u7"] : []),
+    messageIdsOf: (id) => new Set(id === "q1" ? ["u1", "u7"] : []),
   });
   expect(q2?.map(({ id }) => id)).toEqual(["f1", "f2"]);
 });

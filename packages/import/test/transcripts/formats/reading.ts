@@ -21,7 +21,7 @@ export async function eventsOf(
     unreadable: () => {},
     isUnchanged: () => false,
     sessionBeginningWith: () => undefined,
-    messageIdsOf: async () => new Set(),
+    messageIdsOf: () => new Set(),
     ...told,
   };
   const events: TranscriptEvent[] = [];

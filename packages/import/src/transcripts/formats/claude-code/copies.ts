@@ -6,6 +6,7 @@ const ASKED = 3;
 
 export class Copies {
   readonly #reading: Reading;
+  readonly #owned: ReadonlySet<string>[] = [];
   readonly #sessions = new Set<string>();
   #asksLeft = ASKED;
   /** The native id of the session that is being read; files of older subagents learn it from their records. */
@@ -24,15 +25,15 @@ export class Copies {
   }
 
   /** True when an older session has this message. A copy of a copy is found where the messages of the first end. */
-  async has(id: string): Promise<boolean> {
-    if (!(await this.#isOwned(id))) {
+  has(id: string): boolean {
+    if (!this.#isOwned(id)) {
       if (this.#asksLeft === 0) return false;
       this.#asksLeft -= 1;
       const session = this.#reading.sessionBeginningWith(id, this.#own());
       // A later session may begin with one of ours.
-      if (session === undefined || (await this.#reading.messageIdsOf(this.#own())).has(id)) return false;
+      if (session === undefined || this.#reading.messageIdsOf(this.#own()).has(id)) return false;
       this.takeFrom(session);
-      if (!(await this.#isOwned(id))) return false;
+      if (!this.#isOwned(id)) return false;
     }
     this.count += 1;
     return true;
@@ -42,12 +43,11 @@ export class Copies {
   takeFrom(session: string): void {
     if (session === this.#own() || this.#sessions.has(session)) return;
     this.#sessions.add(session);
+    this.#owned.push(this.#reading.messageIdsOf(session));
     this.#asksLeft = ASKED;
   }
 
-  async #isOwned(id: string): Promise<boolean> {
-    for (const session of this.#sessions)
-      if ((await this.#reading.messageIdsOf(session)).has(id)) return true;
-    return false;
+  #isOwned(id: string): boolean {
+    return this.#owned.some((ids) => ids.has(id));
   }
 }

@@ -127,9 +127,9 @@ export class Transcript {
       if (!this.#tree.add(uuid, parent, isTurn)) return; // the same record again
     }
     if (isTurn) session.note(record);
-    if (type === "assistant") await this.#answer(session, record, line);
+    if (type === "assistant") this.#answer(session, record, line);
     else if (type === "user") await this.#user(session, record, line);
-    else if (type === "attachment") await this.#queued(session, record, line);
+    else if (type === "attachment") this.#queued(session, record, line);
     else if (type === "custom-title")
       this.main.titles.custom = textOf(record.customTitle) ?? this.main.titles.custom;
     else if (type === "ai-title") this.main.titles.ai = textOf(record.aiTitle) ?? this.main.titles.ai;
@@ -138,9 +138,9 @@ export class Transcript {
     else if (!SILENT_TYPES.has(type)) this.#reading.unknown(type === "" ? "record without type" : type);
   }
 
-  async finish(): Promise<void> {
+  finish(): void {
     for (const session of [...this.#inlineAgents.values(), this.main]) {
-      await this.#endAnswer(session);
+      this.#endAnswer(session);
       if (session.isBegun) this.events.push({ kind: "session", facts: session.known });
     }
     if (this.main.isBegun) {
@@ -196,7 +196,7 @@ export class Transcript {
     this.main.continues = { how: isBoundary ? "compaction" : "fork", session, messageId: parent };
   }
 
-  async #answer(session: Session, record: Json, line: number): Promise<void> {
+  #answer(session: Session, record: Json, line: number): void {
     const message = recordOf(record.message);
     if (message === undefined) {
       this.#reading.malformed(line, "assistant record without a message");
@@ -205,7 +205,7 @@ export class Transcript {
     const uuid = textOf(record.uuid);
     const shared = textOf(message.id);
     if (session.answer === undefined || shared === undefined || session.answer.shared !== shared) {
-      await this.#endAnswer(session);
+      this.#endAnswer(session);
       const id = shared === undefined || session.answers.has(shared) ? uuid : shared;
       session.answer = new AssistantMessage(id, shared, line);
     }
@@ -216,7 +216,7 @@ export class Transcript {
     }
   }
 
-  async #endAnswer(session: Session): Promise<void> {
+  #endAnswer(session: Session): void {
     const { answer } = session;
     session.answer = undefined;
     const counted = session.answers.get(answer?.shared ?? "");
@@ -225,9 +225,9 @@ export class Transcript {
       session.answers.set(answer.shared, message === undefined ? counted : (answer.usage ?? counted));
     if (answer !== undefined && message !== undefined) {
       session.facts.model = message.model ?? session.facts.model;
-      await this.#give(session, { message, original: message.id, records: answer.records });
+      this.#give(session, { message, original: message.id, records: answer.records });
     }
-    for (const result of session.behindAnswer.splice(0)) await this.#give(session, result);
+    for (const result of session.behindAnswer.splice(0)) this.#give(session, result);
   }
 
   async #user(session: Session, record: Json, line: number): Promise<void> {
@@ -265,11 +265,11 @@ export class Transcript {
     }
     const text = strippedUserText(recorded).trim();
     if (text === "" || isClientSummary(text)) return;
-    await this.#prompt(session, { id: uuid, role: "user", text, at, line }, record);
+    this.#prompt(session, { id: uuid, role: "user", text, at, line }, record);
   }
 
   /** Text that the user typed while a tool ran. Its records have no id in some versions. */
-  async #queued(session: Session, record: Json, line: number): Promise<void> {
+  #queued(session: Session, record: Json, line: number): void {
     const attachment = recordOf(record.attachment);
     if (attachment?.type !== "queued_command") return;
     const text = strippedUserText(blocksOf(attachment.prompt, this.#reading.unknown).text).trim();
@@ -277,23 +277,22 @@ export class Transcript {
     const time = textOf(record.timestamp) ?? "";
     this.#lastQueued = { at: time, count: this.#lastQueued.at === time ? this.#lastQueued.count + 1 : 1 };
     const id = textOf(record.uuid) ?? (time === "" ? undefined : `queued-${time}-${this.#lastQueued.count}`);
-    await this.#prompt(session, { id, role: "user", text, at: timeOf(record.timestamp), line }, record);
+    this.#prompt(session, { id, role: "user", text, at: timeOf(record.timestamp), line }, record);
   }
 
-  async #prompt(session: Session, message: TranscriptMessage, record: Json): Promise<void> {
-    await this.#endAnswer(session);
+  #prompt(session: Session, message: TranscriptMessage, record: Json): void {
+    this.#endAnswer(session);
     const uuid = textOf(record.uuid);
     const original = textOf(recordOf(record.forkedFrom)?.messageUuid) ?? message.id;
-    if (!(await this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })))
-      return;
+    if (!this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })) return;
     const kind = /^\/\S/.test(message.text) ? "command" : "prompt";
     session.titles[kind] ??= titleFrom(message.text);
     this.#renamed(message.text);
   }
 
   /** False when the message is a copy that an older session owns. */
-  async #give(session: Session, { message, original, records, call }: Found): Promise<boolean> {
-    if (original !== undefined && (await session.copies.has(original))) return false;
+  #give(session: Session, { message, original, records, call }: Found): boolean {
+    if (original !== undefined && session.copies.has(original)) return false;
     if (!session.isBegun && session.parent === undefined && session.copies.source !== undefined)
       session.continues ??= { how: "fork", session: session.copies.source };
     if (!session.isBegun) this.events.push({ kind: "session", facts: session.known });
