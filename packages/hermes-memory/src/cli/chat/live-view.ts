@@ -2,7 +2,7 @@
 // the middle of a line, while the user types.
 import type { Paint, Style } from "../command.ts";
 import { displayWidth, graphemesOf } from "../text-layout.ts";
-import type { Size } from "./tty.ts";
+import type { Size } from "./editor.ts";
 
 export type Footer = {
   /** Each one narrower than the terminal. */

@@ -2,9 +2,7 @@
 import { createInterface, emitKeypressEvents } from "node:readline";
 import { PassThrough } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import type { EditorKey } from "./editor.ts";
-
-export type Size = { readonly columns: number; readonly rows: number };
+import type { EditorKey, Size } from "./editor.ts";
 
 export type TtyEvent =
   | EditorKey

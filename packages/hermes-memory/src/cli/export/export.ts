@@ -23,8 +23,8 @@ import {
   openSessions,
   textFlag,
 } from "../sessions/session-command.ts";
-import { redactedSession } from "./exported-message.ts";
-import { FORMATS, type Format, type Written } from "./formats.ts";
+import { redactedSession, type Written } from "./exported-message.ts";
+import { FORMATS, type Format } from "./formats.ts";
 import { type OutputFile, type StagedOutput, stagedOutput, stdoutOutput } from "./staged-output.ts";
 
 export const exportAll: CommandBody = async (input, context) => {

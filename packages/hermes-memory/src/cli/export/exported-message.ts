@@ -4,6 +4,8 @@ import { parseContent, partName, textOf } from "@hermes-memory/core/internal/mes
 import { masked } from "@hermes-memory/core/internal/security";
 import type { ExportedSession } from "@hermes-memory/core/internal/sessions";
 
+export type Written = { readonly sessions: number; readonly messages: number };
+
 type ShownCall = { readonly name: string; readonly arguments: string };
 
 export type ShownMessage = {

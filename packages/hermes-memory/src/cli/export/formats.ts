@@ -1,10 +1,8 @@
 // The formats of an export: for each, how sessions become files.
 import type { ExportedSession } from "@hermes-memory/core/internal/sessions";
-import { type ShownMessage, shownMessages } from "./exported-message.ts";
+import { type ShownMessage, shownMessages, type Written } from "./exported-message.ts";
 import { writeMarkdown } from "./markdown-session.ts";
 import type { StagedOutput } from "./staged-output.ts";
-
-export type Written = { readonly sessions: number; readonly messages: number };
 
 export type Format = {
   /** Of a file with all sessions. Undefined for a format that needs a folder. */

@@ -2,8 +2,7 @@
 // start a heading of the file or hide what follows. HTML in texts is shown as text, also by programs that would run it.
 import type { ExportedSession } from "@hermes-memory/core/internal/sessions";
 import { counted } from "../printing.ts";
-import { type ShownMessage, shownMessages } from "./exported-message.ts";
-import type { Written } from "./formats.ts";
+import { type ShownMessage, shownMessages, type Written } from "./exported-message.ts";
 import type { StagedOutput } from "./staged-output.ts";
 
 /** A file per session, in a folder per month, and an index. */
