@@ -1,6 +1,9 @@
 // Text for the terminal: cutting to a width, times, and names of sessions.
 import { localTime, printable } from "./printing.ts";
 
+/** Of a terminal. */
+export type Size = { readonly columns: number; readonly rows: number };
+
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 const PLAIN = /^[\x20-\x7e]*$/;
 const ASCII = /^[\n\x20-\x7e]*$/;

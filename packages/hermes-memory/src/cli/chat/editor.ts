@@ -3,8 +3,6 @@ import { normalizeNewlines } from "@hermes-memory/core/internal/lib";
 import { graphemesOf } from "../text-layout.ts";
 import { safe } from "./transcript.ts";
 
-export type Size = { readonly columns: number; readonly rows: number };
-
 export type EditorKey =
   | {
       readonly kind: "key";

@@ -2,7 +2,8 @@
 import { createInterface, emitKeypressEvents } from "node:readline";
 import { PassThrough } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import type { EditorKey, Size } from "./editor.ts";
+import type { Size } from "../text-layout.ts";
+import type { EditorKey } from "./editor.ts";
 
 export type TtyEvent =
   | EditorKey
