@@ -16,6 +16,20 @@ export type FlagSpec = {
   readonly isRepeatable?: boolean;
 };
 
+/** How a table of commands declares its flags. */
+export const flag = {
+  on: (summary: string, short?: string): FlagSpec => ({ kind: "boolean", summary, short }),
+  text: (placeholder: string, summary: string): FlagSpec => ({ kind: "text", placeholder, summary }),
+  /** May be given several times. */
+  texts: (placeholder: string, summary: string): FlagSpec => ({
+    ...{ kind: "text", placeholder, summary },
+    isRepeatable: true,
+  }),
+  choice: (choices: readonly string[], summary: string): FlagSpec => ({ kind: "text", choices, summary }),
+  /** At least 1. */
+  count: (summary: string): FlagSpec => ({ kind: "integer", minimum: 1, summary }),
+};
+
 export type ArgumentSpec = {
   readonly name: string;
   readonly summary: string;

@@ -8,6 +8,7 @@ import {
   type CommandContext,
   CommandFailure,
   type CommandSpec,
+  flag,
   unwrap,
   usageFailure,
 } from "./command.ts";
@@ -124,9 +125,9 @@ export const profileCommands: readonly CommandSpec[] = [
     summary: "make a new profile, empty or as a copy",
     arguments: [name],
     flags: {
-      clone: { kind: "boolean", summary: "copy settings, curated memory and skills" },
-      "clone-all": { kind: "boolean", summary: "copy everything but history" },
-      from: { kind: "text", placeholder: "profile", summary: "copy this profile (default: the one in use)" },
+      clone: flag.on("copy settings, curated memory and skills"),
+      "clone-all": flag.on("copy everything but history"),
+      from: flag.text("profile", "copy this profile (default: the one in use)"),
     },
     examples: ["hermes profile create work", "hermes profile create trial --clone --from work"],
     worksWithoutProfile: true,
