@@ -1,13 +1,12 @@
 // Checks of the memory directory: the two files, their journals, archives, pins and locks, and staged or unfinished writes.
 import { existsSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import {
   buildSnapshot,
   type Drift,
   explainGap,
   formatFraction,
   Journal,
-  listBackups,
   listTemps,
   lockPaths,
   lookAtPending,
@@ -56,21 +55,6 @@ export function checkUserScopes({ home, memory, config }: CheckedHome): Finding[
   return [
     fine("user-scopes", `${counted(scopes.length, "user has", "users have")} memory of their own.`),
     ...wrong,
-  ];
-}
-
-/** Copies of files that had drifted when a write was refused. */
-export function checkBackups({ home }: CheckedHome): Finding[] {
-  const newestFirst = MEMORY_TARGETS.map((target) => targetPaths(memoriesDirectory(home), target).file)
-    .flatMap((file) => listBackups(file).map((path) => ({ path, at: secondsOf(path) })))
-    .sort((a, b) => b.at - a.at);
-  const [newest] = newestFirst;
-  if (newest === undefined)
-    return [fine("backups", "No backups: no write was ever refused because of drift.")];
-  const taken = new Date(newest.at * 1000);
-  const when = Number.isNaN(taken.getTime()) ? "" : `, taken ${taken.toISOString()}`;
-  return [
-    fine("backups", `${counted(newestFirst.length, "backup")}; newest ${basename(newest.path)}${when}.`),
   ];
 }
 
@@ -125,10 +109,6 @@ function describeDrift(drift: Drift): string {
 
 function driftRemedy(path: string): string {
   return `Edit ${path}: entries are separated by a line that holds only '§'.`;
-}
-
-function secondsOf(backup: string): number {
-  return Number(backup.slice(backup.lastIndexOf(".") + 1));
 }
 
 // Journals, archives and pins

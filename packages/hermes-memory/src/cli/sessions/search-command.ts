@@ -57,7 +57,7 @@ export const search: CommandBody = async (input, context) => {
   const remarks = [notSearchedRemark(answer), leftOutRemark(answer), orderRemark(answer)].filter(
     (line) => line !== undefined,
   );
-  const empty = answer.empty && explainEmpty(answer.empty, { query, flags: input.flags });
+  const empty = answer.empty && EMPTY[answer.empty];
   const first = hits.length === 1 ? "The first hit" : `The first ${hits.length} hits`;
   const more = `${first}; --limit ${limit * 2} shows more.`;
   return {
@@ -201,40 +201,26 @@ function shortSnippet(snippet: string): string {
   return `${start > 0 ? "…" : ""}${part}${start + SNIPPET_CHARS < snippet.length ? "…" : ""}`;
 }
 
-const FILTERS = ["source", "role", "after", "before", "session"];
+type Explanation = { readonly why: string; readonly hint: string };
 
-/** Why a search has no hits, and what the user can try. */
-function explainEmpty(
-  reason: EmptyReason,
-  { query, flags }: { readonly query: string; readonly flags: CommandInput["flags"] },
-): { readonly why: string; readonly hint: string } {
-  switch (reason) {
-    case "blank":
-      return {
-        why: "Nothing was searched: the query holds no words.",
-        hint: "Name what to look for: words, '\"a phrase\"', or the beginning of a word with a star.",
-      };
-    case "hidden-sources":
-      return {
-        why: "No messages found, except in runs of subagents, tools and task boards.",
-        hint: "--all searches those too.",
-      };
-    case "excluded-sessions":
-    case "filtered": {
-      const used = FILTERS.filter((name) => flags[name] !== undefined).map((name) => `--${name}`);
-      return {
-        why: "No messages found that the filters allow; there are others.",
-        hint: `Leave out or widen ${used.join(", ")}.`,
-      };
-    }
-    case "no-match":
-      return {
-        why: "No messages found.",
-        hint: /["*]|\b(AND|OR|NOT)\b/.test(query)
-          ? "Quotes, AND, OR, NOT and * are taken at their word. Try the plain words."
-          : "Try fewer or other words, or the beginning of one with a star: 'config*'.",
-      };
-    default:
-      return reason satisfies never;
-  }
-}
+const FILTERED = {
+  why: "No messages found that the filters allow; there are others.",
+  hint: "Leave out or widen some of --source, --role, --after, --before and --session.",
+};
+
+const EMPTY: Readonly<Record<EmptyReason, Explanation>> = {
+  blank: {
+    why: "Nothing was searched: the query holds no words.",
+    hint: "Name what to look for: words, '\"a phrase\"', or the beginning of a word with a star.",
+  },
+  "hidden-sources": {
+    why: "No messages found, except in runs of subagents, tools and task boards.",
+    hint: "--all searches those too.",
+  },
+  "excluded-sessions": FILTERED,
+  filtered: FILTERED,
+  "no-match": {
+    why: "No messages found.",
+    hint: "Try fewer, plainer words, or the beginning of one with a star ('config*'). Quotes, AND, OR, NOT and * are taken at their word.",
+  },
+};
