@@ -144,14 +144,10 @@ function isIdOf(
 async function lookOutside(text: string, input: CommandInput, context: CommandContext): Promise<Outside> {
   if (!isHomeMemory(input, context))
     return { provider: { kind: "none" }, queued: [], recalls: NO_RECALLS, elsewhere: [], left: [] };
-  const {
-    activeProviderName,
-    findInOutbox,
-    findTracesElsewhere,
-    findTracesOfUsers,
-    ifReadable,
-    unreadableOutboxes,
-  } = await import("@hermes-memory/core/internal/providers");
+  const { activeProviderName, ifReadable } = await import("@hermes-memory/core/internal/providers");
+  const { findInOutbox, findTracesElsewhere, findTracesOfUsers, unreadableOutboxes } = await import(
+    "@hermes-memory/providers/internal"
+  );
   const active = activeProviderName((await context.memory.memoryConfig()).provider);
   const { home } = context.memory;
   const provider = await askProvider(text, true, input, context);
@@ -178,7 +174,8 @@ async function lookOutside(text: string, input: CommandInput, context: CommandCo
 
 /** In every lane of the home, so that nothing of it is sent later: the file is here, and no server is needed. */
 async function eraseQueued(text: string, { memory }: CommandContext): Promise<void> {
-  const { eraseInOutbox, ifReadable } = await import("@hermes-memory/core/internal/providers");
+  const { ifReadable } = await import("@hermes-memory/core/internal/providers");
+  const { eraseInOutbox } = await import("@hermes-memory/providers/internal");
   ifReadable(() => [eraseInOutbox(memory.home, text, () => true)]); // `left` names a file that cannot be read
 }
 
