@@ -36,7 +36,6 @@ export const exportAll: CommandBody = async (input, context) => {
   const wanted: Wanted = {
     ...selectionOf(input),
     format,
-    isReadable: name === "markdown",
     out,
     file: isFile ? resolve(out) : undefined,
     sessionsFile: isFile ? basename(out) : format.fileName,
@@ -64,7 +63,6 @@ export const exportSessions: CommandBody = async (input, context) => {
   const wanted: Wanted = {
     ...selectionOf(input),
     format: FORMATS.jsonl,
-    isReadable: false,
     out,
     file,
     sessionsFile: basename(file ?? out),
@@ -82,8 +80,6 @@ export const exportSessions: CommandBody = async (input, context) => {
 
 type Wanted = {
   readonly format: Format;
-  /** The memory is written as the files that an agent has, too. */
-  readonly isReadable: boolean;
   /** As typed. */
   readonly out: string;
   /** Undefined for a folder, and for stdout. */
@@ -273,10 +269,11 @@ async function openMemories({ memory: { administrator } }: CommandContext): Prom
 async function writeMemory(
   memories: readonly Memory[],
   output: StagedOutput,
-  { redact, isReadable, memoryFile }: Wanted,
+  { redact, format, memoryFile }: Wanted,
 ): Promise<number> {
   if (memories.length === 0) return 0;
   const shown = (text: string): string => (redact ? redactSecrets(text) : text);
+  const isReadable = format.extension === undefined; // then the memory is written as the files of an agent, too
   const lines = await output.open(isReadable ? "memory/entries.jsonl" : memoryFile);
   let count = 0;
   for (const { store, user } of memories)
