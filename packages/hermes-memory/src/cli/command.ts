@@ -2,7 +2,6 @@
 import type { SelectedHome } from "@hermes-memory/core/internal/home";
 import type { Result } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
-import type { Screen } from "./screen.ts";
 
 export type FlagSpec = {
   readonly kind: "boolean" | "text" | "integer";
@@ -15,6 +14,20 @@ export type FlagSpec = {
   readonly minimum?: number;
   /** May be given several times; the value is then a list of texts. */
   readonly isRepeatable?: boolean;
+};
+
+/** How a table of commands declares its flags. */
+export const flag = {
+  on: (summary: string, short?: string): FlagSpec => ({ kind: "boolean", summary, short }),
+  text: (placeholder: string, summary: string): FlagSpec => ({ kind: "text", placeholder, summary }),
+  /** May be given several times. */
+  texts: (placeholder: string, summary: string): FlagSpec => ({
+    ...{ kind: "text", placeholder, summary },
+    isRepeatable: true,
+  }),
+  choice: (choices: readonly string[], summary: string): FlagSpec => ({ kind: "text", choices, summary }),
+  /** At least 1. */
+  count: (summary: string): FlagSpec => ({ kind: "integer", minimum: 1, summary }),
 };
 
 export type ArgumentSpec = {
@@ -86,8 +99,8 @@ export type Terminal = {
   readonly paint: Paint;
   /** Columns of the terminal that stderr is; undefined when it is none. */
   readonly noteColumns: number | undefined;
-  /** For pickers; undefined where nothing can be drawn. */
-  readonly screen: Screen | undefined;
+  /** A user looks at a terminal that can do more than print lines. */
+  readonly canDraw: boolean;
   out(text: string): void;
   note(text: string): void;
   /** Resolves when stdout has taken the output so far, so that long output does not fill memory. */
@@ -99,22 +112,41 @@ export type Terminal = {
   /** Asks the user to type 'yes', or with `short` at least 'y'. False without a terminal. */
   confirm(question: string, options?: { readonly short?: boolean }): Promise<boolean>;
   /** Asks the user for a line, which may be empty. Throws `Cancelled`. */
-  ask(question: string, options?: { readonly isSecret?: boolean }): Promise<string>;
+  ask(question: string, options?: AskOptions): Promise<string>;
+  /** Lets the user choose one of the labels, and returns its index. Throws `Cancelled`. */
+  choose(choice: Choice): Promise<number>;
   /** For a command that ran code of a plugin: handles it left open must not keep the process alive after the outcome is printed. */
   endWithoutWaiting(): void;
   /** The first Ctrl-C aborts the signal, a second one ends the process. */
   untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
 };
 
+export type AskOptions = {
+  readonly isSecret?: boolean;
+  /** The answer to an empty line. It is shown, so it must be no secret. */
+  readonly standard?: string;
+  /** Why the answer is refused: the user is asked again. */
+  readonly problem?: (answer: string) => string | undefined;
+};
+
+export type Choice = {
+  readonly title: string;
+  /** At least one. */
+  readonly labels: readonly string[];
+  readonly preselected: number;
+  /** The user narrows a long list by typing words that a label has. */
+  readonly isFiltered?: boolean;
+};
+
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 export type Paint = (style: Style, text: string) => string;
 
-/** The user left a question without an answer: with Ctrl-C, or by ending the input. */
+/** The user left a question without an answer: with Ctrl-C, or by ending the input. Commands save only after their last question. */
 export class Cancelled extends Error {
   readonly by: "interrupt" | "end";
 
-  constructor(by: "interrupt" | "end") {
-    super(by === "interrupt" ? "Interrupted." : "The input ended before the answer.");
+  constructor(by: "interrupt" | "end", message = "Cancelled. No setting was changed.") {
+    super(message);
     this.name = "Cancelled";
     this.by = by;
   }

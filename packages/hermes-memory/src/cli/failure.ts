@@ -4,10 +4,11 @@ import { logPath } from "@hermes-memory/core/internal/home";
 import { errnoCode, HermesError } from "@hermes-memory/core/internal/lib";
 import { ConfigFailure } from "@hermes-memory/core/internal/memory";
 import { CommanderError } from "commander";
-import { CommandFailure, type Terminal } from "./command.ts";
+import { Cancelled, CommandFailure, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";
 
 const EXIT_USAGE = 2;
+const EXIT_INTERRUPTED = 130;
 
 /** The only place that turns an error into text and an exit code. */
 export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): number {
@@ -15,6 +16,10 @@ export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): nu
     if (cause.exitCode !== 0 && isJson)
       printFailure(cause.message.replace(/^error: /, ""), { kind: "usage" }, io);
     return cause.exitCode === 0 ? 0 : EXIT_USAGE; // commander has printed the text
+  }
+  if (cause instanceof Cancelled) {
+    io.note(`${cause.message}\n`);
+    return cause.by === "interrupt" ? EXIT_INTERRUPTED : 1;
   }
   const message = cause instanceof Error ? cause.message : String(cause);
   const { hint, details } = detailsOf(cause);
@@ -49,7 +54,9 @@ function detailsOf(cause: unknown): { hint: string | undefined; details: Readonl
 
 /** Logs broken disks and bugs, not refused writes or wrong flags. Does not create the home. */
 export async function logFailure(cause: unknown, home: string): Promise<void> {
-  const isExpected = [CommandFailure, ConfigFailure, CommanderError].some((kind) => cause instanceof kind);
+  const isExpected = [Cancelled, CommandFailure, ConfigFailure, CommanderError].some(
+    (kind) => cause instanceof kind,
+  );
   if (isExpected || !existsSync(home)) return;
   const [{ createLogger }, { redactSecrets }] = await Promise.all([
     import("@hermes-memory/core/internal/logger"),

@@ -33,9 +33,10 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "@hermes-memory/core/internal/tools";
-import type { CommandBody, Paint } from "./command.ts";
+import type { CommandBody } from "./command.ts";
 import { inspectTarget } from "./inspect-files.ts";
-import { oneLine, printable } from "./printing.ts";
+import { printable } from "./printing.ts";
+import { render } from "./render.ts";
 
 type PromptReport = {
   readonly prompt: SystemPrompt;
@@ -81,18 +82,18 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io, m
       : [`What '${provider}' adds is not counted: it is asked when a session starts.`]),
   ];
   const model = config.model.default;
+  const sizes = toJson(report);
   return {
-    json: { platform, model: model || null, ...toJson(report), warnings },
-    lines: [
-      row("platform", oneLine(platform)),
-      row("model", model === "" ? "none set" : oneLine(model)),
-      row("directory", printable(report.directory)),
-      "",
-      ...table(report, io.paint),
-      "",
-      row("tools", toolsText(report)),
-      ...report.files.map((file) => row("file", fileText(file, io.paint))),
-    ],
+    json: { platform, model: model || null, ...sizes, warnings },
+    lines: render(
+      {
+        ...{ platform, model: model || "none set", directory: report.directory, parts: rowsOf(sizes) },
+        tools: report.tools.map(({ name }) => name).join(", "),
+        tools_as_sent: `${groupThousands(sizes.tools.json_bytes)} bytes, ${groupThousands(sizes.tools.tokens)} tokens`,
+        files: report.files,
+      },
+      io.paint,
+    ),
     notes: warnings.map((warning) => `warning: ${printable(warning)}`),
   };
 };
@@ -221,7 +222,7 @@ function sizeOf(text: string): Size {
   return { chars: codePointLength(text), bytes: Buffer.byteLength(text), tokens: estimateText(text) };
 }
 
-function toJson(report: PromptReport): object {
+function toJson(report: PromptReport) {
   const { prompt, directory, files, blockedEntries } = report;
   return {
     directory,
@@ -252,44 +253,19 @@ function toolsSize({ tools }: PromptReport): { readonly json_bytes: number; read
   return { json_bytes: Buffer.byteLength(json), tokens: estimateText(json) };
 }
 
-function table({ prompt }: PromptReport, paint: Paint): string[] {
+/** A line per section and part of the prompt. */
+function rowsOf({ sections, system_prompt: whole }: ReturnType<typeof toJson>): object[] {
+  const row = (part: string, { chars, bytes, tokens }: Size): object => ({
+    part,
+    ...{ chars, bytes: groupThousands(bytes), tokens },
+  });
   return [
-    paint("dim", columns("", "chars", "bytes", "tokens")),
-    ...prompt.tiers.flatMap(({ name, text, parts }) => [
-      measured(name, text),
-      ...parts.map((part) => paint("dim", measured(`  ${part.label}`, part.text))),
+    ...sections.flatMap(({ label, parts, ...size }) => [
+      row(label, size),
+      ...parts.map((part) => row(`  ${part.label}`, part)),
     ]),
-    paint("bold", measured("system prompt", prompt.text)),
+    row("system prompt", whole),
   ];
-}
-
-function measured(label: string, text: string): string {
-  const { chars, bytes, tokens } = sizeOf(text);
-  return columns(label, groupThousands(chars), groupThousands(bytes), groupThousands(tokens));
-}
-
-function columns(label: string, ...figures: readonly string[]): string {
-  return label.padEnd(18) + figures.map((figure) => figure.padStart(9)).join("");
-}
-
-function toolsText(report: PromptReport): string {
-  const { json_bytes: bytes, tokens } = toolsSize(report);
-  const names = report.tools.map(({ name }) => name).join(", ");
-  return names === "" ? "none" : `${names}; ${groupThousands(bytes)} bytes, ${groupThousands(tokens)} tokens`;
-}
-
-function fileText({ path, state, chars, ids }: PromptFile, paint: Paint): string {
-  const size = `${groupThousands(chars)} characters`;
-  switch (state) {
-    case "loaded":
-      return `${printable(path)}, ${size}`;
-    case "cut":
-      return `${printable(path)}, ${size}, ${paint("yellow", "cut")}`;
-    case "blocked":
-      return `${printable(path)}, ${size}, ${paint("red", `blocked: ${ids.join(", ")}`)}`;
-    default:
-      return state satisfies never;
-  }
 }
 
 /** The current directory may have been deleted. */
@@ -299,8 +275,4 @@ function launchDirectory(fallback: string): string {
   } catch {
     return fallback;
   }
-}
-
-function row(name: string, value: string): string {
-  return `${name.padEnd(10)} ${value}`;
 }

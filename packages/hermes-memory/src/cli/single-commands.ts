@@ -1,5 +1,5 @@
 // Specs of commands that have no subcommands. Each body is loaded when its command runs.
-import type { CommandSpec } from "./command.ts";
+import { type CommandSpec, flag } from "./command.ts";
 import { modelFlags } from "./model/commands.ts";
 
 export const setupCommands: readonly CommandSpec[] = [
@@ -7,20 +7,13 @@ export const setupCommands: readonly CommandSpec[] = [
     name: "setup",
     summary: "choose a model on this machine or a vendor's with its key, then test it",
     flags: {
-      local: {
-        kind: "boolean",
-        summary: "a server found on this machine (Ollama, LM Studio, llama.cpp, vLLM)",
-      },
+      local: flag.on("a server found on this machine (Ollama, LM Studio, llama.cpp, vLLM)"),
       ...modelFlags,
-      model: { kind: "text", placeholder: "name", summary: "the model, as the provider writes its name" },
-      "key-env": {
-        kind: "text",
-        placeholder: "variable",
-        summary: "save the key that this environment variable holds",
-      },
-      "key-stdin": { kind: "boolean", summary: "save the key from standard input" },
-      "no-test": { kind: "boolean", summary: "do not test the model afterwards" },
-      yes: { kind: "boolean", short: "y", summary: "ask nothing; fail if an answer is missing" },
+      model: flag.text("name", "the model, as the provider writes its name"),
+      "key-env": flag.text("variable", "save the key that this environment variable holds"),
+      "key-stdin": flag.on("save the key from standard input"),
+      "no-test": flag.on("do not test the model afterwards"),
+      yes: flag.on("ask nothing; fail if an answer is missing", "y"),
     },
     examples: [
       "hermes setup",
@@ -43,11 +36,7 @@ export const hookCommands: readonly CommandSpec[] = [
       { name: "event", summary: "the event, as that agent writes it", offers: ["SessionStart", "Stop"] },
     ],
     flags: {
-      home: {
-        kind: "text",
-        placeholder: "path",
-        summary: "use this home instead of the one in HERMES_HOME; goes before the client",
-      },
+      home: flag.text("path", "use this home instead of the one in HERMES_HOME; goes before the client"),
     },
     examples: [
       `echo '{"session_id":"s1","source":"startup"}' | hermes hook claude-code SessionStart`,
@@ -64,14 +53,8 @@ export const doctorCommands: readonly CommandSpec[] = [
     summary:
       "check runtime, home, settings, memory files and the MCP clients set up here (exit code 1 when something fails)",
     flags: {
-      fix: {
-        kind: "boolean",
-        summary: "rewrite entries of MCP clients that start a hermes that has moved, after a backup",
-      },
-      network: {
-        kind: "boolean",
-        summary: "also ask the active provider's service whether it can be reached",
-      },
+      fix: flag.on("rewrite entries of MCP clients that start a hermes that has moved, after a backup"),
+      network: flag.on("also ask the active provider's service whether it can be reached"),
     },
     examples: [
       "hermes doctor",
@@ -108,31 +91,18 @@ export const exportCommands: readonly CommandSpec[] = [
       { name: "out", summary: "a folder; for jsonl also a .jsonl file, for chatgpt also a .json file" },
     ],
     flags: {
-      format: {
-        kind: "text",
-        choices: ["markdown", "jsonl", "chatgpt"],
-        summary: "markdown (default): to read; jsonl: to import again; chatgpt: for other programs",
-      },
-      source: {
-        kind: "text",
-        placeholder: "source",
-        summary: "only sessions from this source: cli, telegram, ...",
-      },
-      since: {
-        kind: "text",
-        placeholder: "time",
-        summary: "only sessions active since: 2026-01-31, 7d, yesterday",
-      },
-      "session-id": {
-        kind: "text",
-        placeholder: "id",
-        summary: "only this session; the beginning of an id is enough",
-      },
-      all: { kind: "boolean", summary: "also turns that were taken back" },
-      "no-memory": { kind: "boolean", summary: "only conversations" },
-      redact: { kind: "boolean", summary: "mask what looks like a credential" },
-      force: { kind: "boolean", summary: "write to a folder that is not empty, or replace the file" },
-      verbose: { kind: "boolean", short: "v", summary: "print progress lines where there is no terminal" },
+      format: flag.choice(
+        ["markdown", "jsonl", "chatgpt"],
+        "markdown (default): to read; jsonl: to import again; chatgpt: for other programs",
+      ),
+      source: flag.text("source", "only sessions from this source: cli, telegram, ..."),
+      since: flag.text("time", "only sessions active since: 2026-01-31, 7d, yesterday"),
+      "session-id": flag.text("id", "only this session; the beginning of an id is enough"),
+      all: flag.on("also turns that were taken back"),
+      "no-memory": flag.on("only conversations"),
+      redact: flag.on("mask what looks like a credential"),
+      force: flag.on("write to a folder that is not empty, or replace the file"),
+      verbose: flag.on("print progress lines where there is no terminal", "v"),
     },
     examples: [
       "hermes export ~/hermes-notes",
@@ -148,11 +118,7 @@ export const promptSizeCommands: readonly CommandSpec[] = [
     name: "prompt-size",
     summary: "show how large the system prompt is, part by part, and what was left out of it",
     flags: {
-      platform: {
-        kind: "text",
-        placeholder: "name",
-        summary: "platform of the agent: cli (default), api_server, telegram, ...",
-      },
+      platform: flag.text("name", "platform of the agent: cli (default), api_server, telegram, ..."),
     },
     examples: ["hermes prompt-size", "hermes prompt-size --platform telegram --json"],
     load: async () => (await import("./prompt-size.ts")).promptSize,
@@ -165,8 +131,8 @@ export const demoCommands: readonly CommandSpec[] = [
     summary:
       "show what each layer does, offline: two sessions of the real agent with a scripted model (exit code 1 when a step fails)",
     flags: {
-      home: { kind: "text", placeholder: "dir", summary: "work in this empty directory, and keep it" },
-      keep: { kind: "boolean", summary: "keep the temporary home, and say where it is" },
+      home: flag.text("dir", "work in this empty directory, and keep it"),
+      keep: flag.on("keep the temporary home, and say where it is"),
     },
     examples: ["hermes demo", "hermes demo --keep", "hermes demo --json"],
     worksWithoutProfile: true, // it makes its own home

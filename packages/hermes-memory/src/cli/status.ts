@@ -9,9 +9,10 @@ import {
 import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
 import { ConfigFailure, type Home } from "@hermes-memory/core/internal/memory";
 import { VERSION } from "@hermes-memory/core/internal/version";
-import type { CommandBody, CommandSpec, Paint } from "./command.ts";
+import type { CommandBody, CommandSpec } from "./command.ts";
 import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
-import { counted, localTime, printable } from "./printing.ts";
+import { counted, localTime, sizeText } from "./printing.ts";
+import { render } from "./render.ts";
 
 export const statusCommands: readonly CommandSpec[] = [
   {
@@ -30,7 +31,6 @@ const status: CommandBody = async (_input, { home: selected, io, memory }) => {
   const pending = countPending(administrator.pendingDirectory);
   const last = await lastChange(memory, config, files);
   const sessions = await countSessions(memory);
-  const steps = nextSteps(files, pending, problem !== undefined);
   return {
     json: {
       version: VERSION,
@@ -43,19 +43,19 @@ const status: CommandBody = async (_input, { home: selected, io, memory }) => {
       sessions,
       config_error: problem,
     },
-    lines: [
-      io.paint("bold", `hermes-memory ${VERSION}`),
-      row("home", `${home}${isThere ? "" : io.paint("dim", "  (not there yet; the first write makes it)")}`),
-      row("profile", selected.profile),
-      ...files.map((file) => row(file.target, usage(file, config, io.paint))),
-      row("pending", pendingText(pending, io.paint)),
-      row(
-        "changed",
-        last ? `${localTime(last.time)}  ${last.action} in ${last.target}, ${last.id}` : "never",
-      ),
-      row("sessions", sessionsText(sessions, io.paint)),
-      ...(steps.length > 0 ? ["", "Next steps", ...steps.map((step) => `  ${step}`)] : []),
-    ],
+    lines: render(
+      {
+        version: `hermes-memory ${VERSION}`,
+        home: `${home}${isThere ? "" : "  (not there yet; the first write makes it)"}`,
+        profile: selected.profile,
+        ...Object.fromEntries(files.map((file) => [file.target, usage(file, config)])),
+        pending: pending === undefined ? "cannot be read" : `${counted(pending, "write")} to approve`,
+        changed: last ? `${localTime(last.time)}  ${last.action} in ${last.target}, ${last.id}` : "never",
+        sessions: sessionsText(sessions),
+        next_steps: nextSteps(files, pending, problem !== undefined),
+      },
+      io.paint,
+    ),
     notes: problem === undefined ? [] : [`warning: ${problem} The defaults are shown.`],
   };
 };
@@ -105,11 +105,11 @@ async function countSessions(memory: Home): Promise<SessionCounts | null> {
   }
 }
 
-function sessionsText(sessions: SessionCounts | null, paint: Paint): string {
+function sessionsText(sessions: SessionCounts | null): string {
   if (sessions === null) return "none";
-  if ("error" in sessions) return paint("red", printable(sessions.error));
+  if ("error" in sessions) return sessions.error;
   const { count, messages, bytes } = sessions;
-  return `${groupThousands(count)}, ${groupThousands(messages)} messages, ${(bytes / 2 ** 20).toFixed(1)} MB`;
+  return `${groupThousands(count)}, ${groupThousands(messages)} messages, ${sizeText(bytes)}`;
 }
 
 /** Undefined when the directory cannot be read. */
@@ -119,11 +119,6 @@ function countPending(directory: string): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-function pendingText(pending: number | undefined, paint: Paint): string {
-  if (pending === undefined) return paint("red", "cannot be read");
-  return pending === 0 ? "none" : paint("yellow", `${counted(pending, "write")} to approve`);
 }
 
 function pick({ id, time, target, action, origin }: HistoryLine): object {
@@ -141,17 +136,10 @@ function describe(file: TargetFile, config: MemoryConfig): object {
   };
 }
 
-const BAR_WIDTH = 20;
-
-function usage(file: TargetFile, config: MemoryConfig, paint: Paint): string {
-  if (file.trouble !== undefined) return paint("red", `cannot be read: ${file.trouble}`);
-  const percent = percentOf(file.used, file.limit);
-  const filled = file.used === 0 ? 0 : Math.max(1, Math.floor((percent / 100) * BAR_WIDTH));
-  const bar = `[${"#".repeat(filled)}${"-".repeat(BAR_WIDTH - filled)}]`;
-  const style = percent >= 100 ? "red" : percent >= 80 ? "yellow" : "green";
-  const entries = file.entries.length === 0 ? "empty" : counted(file.entries.length, "entry", "entries");
-  const off = isEnabled(file, config) ? "" : paint("yellow", ", switched off");
-  return `${paint(style, bar)} ${formatFraction(file)}  ${paint("dim", entries)}${off}`;
+function usage(file: TargetFile, config: MemoryConfig): string {
+  if (file.trouble !== undefined) return `cannot be read: ${file.trouble}`;
+  const off = isEnabled(file, config) ? "" : ", switched off";
+  return `${formatFraction(file)} chars, ${counted(file.entries.length, "entry", "entries")}${off}`;
 }
 
 function nextSteps(
@@ -167,9 +155,9 @@ function nextSteps(
     ...(pending ? ["hermes memory pending"] : []),
     ...(isEmpty
       ? [
-          "hermes memory add 'Deploys go through make ship'         a note for the agent",
-          "hermes memory add -t user 'Prefers metric units'         a fact about you",
-          "hermes --help                                            everything else",
+          "hermes memory add 'Deploys go through make ship'",
+          "hermes memory add -t user 'Prefers metric units'",
+          "hermes --help",
         ]
       : []),
   ];
@@ -177,8 +165,4 @@ function nextSteps(
 
 function isEnabled({ target }: TargetFile, config: MemoryConfig): boolean {
   return target === "user" ? config.userProfileEnabled : config.memoryEnabled;
-}
-
-function row(name: string, text: string): string {
-  return `  ${name.padEnd(8)} ${text}`;
 }

@@ -2,7 +2,6 @@
 import { isUtf8 } from "node:buffer";
 import { once } from "node:events";
 import { Cancelled, CommandFailure, type Paint, type Style, type Terminal } from "./command.ts";
-import type { Screen } from "./screen.ts";
 
 const CODES: Record<Style, readonly [number, number]> = {
   bold: [1, 22],
@@ -29,13 +28,17 @@ export function systemTerminal(): Terminal & {
   const isInteractive = Boolean(stdin.isTTY && stderr.isTTY);
   let stoppable: AbortController | undefined;
   let mayEndWithoutWaiting = false;
+  const wizard = (): Promise<typeof import("./wizard.ts")> => {
+    if (!isInteractive) throw new Cancelled("end");
+    return import("./wizard.ts");
+  };
   return {
     env,
     isInteractive,
     isOutTerminal: Boolean(stdout.isTTY),
     paint: painter(wantsColour(env, Boolean(stdout.isTTY))),
     noteColumns: stderr.isTTY ? stderr.columns : undefined,
-    screen: isInteractive && env.TERM !== "dumb" ? lazyScreen : undefined,
+    canDraw: isInteractive && env.TERM !== "dumb",
     out: (text) => void stdout.write(text),
     note: (text) => void stderr.write(text),
     drained: async () => {
@@ -61,10 +64,8 @@ export function systemTerminal(): Terminal & {
         stoppable = undefined;
       }
     },
-    ask: async (question, options = {}) => {
-      if (!isInteractive) throw new Cancelled("end");
-      return (await import("./prompts/ask.ts")).askAtTerminal(question, options);
-    },
+    ask: async (question, options) => (await wizard()).ask(question, options),
+    choose: async (choice) => (await wizard()).choose(choice),
     endWithoutWaiting: () => {
       mayEndWithoutWaiting = true;
     },
@@ -89,11 +90,6 @@ export function systemTerminal(): Terminal & {
     },
   };
 }
-
-const lazyScreen: Screen = {
-  size: () => ({ columns: process.stderr.columns, rows: process.stderr.rows }),
-  open: async (onEvent) => (await import("./screen.ts")).openScreen(onEvent),
-};
 
 /** NO_COLOR wins, then FORCE_COLOR; otherwise only on a terminal that can show colours. */
 export function wantsColour(env: Terminal["env"], isTerminal: boolean): boolean {

@@ -28,16 +28,17 @@ describe.skipIf(reason !== undefined)(`setup of a networked provider in a termin
   it("Hindsight asks where it runs, and then only what that place needs", async () => {
     const fake = await started(new FakeHindsight());
     const home = tempDirectory();
-    const pty = await startInPty(["memory", "setup", "hindsight"], { home });
+    const size = { columns: 200, rows: 30 };
+    const pty = await startInPty(["memory", "setup", "hindsight"], { home, size });
     await pty.play([
-      ["(cloud, local_embedded, local_external) [cloud]", `moon${KEYS.enter}`],
+      ["(cloud, local_embedded, local_external)", `moon${KEYS.enter}`],
       ["mode must be one of", ""],
-      ["(cloud, local_embedded, local_external) [cloud]", `local_external${KEYS.enter}`],
-      ["ddress", `${fake.url}${KEYS.enter}`],
+      ["(cloud, local_embedded, local_external)", `local_external${KEYS.enter}`],
+      ["◆  Address", `${fake.url}${KEYS.enter}`],
       ["empty keeps the one that is saved", `${KEY}${KEYS.enter}`],
-      ["[hermes]", KEYS.enter],
-      ["[hybrid]", KEYS.enter],
-      ["[mid]", `high${KEYS.enter}`],
+      ["│  hermes", KEYS.enter],
+      ["│  hybrid", KEYS.enter],
+      ["│  mid", `high${KEYS.enter}`],
       ["'hindsight' is the memory provider of every session that starts from now on.", ""],
       ["It is available.", ""],
       [`answers at ${fake.url}`, ""],
@@ -54,7 +55,7 @@ describe.skipIf(reason !== undefined)(`setup of a networked provider in a termin
   it("RetainDB is chosen from the list of all providers and asked for its settings", async () => {
     const fake = await started(new FakeRetainDb());
     const home = tempDirectory();
-    const size = { columns: 100, rows: 30 };
+    const size = { columns: 200, rows: 30 };
     const pty = await startInPty(["memory", "setup"], { home, size });
     await pty.play([
       ["byterover - ", ""],
@@ -65,20 +66,19 @@ describe.skipIf(reason !== undefined)(`setup of a networked provider in a termin
       ["openviking - ", ""],
       ["retaindb - ", ""],
       ["supermemory - ", ""],
-      ["> Built-in only", `${KEYS.up}${KEYS.up}`],
-      ["> retaindb - ", KEYS.enter],
-      ["(input is hidden): ", `${KEY}${KEYS.enter}`],
-      ["[https://api.retaindb.com]: ", `${fake.url}${KEYS.enter}`],
-      ["(optional): ", `default${KEYS.enter}`],
-      ["> hybrid", KEYS.down],
-      ["> context", KEYS.enter],
-      ["[1]: ", `no number${KEYS.enter}`],
-      ["dialectic_cadence must be a whole number", ""],
-      ["[1]: ", KEYS.enter],
-      ["> platform", KEYS.enter],
-      ["> true", KEYS.enter],
-      ["[16000]: ", KEYS.enter],
-      ["may upload, separated by ':' (optional): ", KEYS.enter],
+      ["● Built-in only", `${KEYS.up}${KEYS.up}`],
+      ["● retaindb - ", KEYS.enter],
+      ["API key of RetainDB", `${KEY}${KEYS.enter}`],
+      ["https://api.retaindb.com", `${fake.url}${KEYS.enter}`],
+      ["(optional)", `default${KEYS.enter}`],
+      ["● hybrid", KEYS.down],
+      ["● context", KEYS.enter],
+      ["│  1\r\n", `no number${KEYS.enter}`],
+      ["dialectic_cadence must be a whole number", `${KEYS.clear}${KEYS.enter}`],
+      ["● platform", KEYS.enter],
+      ["● true", KEYS.enter],
+      ["16000", KEYS.enter],
+      ["may upload, separated by ':' (optional)", KEYS.enter],
       ["'retaindb' is the memory provider of every session that starts from now on.", ""],
       [`${fake.url} accepts the key`, ""],
     ]);
@@ -96,7 +96,7 @@ describe.skipIf(reason !== undefined)(`setup of a networked provider in a termin
     const home = tempDirectory();
     const args = ["memory", "setup", "retaindb", "--set", `base_url=${fake.url}`];
     const left = await startInPty(args, { home });
-    await left.play([["(input is hidden): ", `abc${KEYS.interrupt}`]]);
+    await left.play([["API key", `abc${KEYS.interrupt}`]]);
     expect(await left.ended()).toBe(130);
     expect(() => readFileSync(join(home, "retaindb.json"))).toThrow("ENOENT");
 

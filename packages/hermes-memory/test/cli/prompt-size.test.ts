@@ -47,12 +47,9 @@ describe("hermes prompt-size", () => {
     const cwd = project();
     const { stdout, stderr, code } = await runHermes(["prompt-size"], { home, cwd });
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
-    expect(stdout).toMatch(
-      /^platform {3}cli\nmodel {6}none set\ndirectory {2}\S+\n\n +chars +bytes +tokens\nstable /,
-    );
-    expect(stdout).toMatch(
-      /\nsystem prompt( +[\d,]+){3}\n\ntools {6}memory, session_search, read_result, todo, skill_manage, skill_view, skills_list, delegate_task; [\d,]+ bytes, [\d,]+ tokens\n$/,
-    );
+    expect(stdout).toMatch(/^platform +cli\nmodel +none set\n/);
+    expect(stdout).toMatch(/\n {2}system prompt( +[\d,]+){3}\n$/);
+    expect(stdout).toMatch(/^tools +memory, session_search, read_result, todo, /m);
     expect(existsSync(home)).toBe(false);
   });
 
@@ -121,9 +118,7 @@ describe("hermes prompt-size", () => {
     ]);
     const env = { TERMINAL_CWD: directory };
     const { stdout, stderr } = await runHere(["prompt-size"], { home, env });
-    expect(stdout).toMatch(
-      /file {7}\S+SOUL\.md, 23 characters, blocked: role_pretend\nfile {7}\S+, 60 characters, cut\n/,
-    );
+    expect(stdout).toMatch(/SOUL\.md +\S+ +23 +blocked +role_pretend\n.* 60 +cut\n/);
     expect(stderr.match(/^warning: /gm)).toHaveLength(6);
   });
 

@@ -3,9 +3,8 @@ import { spawn } from "node:child_process";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
-import { Cancelled } from "../../src/cli/command.ts";
+import { type AskOptions, Cancelled, type Choice } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
-import type { Screen } from "../../src/cli/screen.ts";
 import { painter } from "../../src/cli/terminal.ts";
 
 export type RunOptions = {
@@ -56,8 +55,8 @@ export type PlayedOptions = RunOptions & {
   readonly answers?: readonly boolean[];
   /** The lines that the user types at prompts. After the last one the user leaves. */
   readonly typed?: readonly string[];
-  /** The screen for pickers. */
-  readonly screen?: Screen;
+  /** Lists can be drawn; `typed` has the beginnings of the labels to choose. */
+  readonly canDraw?: boolean;
   /** Ctrl-C is pressed before the interruptible work starts. */
   readonly isInterrupted?: boolean;
   /** Columns of the terminal that stderr is. */
@@ -81,7 +80,7 @@ export async function runHere(
     isOutTerminal: false,
     paint: painter(false),
     noteColumns: options.noteColumns,
-    screen: options.screen,
+    canDraw: options.canDraw ?? false,
     drained: async () => {},
     inputChunks: () => Readable.from([Buffer.from(options.input ?? "")]),
     untilInterrupted: <T>(work: (signal: AbortSignal) => Promise<T>) =>
@@ -93,11 +92,22 @@ export async function runHere(
       stderr += text;
     },
     readInput: async () => String(options.input ?? ""),
-    ask: async (question: string) => {
-      questions.push(question);
+    ask: async (question: string, { standard = "", problem }: AskOptions = {}) => {
+      for (;;) {
+        questions.push(question);
+        const answer = typed.shift();
+        if (answer === undefined) throw new Cancelled("end");
+        const text = answer.trim() || standard;
+        const refusal = problem?.(text);
+        if (refusal === undefined) return text;
+        stderr += `${refusal}\n`;
+      }
+    },
+    choose: async ({ title, labels, preselected }: Choice) => {
+      questions.push(title);
       const answer = typed.shift();
       if (answer === undefined) throw new Cancelled("end");
-      return answer;
+      return answer === "" ? preselected : labels.findIndex((label) => label.startsWith(answer));
     },
     endWithoutWaiting: () => {},
     confirm: async (question: string) => {

@@ -8,7 +8,6 @@ import { KEYS, startInPty, whyNoPty } from "../fakes/pty.ts";
 
 const reason = await whyNoPty();
 const SECRET = "sk-test-5d1f0c77b2a94e";
-const LAST = "\u001b[F"; // the End key
 const READY = { text: "ready" };
 
 const fileOf = (home: string, name: string): string =>
@@ -26,14 +25,13 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     const pty = await startInPty(["setup"], { home, env: { OLLAMA_HOST: new URL(wire.url).host } });
     await pty.play([
       ["Looking for model servers on this machine", ""],
-      [`> Ollama at ${wire.url} - 2 models`, KEYS.enter],
-      ["> qwen3:8b", KEYS.down],
-      ["> llama3:8b", KEYS.enter],
-      ["Which model? llama3:8b", ""],
-      ["Try it now with one small call? [Y/n] ", KEYS.enter],
-      [`model    llama3:8b, by ollama at ${wire.url}`, ""],
-      ['it answers "ready"', ""],
+      [`● Ollama at ${wire.url} - 2 models`, KEYS.enter],
+      ["● qwen3:8b", KEYS.down],
+      ["● llama3:8b", KEYS.enter],
+      ["Try it now with one small call?", KEYS.enter],
+      [`The model is llama3:8b, by ollama at ${wire.url}.`, ""],
       ["'hermes chat' starts a conversation", ""],
+      ["worked", ""],
     ]);
     expect(await pty.ended()).toBe(0);
     expect(fileOf(home, "config.yaml")).toBe(
@@ -48,14 +46,13 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     const home = tempDirectory();
     const pty = await startInPty(["setup", "--provider", "anthropic", "--base-url", wire.url], { home });
     await pty.play([
-      ["Key of Anthropic (input is hidden, empty for none): ", `two words${KEYS.enter}`],
-      ["The key has a space", ""],
-      ["Key of Anthropic (input is hidden, empty for none): ", `${SECRET}${KEYS.enter}`],
-      ["> claude-", LAST],
-      ["> Another one, by its name", KEYS.enter],
-      ["Name of the model: ", `claude-x${KEYS.enter}`],
-      ["Try it now", `y${KEYS.enter}`],
-      ['it answers "ready"', ""],
+      ["Key of Anthropic (empty for none)", `two words${KEYS.enter}`],
+      ["The key has a space", `${SECRET}${KEYS.enter}`],
+      ["● claude-", KEYS.up],
+      ["● Another one, by its name", KEYS.enter],
+      ["Name of the model", `claude-x${KEYS.enter}`],
+      ["Try it now", KEYS.enter],
+      ["worked", ""],
     ]);
     expect(await pty.ended()).toBe(0);
     expect(pty.output()).not.toContain(SECRET);
@@ -69,7 +66,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     const home = tempDirectory();
     const args = ["setup", "--provider", "openai", "--model", "gpt-5.5", "--key-stdin", "--no-test", "--yes"];
     const pty = await startInPty(args, { home });
-    await pty.play([["Key (input is hidden): ", `${SECRET}${KEYS.enter}`]]);
+    await pty.play([["Key", `${SECRET}${KEYS.enter}`]]);
     expect(await pty.ended()).toBe(0);
     expect(pty.output()).not.toContain(SECRET);
     expect(fileOf(home, ".env")).toBe(`OPENAI_API_KEY=${SECRET}\n`);
@@ -80,10 +77,10 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     writeFileSync(join(home, ".env"), `# keys\nANTHROPIC_API_KEY=${SECRET}\n`);
     const pty = await startInPty(["setup", "--provider", "anthropic"], { home });
     await pty.play([
-      [`Key of Anthropic [...${SECRET.slice(-4)}, empty keeps it]: `, KEYS.enter],
-      ["> claude-", KEYS.enter],
-      ["Try it now", `n${KEYS.enter}`],
-      ["not tried; 'hermes model test' does", ""],
+      [`Key of Anthropic [...${SECRET.slice(-4)}, empty keeps it]`, KEYS.enter],
+      ["● claude-", KEYS.enter],
+      ["Try it now", `${KEYS.down}${KEYS.enter}`],
+      ["skipped", ""],
     ]);
     expect(await pty.ended()).toBe(0);
     expect(pty.output()).not.toContain(SECRET);
@@ -98,28 +95,27 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     const home = tempDirectory();
     const pty = await startInPty(["setup"], { home, env: await noOllama() });
     await pty.play([
-      ["Where does the model run?", LAST],
-      ["> Nowhere yet", KEYS.up],
-      ["> Another server, by its address", KEYS.enter],
+      ["Where does the model run?", KEYS.up],
+      ["● Nowhere yet", KEYS.up],
+      ["● Another server, by its address", KEYS.enter],
       ["Address of the server, such as", `ftp://x${KEYS.enter}`],
-      ["That is no address.", ""],
-      ["Address of the server, such as", `${wire.url}${KEYS.enter}`],
-      ["(input is hidden, empty for none): ", KEYS.enter],
-      ["> mine", KEYS.enter],
+      ["That is no address.", `${KEYS.clear}${wire.url}${KEYS.enter}`],
+      ["(empty for none)", KEYS.enter],
+      ["● mine", KEYS.enter],
       ["Try it now", KEYS.enter],
-      ['it answers "ready"', ""],
+      ["worked", ""],
     ]);
     expect(await pty.ended()).toBe(0);
     expect(fileOf(home, "config.yaml")).toContain("provider: custom\n");
   });
 
-  it("Escape keeps the model that is set", async () => {
+  it("offers to keep the model that is set", async () => {
     const home = tempDirectory();
     const config = "model:\n  default: mine\n  provider: custom\n  base_url: http://127.0.0.1:1/v1\n";
     writeFileSync(join(home, "config.yaml"), config);
     const pty = await startInPty(["setup"], { home, env: await noOllama() });
     await pty.play([
-      ["> Keep: mine, by custom", `${KEYS.up}${KEYS.escape}`],
+      ["● Keep: mine, by custom", KEYS.enter],
       ["Nothing was changed.", ""],
     ]);
     expect(await pty.ended()).toBe(0);
@@ -128,19 +124,14 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
 
   it.each([
     ["in the list", ["setup"], [["Where does the model run?", KEYS.interrupt]]],
-    [
-      "while a key is typed",
-      ["setup", "--provider", "openai"],
-      [["(input is hidden): ", `abc${KEYS.interrupt}`]],
-    ],
+    ["while a key is typed", ["setup", "--provider", "openai"], [["Key of OpenAI", `abc${KEYS.interrupt}`]]],
     [
       "at the model's name",
       ["setup", "--provider", "openrouter"],
       [
-        ["(input is hidden): ", KEYS.enter],
-        ["The key is empty.", ""],
-        ["(input is hidden): ", `${SECRET}${KEYS.enter}`],
-        ["Name of the model: ", KEYS.interrupt],
+        ["Key of OpenRouter", KEYS.enter],
+        ["The key is empty.", `${SECRET}${KEYS.enter}`],
+        ["Name of the model", KEYS.interrupt],
       ],
     ],
   ] as const)("Ctrl-C %s writes nothing", async (_where, args, steps) => {
@@ -161,7 +152,7 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     pty.send(KEYS.interrupt);
     await wire.waitForAbort(0);
     expect(await pty.ended()).toBe(130);
-    expect(pty.output()).toContain("interrupted; what was set up stays");
+    expect(pty.output()).toContain("What was set up stays.");
     expect(fileOf(home, "config.yaml")).toContain("default: mine\n");
   });
 });

@@ -42,6 +42,7 @@ describe("hermes setup without a terminal", () => {
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
       success: true,
+      message: expect.stringContaining("The model is claude-x"),
       model: "claude-x",
       provider: "anthropic",
       base_url: wire.url,
@@ -70,8 +71,7 @@ describe("hermes setup without a terminal", () => {
     const args = ["--provider", "openai", "--model", "gpt-5.5", "--key-stdin", "--no-test", "--yes"];
     const { code, stdout } = await setUp(args, { home, input: `${KEY}\n` });
     expect(code).toBe(0);
-    expect(stdout).toContain(`key      OPENAI_API_KEY in ${join(home, ".env")}\n`);
-    expect(stdout).toContain("model    gpt-5.5, by openai\n");
+    expect(stdout).toContain("The model is gpt-5.5, by openai.");
     expect(stdout).toContain("'hermes chat' starts a conversation");
     expect(fileOf(home, ".env")).toBe(`OPENAI_API_KEY=${KEY}\n`);
   });
@@ -148,10 +148,10 @@ describe("hermes setup without a terminal", () => {
     const wire = await startWire("chat", [badKey()]);
     const home = tempDirectory();
     const args = ["--base-url", wire.url, "--model", "mine", "--yes"];
-    const { code, stdout, stderr } = await setUp(args, { home });
+    const { code, stdout } = await setUp(args, { home });
     expect(code).toBe(1);
-    expect(stdout).toContain("test     failed\n");
-    expect(stderr).toContain("What was set up stays. 'hermes model test' tries again");
+    expect(stdout).toContain("refused the key (HTTP 401)");
+    expect(stdout).toContain("What was set up stays. 'hermes model test' tries again");
     expect(fileOf(home, "config.yaml")).toContain("default: mine\n");
   });
 

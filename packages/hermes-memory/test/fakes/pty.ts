@@ -32,6 +32,7 @@ export const KEYS = {
   down: "\u001b[B",
   interrupt: "\u0003",
   endOfInput: "\u0004",
+  clear: "\u0015",
 } as const;
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -56,7 +57,14 @@ export async function startInPty(args: readonly string[], options: PtyOptions): 
     rows: size.rows,
     // In the repository a chat would read its AGENTS.md into the prompt. A home that is not there yet is no place to start in.
     cwd: existsSync(home) ? home : tmpdir(),
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, HERMES_HOME: home, NODE_COMPILE_CACHE, ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      HERMES_HOME: home,
+      NODE_COMPILE_CACHE,
+      NO_COLOR: "1",
+      ...env,
+    },
   });
   return watched(child);
 }

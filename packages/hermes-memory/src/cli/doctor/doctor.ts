@@ -31,7 +31,6 @@ const INSIDE_HOME: typeof ALWAYS = [
   ["memory-file", async () => (await files()).checkMemoryFiles],
   ["user-scopes", async () => (await files()).checkUserScopes],
   ["locks", async () => (await files()).checkLocks],
-  ["backups", async () => (await files()).checkBackups],
   ["journal", async () => (await files()).checkJournals],
   ["pins", async () => (await files()).checkPins],
   ["pending", async () => (await files()).checkPending],

@@ -1,13 +1,12 @@
 // Checks of the memory directory: the two files, their journals, archives, pins and locks, and staged or unfinished writes.
 import { existsSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import {
   buildSnapshot,
   type Drift,
   explainGap,
   formatFraction,
   Journal,
-  listBackups,
   listTemps,
   lockPaths,
   lookAtPending,
@@ -33,8 +32,8 @@ import {
   tryWithFileLocks,
 } from "@hermes-memory/core/internal/lib";
 import { inspectTarget, isDirectory, namesIn, statOf, type TargetFile } from "../inspect-files.ts";
-import { counted } from "../printing.ts";
-import { bytes, type CheckedHome, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
+import { counted, sizeText } from "../printing.ts";
+import { type CheckedHome, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
 import { storedInArchive, storedInMemory, storedInPending } from "./stored-secrets.ts";
 
 // MEMORY.md and USER.md
@@ -56,21 +55,6 @@ export function checkUserScopes({ home, memory, config }: CheckedHome): Finding[
   return [
     fine("user-scopes", `${counted(scopes.length, "user has", "users have")} memory of their own.`),
     ...wrong,
-  ];
-}
-
-/** Copies of files that had drifted when a write was refused. */
-export function checkBackups({ home }: CheckedHome): Finding[] {
-  const newestFirst = MEMORY_TARGETS.map((target) => targetPaths(memoriesDirectory(home), target).file)
-    .flatMap((file) => listBackups(file).map((path) => ({ path, at: secondsOf(path) })))
-    .sort((a, b) => b.at - a.at);
-  const [newest] = newestFirst;
-  if (newest === undefined)
-    return [fine("backups", "No backups: no write was ever refused because of drift.")];
-  const taken = new Date(newest.at * 1000);
-  const when = Number.isNaN(taken.getTime()) ? "" : `, taken ${taken.toISOString()}`;
-  return [
-    fine("backups", `${counted(newestFirst.length, "backup")}; newest ${basename(newest.path)}${when}.`),
   ];
 }
 
@@ -127,10 +111,6 @@ function driftRemedy(path: string): string {
   return `Edit ${path}: entries are separated by a line that holds only '§'.`;
 }
 
-function secondsOf(backup: string): number {
-  return Number(backup.slice(backup.lastIndexOf(".") + 1));
-}
-
 // Journals, archives and pins
 
 export async function checkJournals(checked: CheckedHome): Promise<Finding[]> {
@@ -156,7 +136,7 @@ function journalOf({ home, config }: CheckedHome, target: MemoryTarget): Finding
     counted(changes.length, "change"),
     ...(aborted > 0 ? [`${aborted} of them cut off by a crash and without effect`] : []),
     ...(refusals.length > 0 ? [counted(refusals.length, "refusal")] : []),
-    bytes(size),
+    sizeText(size),
   ];
   const findings = [fine("journal", `Journal of '${target}': ${text.join(", ")}.`)];
   if (damaged > 0) {
@@ -166,7 +146,7 @@ function journalOf({ home, config }: CheckedHome, target: MemoryTarget): Finding
   }
   // Compaction runs after a change and keeps what must stay undoable; more than twice the cap means that it does not keep up.
   if (size > 2 * config.historyMaxBytes) {
-    const message = `Journal of '${target}': ${bytes(size)}, more than twice memory.history_max_bytes.`;
+    const message = `Journal of '${target}': ${sizeText(size)}, more than twice memory.history_max_bytes.`;
     findings.push(warn("journal", message, "Lower memory.history_keep, or raise memory.history_max_bytes."));
   }
   return findings;

@@ -1,6 +1,7 @@
 // One call of `hermes hook <client> <event>`: prints the memory at the start of a session, or leaves the transcript for the worker that
 // imports it. The client waits for this process, so it loads little, and whatever goes wrong, it prints nothing and ends with 0.
-import { type HomeContext, type SelectedHome, selectHome } from "@hermes-memory/core/internal/home";
+import { existsSync } from "node:fs";
+import { type HomeContext, logPath, type SelectedHome, selectHome } from "@hermes-memory/core/internal/home";
 import { CaptureQueue } from "./capture-queue.ts";
 import { type Payload, readPayload } from "./payload.ts";
 import { answerText, findHookClient, type HookClient, type HookClientName } from "./protocols.ts";
@@ -127,15 +128,17 @@ function cursorPath({ sessionId }: Payload, [root]: readonly string[]): string |
   return root === undefined || sessionId === undefined ? undefined : cursorTranscript(root, sessionId);
 }
 
-// ---- Log ----
-
-/** Loads the logger only now: nearly every hook has nothing to say. Does not create the home. */
-async function log(
+/**
+ * Of hooks and their worker, in the log of the home, with secrets masked. Loads the logger only now: nearly every hook has nothing to say.
+ * Does not create the home.
+ */
+export async function log(
   home: SelectedHome | undefined,
   message: string,
   fields?: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  if (home === undefined) return;
-  const { openHookLog } = await import("./hook-log.ts");
-  openHookLog(home.home)?.warn(message, fields);
+  if (home === undefined || !existsSync(home.home)) return;
+  const { createLogger } = await import("@hermes-memory/core/internal/logger");
+  const { redactSecrets } = await import("@hermes-memory/core/internal/security");
+  createLogger({ path: logPath(home.home), redact: redactSecrets }).warn(message, fields);
 }

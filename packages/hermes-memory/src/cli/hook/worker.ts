@@ -4,9 +4,8 @@ import { statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DEFAULT_PROFILE, type HomeContext, type SelectedHome } from "@hermes-memory/core/internal/home";
 import { BEAT_MS, CaptureQueue, type CaptureRequest } from "./capture-queue.ts";
-import { openHookLog } from "./hook-log.ts";
 import { findHookClient } from "./protocols.ts";
-import { OWN_PROCESS } from "./run-hook.ts";
+import { log, OWN_PROCESS } from "./run-hook.ts";
 import { judgeTranscript, subagentsOf } from "./transcript-path.ts";
 
 export type WorkerProcess = {
@@ -71,7 +70,7 @@ async function importOne(request: CaptureRequest, home: SelectedHome, worker: Wo
     const code = await worker.hermes(words, { HERMES_HOME: home.home, [OWN_PROCESS]: "0" });
     if (code === 0) return;
     if (delay === undefined || code === USAGE) {
-      openHookLog(home.home)?.warn(`A transcript of ${found.client.title} could not be imported`, {
+      await log(home, `A transcript of ${found.client.title} could not be imported`, {
         exit_code: code,
         session_file: path,
       });

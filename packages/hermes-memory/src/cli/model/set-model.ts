@@ -78,17 +78,17 @@ export const set: CommandBody = async (input, context) => {
 
 /** The flags that describe a model. A blank one counts as absent. */
 export function modelFlagsOf({ flags }: Pick<CommandInput, "flags">): Omit<RequestedModel, "model"> {
-  const text = (name: string): string | undefined => {
-    const value = flags[name];
-    return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-  };
   const length = flags["context-length"];
   return {
-    provider: text("provider"),
-    baseUrl: text("base-url"),
-    apiMode: text("api-mode"),
+    provider: textFlag(flags.provider),
+    baseUrl: textFlag(flags["base-url"]),
+    apiMode: textFlag(flags["api-mode"]),
     contextLength: typeof length === "number" ? length : undefined,
   };
+}
+
+export function textFlag(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 }
 
 /** A key that stayed in config.yaml would be sent to the new server. It is removed only when the user agrees. */

@@ -1,18 +1,14 @@
 // The `hermes sessions` commands as data. Their bodies are loaded when they run.
-import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, flag } from "../command.ts";
 
 const id: ArgumentSpec = {
   name: "id",
   summary: "an id from 'hermes sessions list', or a unique beginning of one",
 };
 
-const source: FlagSpec = {
-  kind: "text",
-  placeholder: "source",
-  summary: "only sessions from there: cli, telegram, cron, ...",
-};
-const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
-const verbose: FlagSpec = { kind: "boolean", summary: "show progress, even without a terminal" };
+const source = flag.text("source", "only sessions from there: cli, telegram, cron, ...");
+const yes = flag.on("do it without asking", "y");
+const verbose = flag.on("show progress, even without a terminal");
 
 export const sessionsCommands: readonly CommandSpec[] = [
   {
@@ -20,10 +16,10 @@ export const sessionsCommands: readonly CommandSpec[] = [
     summary: "list conversations, newest first",
     flags: {
       source,
-      limit: { kind: "integer", minimum: 1, summary: "how many to list (20)" },
-      all: { kind: "boolean", summary: "archived ones too" },
-      archived: { kind: "boolean", summary: "archived ones only" },
-      "by-activity": { kind: "boolean", summary: "order by the latest message instead of the start" },
+      limit: flag.count("how many to list (20)"),
+      all: flag.on("archived ones too"),
+      archived: flag.on("archived ones only"),
+      "by-activity": flag.on("order by the latest message instead of the start"),
     },
     examples: ["hermes sessions list", "hermes sessions list --source telegram --by-activity --json"],
     load: async () => (await import("./list.ts")).list,
@@ -33,7 +29,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
     summary: "choose a conversation by typing parts of it, and print how it begins",
     flags: {
       source,
-      limit: { kind: "integer", minimum: 1, summary: "how many to choose from (500)" },
+      limit: flag.count("how many to choose from (500)"),
     },
     examples: [
       "hermes sessions browse",
@@ -47,9 +43,9 @@ export const sessionsCommands: readonly CommandSpec[] = [
     summary: "print a conversation",
     arguments: [id],
     flags: {
-      limit: { kind: "integer", minimum: 1, summary: "only this many messages from its beginning" },
-      all: { kind: "boolean", summary: "rewound messages too" },
-      full: { kind: "boolean", summary: "do not cut long tool output" },
+      limit: flag.count("only this many messages from its beginning"),
+      all: flag.on("rewound messages too"),
+      full: flag.on("do not cut long tool output"),
     },
     examples: ["hermes sessions show 20260114_0930", "hermes sessions show 20260114_0930 --limit 10 --json"],
     load: async () => (await import("./show.ts")).show,
@@ -65,31 +61,15 @@ export const sessionsCommands: readonly CommandSpec[] = [
       },
     ],
     flags: {
-      limit: { kind: "integer", minimum: 1, summary: "how many hits to show (10)" },
+      limit: flag.count("how many hits to show (10)"),
       source: { ...source, summary: `${source.summary}; several with commas` },
-      role: {
-        kind: "text",
-        placeholder: "role",
-        summary: "only messages of these roles: user, assistant, tool; several with commas",
-      },
-      after: {
-        kind: "text",
-        placeholder: "time",
-        summary: "only messages after this time: 2026-01-31, 12h, 7d, yesterday",
-      },
-      before: { kind: "text", placeholder: "time", summary: "only messages before this time" },
-      session: {
-        kind: "text",
-        placeholder: "id",
-        summary: "only in this session; a unique beginning will do",
-      },
-      sort: {
-        kind: "text",
-        choices: ["newest", "oldest"],
-        summary: "by time instead of by how well they match",
-      },
-      "per-session": { kind: "boolean", summary: "only the best hit of each conversation" },
-      all: { kind: "boolean", summary: "runs of subagents, tools and task boards too" },
+      role: flag.text("role", "only messages of these roles: user, assistant, tool; several with commas"),
+      after: flag.text("time", "only messages after this time: 2026-01-31, 12h, 7d, yesterday"),
+      before: flag.text("time", "only messages before this time"),
+      session: flag.text("id", "only in this session; a unique beginning will do"),
+      sort: flag.choice(["newest", "oldest"], "by time instead of by how well they match"),
+      "per-session": flag.on("only the best hit of each conversation"),
+      all: flag.on("runs of subagents, tools and task boards too"),
     },
     examples: [
       "hermes sessions search blue crane",
@@ -104,13 +84,9 @@ export const sessionsCommands: readonly CommandSpec[] = [
     arguments: [{ name: "out", summary: "the file to write, private to you; '-' writes to stdout" }],
     flags: {
       source,
-      "session-id": {
-        kind: "text",
-        placeholder: "id",
-        summary: "only this session; a unique beginning will do",
-      },
-      all: { kind: "boolean", summary: "rewound messages too" },
-      force: { kind: "boolean", summary: "replace a file that exists" },
+      "session-id": flag.text("id", "only this session; a unique beginning will do"),
+      all: flag.on("rewound messages too"),
+      force: flag.on("replace a file that exists"),
       verbose,
     },
     examples: [
@@ -118,7 +94,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions export - --source cli | gzip > cli.jsonl.gz",
       "hermes sessions export one.jsonl --session-id 20260114_0930",
     ],
-    load: async () => (await import("./export.ts")).exportSessions,
+    load: async () => (await import("../export/export.ts")).exportSessions,
   },
   {
     name: "sessions import",
@@ -132,38 +108,19 @@ export const sessionsCommands: readonly CommandSpec[] = [
       },
     ],
     flags: {
-      from: {
-        kind: "text",
-        placeholder: "source",
-        isRepeatable: true,
-        summary:
-          "claude-code, codex, openclaw, opencode, gemini, pi, cursor, chatgpt, claude-ai, ...; several with commas; 'auto' looks for all",
-      },
-      path: {
-        kind: "text",
-        placeholder: "path",
-        isRepeatable: true,
-        summary: "look in this folder or file instead of the product's own places",
-      },
-      since: {
-        kind: "text",
-        placeholder: "time",
-        summary: "only sessions that ended after: 2026-01-31, 7d, yesterday",
-      },
-      until: { kind: "text", placeholder: "time", summary: "only sessions that began before this time" },
-      project: {
-        kind: "text",
-        placeholder: "glob",
-        isRepeatable: true,
-        summary: "only sessions in this folder: its name at any depth, or a path; * stands for any letters",
-      },
-      "exclude-project": {
-        kind: "text",
-        placeholder: "glob",
-        isRepeatable: true,
-        summary: "leave out sessions in this folder",
-      },
-      limit: { kind: "integer", minimum: 1, summary: "stop after this many new or changed sessions" },
+      from: flag.texts(
+        "source",
+        "claude-code, codex, openclaw, opencode, gemini, pi, cursor, chatgpt, claude-ai, ...; several with commas; 'auto' looks for all",
+      ),
+      path: flag.texts("path", "look in this folder or file instead of the product's own places"),
+      since: flag.text("time", "only sessions that ended after: 2026-01-31, 7d, yesterday"),
+      until: flag.text("time", "only sessions that began before this time"),
+      project: flag.texts(
+        "glob",
+        "only sessions in this folder: its name at any depth, or a path; * stands for any letters",
+      ),
+      "exclude-project": flag.texts("glob", "leave out sessions in this folder"),
+      limit: flag.count("stop after this many new or changed sessions"),
       tools: {
         kind: "text",
         choices: ["full", "brief", "none"],
@@ -177,25 +134,18 @@ export const sessionsCommands: readonly CommandSpec[] = [
         placeholder: "where",
         summary: "where credentials are masked (tools)",
       },
-      "include-reasoning": { kind: "boolean", summary: "keep the thinking of models" },
-      "include-system": { kind: "boolean", summary: "keep system messages" },
-      "include-memory-disabled": {
-        kind: "boolean",
-        summary: "Codex: threads with memory turned off there, too",
-      },
-      "no-subagents": { kind: "boolean", summary: "leave out what subagents said" },
-      "no-branches": { kind: "boolean", summary: "leave out branches that were abandoned" },
-      experimental: { kind: "boolean", summary: "with --from auto: formats that are known less well, too" },
-      me: { kind: "text", placeholder: "name", summary: "messengers: your own name or id there" },
-      assistant: {
-        kind: "text",
-        placeholder: "name",
-        summary: "messengers: the bot that counts as the assistant",
-      },
-      chat: { kind: "text", placeholder: "name", summary: "messengers: only this chat" },
-      "dry-run": { kind: "boolean", summary: "read everything, report, write nothing" },
-      watch: { kind: "boolean", summary: "go on and import new messages as they are written, until Ctrl-C" },
-      force: { kind: "boolean", summary: "read unchanged files again, and bring back sessions deleted here" },
+      "include-reasoning": flag.on("keep the thinking of models"),
+      "include-system": flag.on("keep system messages"),
+      "include-memory-disabled": flag.on("Codex: threads with memory turned off there, too"),
+      "no-subagents": flag.on("leave out what subagents said"),
+      "no-branches": flag.on("leave out branches that were abandoned"),
+      experimental: flag.on("with --from auto: formats that are known less well, too"),
+      me: flag.text("name", "messengers: your own name or id there"),
+      assistant: flag.text("name", "messengers: the bot that counts as the assistant"),
+      chat: flag.text("name", "messengers: only this chat"),
+      "dry-run": flag.on("read everything, report, write nothing"),
+      watch: flag.on("go on and import new messages as they are written, until Ctrl-C"),
+      force: flag.on("read unchanged files again, and bring back sessions deleted here"),
       yes,
       verbose,
     },
@@ -220,7 +170,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
     name: "sessions archive",
     summary: "hide a conversation from the lists; nothing is deleted",
     arguments: [id],
-    flags: { undo: { kind: "boolean", summary: "bring it back into the lists" } },
+    flags: { undo: flag.on("bring it back into the lists") },
     examples: ["hermes sessions archive 20260114_0930", "hermes sessions archive 20260114_0930 --undo"],
     load: async () => (await import("./change-sessions.ts")).archive,
   },
@@ -245,12 +195,9 @@ export const sessionsCommands: readonly CommandSpec[] = [
         summary: "minimum age in days: of a session since its start (90), of a file since it was written (0)",
       },
       source,
-      orphans: {
-        kind: "boolean",
-        summary: "instead, delete files of sessions that are gone: kept tool results, JSON snapshots",
-      },
+      orphans: flag.on("instead, delete files of sessions that are gone: kept tool results, JSON snapshots"),
       yes,
-      "dry-run": { kind: "boolean", summary: "only list what would go" },
+      "dry-run": flag.on("only list what would go"),
     },
     examples: [
       "hermes sessions prune --dry-run",
@@ -263,7 +210,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
     name: "sessions optimize",
     summary: "finish and merge the search index, and give free space back",
     flags: {
-      "no-vacuum": { kind: "boolean", summary: "leave free space in the file" },
+      "no-vacuum": flag.on("leave free space in the file"),
       verbose,
     },
     examples: ["hermes sessions optimize", "hermes sessions optimize --no-vacuum --verbose"],
@@ -273,16 +220,10 @@ export const sessionsCommands: readonly CommandSpec[] = [
     name: "sessions repair",
     summary: "repair a damaged database file, keeping a copy of it",
     flags: {
-      "check-only": { kind: "boolean", summary: "only look for problems; exit code 1 when there are any" },
-      "no-backup": { kind: "boolean", summary: "keep no copy, unless rows are lost" },
-      alone: {
-        kind: "boolean",
-        summary: "every other program that uses the file is closed; needed where the system cannot tell",
-      },
-      "hide-orphans": {
-        kind: "boolean",
-        summary: "also hide short untitled sessions that look like runs of subagents",
-      },
+      "check-only": flag.on("only look for problems; exit code 1 when there are any"),
+      "no-backup": flag.on("keep no copy, unless rows are lost"),
+      alone: flag.on("every other program that uses the file is closed; needed where the system cannot tell"),
+      "hide-orphans": flag.on("also hide short untitled sessions that look like runs of subagents"),
     },
     examples: ["hermes sessions repair --check-only", "hermes sessions repair"],
     load: async () => (await import("./database-file.ts")).repair,

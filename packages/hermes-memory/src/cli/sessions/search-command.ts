@@ -1,5 +1,4 @@
 // `hermes sessions search`: filters from flags, the hits as text or JSON, and why a search found nothing.
-import { systemClock } from "@hermes-memory/core/internal/lib";
 import {
   cleanSnippet,
   cleanText,
@@ -12,7 +11,6 @@ import {
   notSearchedField,
   notSearchedRemark,
   orderRemark,
-  parseMoment,
   type SearchAnswer,
   type SearchHit,
   type SearchOptions,
@@ -21,17 +19,18 @@ import {
   shownConfidence,
   weakRemark,
 } from "@hermes-memory/core/internal/sessions";
-import { type CommandBody, CommandFailure, type CommandInput, type Paint } from "../command.ts";
-import { oneLine, printable } from "../printing.ts";
+import type { CommandBody, CommandInput, Paint } from "../command.ts";
+import { oneLine } from "../printing.ts";
+import { absoluteTime, flat } from "../text-layout.ts";
 import {
   findSession,
+  momentFlag,
   noDatabaseNote,
   notFoundAnywhere,
   numberFlag,
   openSessions,
   textFlag,
 } from "./session-command.ts";
-import { absoluteTime, flat } from "./text-layout.ts";
 
 const DEFAULT_LIMIT = 10;
 
@@ -58,7 +57,7 @@ export const search: CommandBody = async (input, context) => {
   const remarks = [notSearchedRemark(answer), leftOutRemark(answer), orderRemark(answer)].filter(
     (line) => line !== undefined,
   );
-  const empty = answer.empty && explainEmpty(answer.empty, { query, flags: input.flags });
+  const empty = answer.empty && EMPTY[answer.empty];
   const first = hits.length === 1 ? "The first hit" : `The first ${hits.length} hits`;
   const more = `${first}; --limit ${limit * 2} shows more.`;
   return {
@@ -95,17 +94,6 @@ function listFlag(input: CommandInput, name: string): string[] | undefined {
     .map((part) => part.trim())
     .filter((part) => part !== "");
   return names?.length === 0 ? undefined : names;
-}
-
-function momentFlag(input: CommandInput, name: string): number | undefined {
-  const written = textFlag(input, name);
-  if (written === undefined) return undefined;
-  const moment = parseMoment(written, systemClock.now());
-  if (moment !== undefined) return moment;
-  throw new CommandFailure(`--${name}: '${printable(written)}' is not a time that can be read.`, {
-    exitCode: 2,
-    hint: "Write a date (2026-01-31), a date with a time (2026-01-31 09:45), or an age (12h, 7d, 3mo).",
-  });
 }
 
 /** A session without a title gets the title of the conversation's first session. */
@@ -213,40 +201,26 @@ function shortSnippet(snippet: string): string {
   return `${start > 0 ? "…" : ""}${part}${start + SNIPPET_CHARS < snippet.length ? "…" : ""}`;
 }
 
-const FILTERS = ["source", "role", "after", "before", "session"];
+type Explanation = { readonly why: string; readonly hint: string };
 
-/** Why a search has no hits, and what the user can try. */
-function explainEmpty(
-  reason: EmptyReason,
-  { query, flags }: { readonly query: string; readonly flags: CommandInput["flags"] },
-): { readonly why: string; readonly hint: string } {
-  switch (reason) {
-    case "blank":
-      return {
-        why: "Nothing was searched: the query holds no words.",
-        hint: "Name what to look for: words, '\"a phrase\"', or the beginning of a word with a star.",
-      };
-    case "hidden-sources":
-      return {
-        why: "No messages found, except in runs of subagents, tools and task boards.",
-        hint: "--all searches those too.",
-      };
-    case "excluded-sessions":
-    case "filtered": {
-      const used = FILTERS.filter((name) => flags[name] !== undefined).map((name) => `--${name}`);
-      return {
-        why: "No messages found that the filters allow; there are others.",
-        hint: `Leave out or widen ${used.join(", ")}.`,
-      };
-    }
-    case "no-match":
-      return {
-        why: "No messages found.",
-        hint: /["*]|\b(AND|OR|NOT)\b/.test(query)
-          ? "Quotes, AND, OR, NOT and * are taken at their word. Try the plain words."
-          : "Try fewer or other words, or the beginning of one with a star: 'config*'.",
-      };
-    default:
-      return reason satisfies never;
-  }
-}
+const FILTERED = {
+  why: "No messages found that the filters allow; there are others.",
+  hint: "Leave out or widen some of --source, --role, --after, --before and --session.",
+};
+
+const EMPTY: Readonly<Record<EmptyReason, Explanation>> = {
+  blank: {
+    why: "Nothing was searched: the query holds no words.",
+    hint: "Name what to look for: words, '\"a phrase\"', or the beginning of a word with a star.",
+  },
+  "hidden-sources": {
+    why: "No messages found, except in runs of subagents, tools and task boards.",
+    hint: "--all searches those too.",
+  },
+  "excluded-sessions": FILTERED,
+  filtered: FILTERED,
+  "no-match": {
+    why: "No messages found.",
+    hint: "Try fewer, plainer words, or the beginning of one with a star ('config*'). Quotes, AND, OR, NOT and * are taken at their word.",
+  },
+};

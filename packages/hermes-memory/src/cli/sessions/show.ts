@@ -11,8 +11,9 @@ import {
 import { readMarks, type SessionRow, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, Paint } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
+import { render } from "../render.ts";
+import { absoluteTime } from "../text-layout.ts";
 import { findSession, notFoundAnywhere, numberFlag, openSessions } from "./session-command.ts";
-import { absoluteTime } from "./text-layout.ts";
 
 export const show: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
@@ -86,22 +87,20 @@ function headLines({ session, tip, parent }: Transcript, paint: Paint): string[]
     session;
   const tokens = session.input_tokens + session.output_tokens;
   const reason = end_reason === null ? "" : ` (${end_reason})`;
-  const rows: readonly (readonly [string, string | null])[] = [
-    ["title", title],
-    ["source", model === null ? source : `${source}, ${model}`],
-    ["started", absoluteTime(session.started_at)],
-    ["ended", ended_at === null ? null : `${absoluteTime(ended_at)}${reason}`],
-    ["messages", `${message_count}, ${counted(tool_call_count, "tool call")}`],
-    ["tokens", tokens === 0 ? null : `${session.input_tokens} in, ${session.output_tokens} out`],
-    ["folder", cwd],
-    ["origin", originOf(session, parent)],
-    ["goes on", tip === null ? null : `in ${tip}`],
-    ["archived", archived ? "yes" : null],
-  ];
-  return [
-    paint("bold", `Session ${oneLine(session.id, 200)}`),
-    ...rows.flatMap(([name, text]) => (text === null ? [] : [`  ${name.padEnd(8)}  ${oneLine(text, 200)}`])),
-  ];
+  const facts = {
+    title,
+    source: model === null ? source : `${source}, ${model}`,
+    started: absoluteTime(session.started_at),
+    ended: ended_at === null ? null : `${absoluteTime(ended_at)}${reason}`,
+    messages: `${message_count}, ${counted(tool_call_count, "tool call")}`,
+    tokens: tokens === 0 ? null : `${session.input_tokens} in, ${session.output_tokens} out`,
+    folder: cwd,
+    origin: originOf(session, parent),
+    goes_on: tip === null ? null : `in ${tip}`,
+    archived: archived ? "yes" : null,
+  };
+  const head = paint("bold", `Session ${oneLine(session.id, 200)}`);
+  return [head, ...render(facts, paint).map((line) => `  ${line}`)];
 }
 
 function messageLines(message: MessageRow, { paint, isFull }: TranscriptOptions): string[] {

@@ -7,7 +7,7 @@ import {
   parseBaseUrl,
 } from "@hermes-memory/agent/internal/models";
 import { envFilePath, setEnvValue } from "@hermes-memory/core/internal/config";
-import { err, groupThousands, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
+import { pyStrip, type Result } from "@hermes-memory/core/internal/lib";
 import { openHome } from "@hermes-memory/core/internal/memory";
 import { maskSecret } from "@hermes-memory/core/internal/providers";
 import {
@@ -16,11 +16,9 @@ import {
   type CommandContext,
   CommandFailure,
   type CommandInput,
-  type CommandOutcome,
   type Terminal,
   usageFailure,
 } from "../command.ts";
-import { cancelled } from "../confirm.ts";
 import {
   allVendors,
   isSameAddress,
@@ -42,33 +40,23 @@ import {
   withoutChoice,
 } from "../model/resolution.ts";
 import {
-  type ModelChange,
   mayDropKey,
   modelFlagsOf,
   planChange,
   type RequestedModel,
-  type SavedSettings,
   saveSettings,
+  textFlag,
 } from "../model/set-model.ts";
-import { type CallReport, explainFailure, noting, stoppable, tryAnswer } from "../model/test-model.ts";
+import { explainFailure, noting, stoppable, tryAnswer } from "../model/test-model.ts";
 import { counted, oneLine, printable } from "../printing.ts";
-import { choose } from "../prompts/choose.ts";
 
-/** The parsed flags. */
-type SetupRequest = Omit<RequestedModel, "model" | "apiKey"> & {
-  readonly model?: string | undefined;
-  readonly isLocal: boolean;
-  readonly keyFrom:
-    | { readonly kind: "nowhere" }
-    | { readonly kind: "variable"; readonly name: string }
-    | { readonly kind: "input" };
-  readonly isYes: boolean;
-  readonly wantsTest: boolean;
-};
-
-/** Shared by the steps of one setup. */
+/** The parsed flags, shared by the steps of one setup. */
 type SetupRun = {
-  readonly request: SetupRequest;
+  readonly request: Omit<RequestedModel, "model" | "apiKey"> & { readonly model?: string | undefined };
+  readonly isLocal: boolean;
+  readonly keyVariable: string | undefined;
+  readonly isKeyPiped: boolean;
+  readonly wantsTest: boolean;
   readonly sources: ModelSources;
   /** False without a terminal, and with --json or --yes. */
   readonly mayAsk: boolean;
@@ -82,76 +70,72 @@ type ModelHost =
   /** Another server; "" while its address is not known. */
   | { readonly kind: "address"; readonly baseUrl: string };
 
-type KeyAnswer =
-  /** No key is needed, or the current one stays. */
-  | { readonly kind: "unchanged"; readonly note?: string }
-  /** A vendor's key, saved in .env. */
-  | { readonly kind: "variable"; readonly variable: string; readonly value: string; readonly note?: string }
-  /** The key of a server that has no variable, saved beside its address in config.yaml. */
-  | { readonly kind: "config"; readonly value: string; readonly note?: string };
+/** Without a value, none is needed or the current one stays. */
+type KeyAnswer = {
+  readonly value?: string;
+  /** In .env, of a vendor. The key of a server without one is saved beside its address in config.yaml. */
+  readonly variable?: string;
+  readonly note?: string;
+};
 
 const LABEL_CHARS = 90;
 
 export const setup: CommandBody = async (input, context) => {
-  try {
-    return await runSetup(input, context);
-  } catch (cause) {
-    if (!(cause instanceof Cancelled)) throw cause;
-    return leftEarly(cause.by);
-  } finally {
-    context.io.endWithoutWaiting();
-  }
-};
-
-async function runSetup(input: CommandInput, context: CommandContext): Promise<CommandOutcome> {
   const { io, isJson } = context;
-  const request = setupRequest(input);
-  const mayAsk = io.isInteractive && !isJson && !request.isYes;
+  io.endWithoutWaiting();
+  const mayAsk = io.isInteractive && !isJson && input.flags.yes !== true;
+  const flags = flagsOf(input);
   // Before the config is read: a migration writes it.
   if (mayAsk) await (await import("../claw/first-run.ts")).offerMigration(context);
   const sources = await modelSources(context); // a broken config.yaml ends the command before the first question
-  const run = { request, sources, mayAsk, io };
+  const run: SetupRun = { ...flags, sources, mayAsk, io };
+
   const host = await settleHost(run);
   if (host === "unchanged")
-    return { json: { success: true, changed: false }, lines: ["Nothing was changed."] };
+    return { json: { success: true, changed: false, message: "Nothing was changed." } };
   const key = await settleKey(host, run);
   const requested = await settleModel(host, key, run);
   const change = planChange(withKey(sources, key), requested);
-  if (change.losesKey && !(await mayDropKey(input, context))) return leftEarly("end");
-  const saved = await save(sources, key, change);
-  const test = await settleTest(saved, run, context);
-  return setupOutcome(saved, test, io);
-}
+  if (change.losesKey && !(await mayDropKey(input, context))) throw new Cancelled("end");
 
-function leftEarly(by: Cancelled["by"]): CommandOutcome {
-  return { ...cancelled(by === "interrupt" ? 130 : 1), lines: ["Cancelled. No setting was changed."] };
-}
+  const variable = saveKey(sources.home, key); // the key first: settings without their key would not work
+  const { resolved } = change;
+  const saved = await saveSettings(sources.home, change.plan, sources.config.raw.model);
+  const tried = run.wantsTest ? await tryModel(resolved, run, context) : SKIPPED;
+  const isDone = tried.outcome === "worked" || tried.outcome === "skipped";
+  return {
+    json: {
+      success: isDone,
+      message: `The model is ${modelText(resolved.identity)}.\n${isDone ? NEXT : AGAIN}`,
+      ...identityJson(resolved.identity),
+      has_key: resolved.hasKey,
+      key_source: resolved.hasKey ? resolved.chosen.keySource : null,
+      key_saved_as: variable ?? null,
+      ...saved,
+      test: tried,
+    },
+    notes: [...(key.note === undefined ? [] : [printable(key.note)]), ...overridingNotes(sources.env)],
+    exitCode: isDone ? 0 : tried.outcome === "failed" ? 1 : 130,
+  };
+};
 
-function setupRequest(input: CommandInput): SetupRequest {
+const NEXT =
+  "Next: 'hermes chat' starts a conversation. 'hermes model' shows these settings, 'hermes model set' changes the model.";
+const AGAIN = "What was set up stays. 'hermes model test' tries again; 'hermes setup' changes it.";
+
+function flagsOf(input: CommandInput): Omit<SetupRun, "sources" | "mayAsk" | "io"> {
   const { flags } = input;
-  const variable = textOf(flags["key-env"]);
-  if (variable !== undefined && flags["key-stdin"] === true)
+  const keyVariable = textFlag(flags["key-env"]);
+  const isKeyPiped = flags["key-stdin"] === true;
+  if (keyVariable !== undefined && isKeyPiped)
     throw usageFailure(
       "The key comes from a variable (--key-env) or from standard input (--key-stdin), not from both.",
     );
-  const model = modelFlagsOf(input);
-  if (flags.local === true && model.baseUrl !== undefined)
+  const request = { ...modelFlagsOf(input), model: textFlag(flags.model) };
+  const isLocal = flags.local === true;
+  if (isLocal && request.baseUrl !== undefined)
     throw usageFailure("--local looks for a server itself; leave it out where --base-url says where it is.");
-  return {
-    ...model,
-    model: textOf(flags.model),
-    isLocal: flags.local === true,
-    keyFrom:
-      variable !== undefined
-        ? { kind: "variable", name: variable }
-        : { kind: flags["key-stdin"] === true ? "input" : "nowhere" },
-    isYes: flags.yes === true,
-    wantsTest: flags["no-test"] !== true,
-  };
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+  return { request, isLocal, keyVariable, isKeyPiped, wantsTest: flags["no-test"] !== true };
 }
 
 // Step 1: where the model runs. All questions throw `Cancelled` when the user leaves.
@@ -161,27 +145,26 @@ async function settleHost(run: SetupRun): Promise<ModelHost | "unchanged"> {
   const given = await hostFromFlags(run);
   if (given === undefined && !mayAsk) throw hostMissing(sources);
   const host = given ?? (await askHost(sources, io));
-  if (host === "unchanged" || host.kind !== "address" || isAddress(host.baseUrl)) return host;
+  if (host === "unchanged" || host.kind !== "address" || parseBaseUrl(host.baseUrl) !== undefined)
+    return host;
   if (!mayAsk)
     throw new CommandFailure("The address of the server is missing or cannot be read.", {
       exitCode: 2,
       hint: "Give it as --base-url http://127.0.0.1:9000/v1.",
       details: { kind: "bad_address" },
     });
-  for (;;) {
-    const baseUrl = (await io.ask("Address of the server, such as http://127.0.0.1:9000/v1: ")).trim();
-    if (isAddress(baseUrl)) return { kind: "address", baseUrl };
-    io.note("That is no address. It starts with http:// or https://.\n");
-  }
-}
-
-function isAddress(baseUrl: string): boolean {
-  return parseBaseUrl(baseUrl) !== undefined;
+  const baseUrl = await io.ask("Address of the server, such as http://127.0.0.1:9000/v1", {
+    problem: (typed) =>
+      parseBaseUrl(typed) === undefined
+        ? "That is no address. It starts with http:// or https://."
+        : undefined,
+  });
+  return { kind: "address", baseUrl };
 }
 
 /** Undefined when the flags do not say. */
-async function hostFromFlags({ request, sources }: SetupRun): Promise<ModelHost | undefined> {
-  const { provider, baseUrl, isLocal } = request;
+async function hostFromFlags({ request, isLocal, sources }: SetupRun): Promise<ModelHost | undefined> {
+  const { provider, baseUrl } = request;
   const vendor = provider === undefined ? undefined : vendorNamed(provider, baseUrl, sources);
   if (isLocal) return localHost(vendor, sources);
   if (vendor === undefined && provider !== undefined) return { kind: "address", baseUrl: baseUrl ?? "" };
@@ -232,10 +215,8 @@ async function askHost(sources: ModelSources, io: Terminal): Promise<ModelHost |
   const labels = [...hosts.map((host) => hostLabel(host, sources)), keepLabel(present)].map((label) =>
     oneLine(label, LABEL_CHARS),
   );
-  const title = "Where does the model run?";
   const preselected = present.ok ? hosts.length : easiestHost(hosts, sources);
-  const index = await choose(io, { title, labels, preselected });
-  io.note(`${title} ${labels[index] ?? ""}\n`);
+  const index = await io.choose({ title: "Where does the model run?", labels, preselected });
   return hosts[index] ?? "unchanged";
 }
 
@@ -287,50 +268,43 @@ function hostMissing(sources: ModelSources): CommandFailure {
 async function settleKey(host: ModelHost, run: SetupRun): Promise<KeyAnswer> {
   const given = await givenKey(run);
   if (host.kind === "vendor" && host.vendor.variables.length > 0) return vendorKey(host.vendor, given, run);
-  if (given !== undefined) return { kind: "config", value: given };
-  if (host.kind !== "address" || !run.mayAsk) return { kind: "unchanged" };
+  if (given !== undefined || host.kind !== "address" || !run.mayAsk) return { value: given };
   return addressKey(host.baseUrl, run);
 }
 
-async function givenKey({ request: { keyFrom }, sources, io }: SetupRun): Promise<string | undefined> {
-  if (keyFrom.kind === "nowhere") return undefined;
-  const text = keyFrom.kind === "input" ? await pipedKey(io) : (sources.env[keyFrom.name] ?? "");
-  const key = checkedKey(text);
-  if (key.ok) return key.value;
-  const origin = keyFrom.kind === "input" ? "from standard input" : `in ${oneLine(keyFrom.name)}`;
-  throw new CommandFailure(`The key ${origin} ${key.error}.`, { exitCode: 2, details: { kind: "bad_key" } });
+/** With --key-stdin on a terminal, the key is typed. */
+async function givenKey({ keyVariable, isKeyPiped, sources, io }: SetupRun): Promise<string | undefined> {
+  if (keyVariable === undefined && !isKeyPiped) return undefined;
+  if (isKeyPiped && io.isInteractive) return askKey("Key", { old: "", isOptional: false }, io);
+  const key = pyStrip(isKeyPiped ? await io.readInput() : (sources.env[keyVariable ?? ""] ?? ""));
+  const problem = keyProblem(key);
+  if (problem === undefined) return key;
+  const origin = keyVariable === undefined ? "from standard input" : `in ${oneLine(keyVariable)}`;
+  throw new CommandFailure(`The key ${origin} ${problem}.`, { exitCode: 2, details: { kind: "bad_key" } });
 }
 
-/** With --key-stdin on a terminal, the key is typed without echo. */
-function pipedKey(io: Terminal): Promise<string> {
-  return io.isInteractive ? io.ask("Key (input is hidden): ", { isSecret: true }) : io.readInput();
-}
-
-async function vendorKey(
-  vendor: Vendor,
-  given: string | undefined,
-  { request, sources, mayAsk, io }: SetupRun,
-): Promise<KeyAnswer> {
-  const [usual = ""] = vendor.variables;
+async function vendorKey(vendor: Vendor, given: string | undefined, run: SetupRun): Promise<KeyAnswer> {
+  const { request, sources, mayAsk, io } = run;
   const old = currentKey(vendor, request, sources);
   const inEnvironment = keyVariable(vendor, io.env);
-  const newKey = (value: string): KeyAnswer =>
-    // A key in config.yaml may override a variable, so it is replaced where it is.
-    old?.source === "config" ? { kind: "config", value } : { kind: "variable", variable: usual, value };
+  // A key in config.yaml may override a variable, so it is replaced where it is.
+  const variable = old?.source === "config" ? undefined : vendor.variables[0];
   if (given !== undefined) {
     const isOverridden = inEnvironment !== undefined && io.env[inEnvironment] !== given;
     const note = `${inEnvironment} is set in the environment too, and goes before .env.`;
-    return { ...newKey(given), note: isOverridden ? note : undefined };
+    return { value: given, variable, note: isOverridden ? note : undefined };
   }
   // A variable of the environment would override a key that is typed here.
   if (inEnvironment !== undefined && old?.source === inEnvironment)
-    return { kind: "unchanged", note: `${inEnvironment} is set in the environment and is used as it is.` };
+    return { note: `${inEnvironment} is set in the environment and is used as it is.` };
   if (mayAsk) {
     const isOptional = old !== undefined; // a local server may need none
-    const value = await askKey(`Key of ${vendor.label}`, { old: old?.key ?? "", isOptional }, io);
-    return value === "" ? { kind: "unchanged" } : newKey(value);
+    return {
+      value: await askKey(`Key of ${vendor.label}`, { old: old?.key ?? "", isOptional }, io),
+      variable,
+    };
   }
-  if (old !== undefined) return { kind: "unchanged" };
+  if (old !== undefined) return {};
   throw new CommandFailure(`${vendor.label} needs a key, and ${vendor.variables.join(" or ")} is not set.`, {
     exitCode: 2,
     hint: "Give it with --key-env <variable> or --key-stdin; or run this on a terminal to be asked.",
@@ -341,7 +315,7 @@ async function vendorKey(
 /** The key that would be used now, "" where none is needed; undefined when one is missing. */
 function currentKey(
   vendor: Vendor,
-  { baseUrl }: SetupRequest,
+  { baseUrl }: SetupRun["request"],
   { env, config }: ModelSources,
 ): { readonly key: string; readonly source: string } | undefined {
   const flags = { provider: vendor.name, baseUrl, model: "any" };
@@ -355,46 +329,45 @@ async function addressKey(baseUrl: string, { sources, io }: SetupRun): Promise<K
   const { model } = sources.config;
   const old = isSameAddress(model.baseUrl, baseUrl) ? model.apiKey : "";
   const base = parseBaseUrl(baseUrl);
-  const label =
-    base !== undefined && isLoopback(base) ? "Key of the server, if it wants one" : "Key of the server";
-  const value = await askKey(label, { old, isOptional: true }, io);
-  return value === "" ? { kind: "unchanged" } : { kind: "config", value };
+  const isHere = base !== undefined && isLoopback(base);
+  const label = isHere ? "Key of the server, if it wants one" : "Key of the server";
+  return { value: await askKey(label, { old, isOptional: true }, io) };
 }
 
-/** "" when the user typed nothing and a key is optional or already there. */
+/** Undefined when the user typed nothing and a key is optional or already there. */
 async function askKey(
   label: string,
   { old, isOptional }: { readonly old: string; readonly isOptional: boolean },
   io: Terminal,
-): Promise<string> {
-  const aid =
-    old !== ""
-      ? `[${maskSecret(old)}, empty keeps it]`
-      : `(input is hidden${isOptional ? ", empty for none" : ""})`;
-  for (;;) {
-    const typed = await io.ask(`${oneLine(label)} ${aid}: `, { isSecret: true });
-    const key = checkedKey(typed);
-    if (key.ok) return key.value;
-    if (typed.trim() === "" && (old !== "" || isOptional)) return "";
-    io.note(`The key ${key.error}.\n`);
-  }
+): Promise<string | undefined> {
+  const aid = old !== "" ? ` [${maskSecret(old)}, empty keeps it]` : isOptional ? " (empty for none)" : "";
+  const mayBeEmpty = old !== "" || isOptional;
+  const typed = await io.ask(`${oneLine(label)}${aid}`, {
+    isSecret: true,
+    problem: (key) => {
+      const problem = key === "" && mayBeEmpty ? undefined : keyProblem(key);
+      return problem === undefined ? undefined : `The key ${problem}.`;
+    },
+  });
+  return typed === "" ? undefined : typed;
 }
 
-/** The error continues a sentence that starts with `The key`, and never repeats the key. */
-function checkedKey(text: string): Result<string, string> {
-  const key = pyStrip(text);
-  if (key === "") return err("is empty");
+/** Continues a sentence that starts with `The key`, and never repeats the key. */
+function keyProblem(key: string): string | undefined {
+  if (key === "") return "is empty";
   // A key is sent in an HTTP header, which allows only these characters.
-  return /^[\x21-\x7e]+$/.test(key)
-    ? ok(key)
-    : err("has a space, a line break or another character no key has");
+  return /^[\x21-\x7e]+$/.test(key) ? undefined : "has a space, a line break or another character no key has";
 }
 
 /** The sources as they will be once the key is saved. */
-function withKey(sources: ModelSources, key: KeyAnswer): ModelSources {
-  return key.kind === "variable"
-    ? { ...sources, env: { ...sources.env, [key.variable]: key.value } }
-    : sources;
+function withKey(sources: ModelSources, { variable, value }: KeyAnswer): ModelSources {
+  if (variable === undefined || value === undefined) return sources;
+  return { ...sources, env: { ...sources.env, [variable]: value } };
+}
+
+/** For config.yaml. */
+function configKey({ value, variable }: KeyAnswer): string | undefined {
+  return variable === undefined ? value : undefined;
 }
 
 // Step 3: the name of the model
@@ -406,13 +379,13 @@ async function settleModel(host: ModelHost, key: KeyAnswer, run: SetupRun): Prom
     model: request.model ?? (await chooseName(host, key, run)),
     apiMode: request.apiMode,
     contextLength: request.contextLength,
-    apiKey: key.kind === "config" ? key.value : undefined,
+    apiKey: configKey(key),
   };
 }
 
 type Server = Pick<RequestedModel, "provider" | "baseUrl">;
 
-function serverOf(host: ModelHost, request: SetupRequest): Server {
+function serverOf(host: ModelHost, request: SetupRun["request"]): Server {
   switch (host.kind) {
     case "local":
       return { provider: host.server.kind, baseUrl: host.server.baseUrl };
@@ -434,10 +407,9 @@ async function chooseName(host: ModelHost, key: KeyAnswer, run: SetupRun): Promi
   if (!mayAsk) throw modelMissing(names);
   const current = currentModel(sources, serverOf(host, request));
   if (names.length === 0) return askName(current, io);
-  const title = "Which model?";
   const labels = [...names.map((name) => oneLine(name, LABEL_CHARS)), "Another one, by its name"];
-  const index = await choose(io, { title, labels, preselected: Math.max(0, names.indexOf(current)) });
-  io.note(`${title} ${labels[index] ?? ""}\n`);
+  const preselected = Math.max(0, names.indexOf(current));
+  const index = await io.choose({ title: "Which model?", labels, preselected });
   return names[index] ?? askName(current, io);
 }
 
@@ -453,8 +425,8 @@ async function listedModels(
   const suggested = host.kind === "vendor" ? host.vendor.models : [];
   if (host.kind === "vendor" && !host.vendor.isOwn && request.baseUrl === undefined)
     return { names: suggested, isComplete: false };
-  const apiKey = key.kind === "config" ? key.value : undefined;
-  const server = listingServer(withKey(sources, key), { ...serverOf(host, request), apiKey });
+  const selection = { ...serverOf(host, request), apiKey: configKey(key) };
+  const server = listingServer(withKey(sources, key), selection);
   const names = await server?.listModels();
   return { names: names ?? suggested, isComplete: names !== undefined };
 }
@@ -466,13 +438,10 @@ function currentModel({ config: { model } }: ModelSources, { provider, baseUrl }
   return isSame ? model.default : "";
 }
 
-async function askName(current: string, io: Terminal): Promise<string> {
-  const aid = current === "" ? "" : ` [${oneLine(current, LABEL_CHARS)}]`;
-  for (;;) {
-    const name = (await io.ask(`Name of the model${aid}: `)).trim() || current;
-    if (name !== "") return name;
-    io.note("The name must not be empty.\n");
-  }
+function askName(current: string, io: Terminal): Promise<string> {
+  const problem = (name: string): string | undefined =>
+    name === "" ? "The name must not be empty." : undefined;
+  return io.ask("Name of the model", { standard: current, problem });
 }
 
 const NAMED_AT_MOST = 20;
@@ -491,140 +460,61 @@ function modelMissing(models: readonly string[]): CommandFailure {
   );
 }
 
-// Step 4: save
+// Step 4: save the key, and step 5: one small call with the saved settings
 
-type SavedSetup = {
-  readonly settings: SavedSettings;
-  readonly resolved: Resolved;
-  /** The key that was written to .env. */
-  readonly variable?: { readonly name: string; readonly path: string };
-  readonly notes: readonly string[];
-};
-
-/** The key first: settings without their key would not work. */
-async function save(sources: ModelSources, key: KeyAnswer, change: ModelChange): Promise<SavedSetup> {
-  const { home, config } = sources;
+/** Returns the variable that it was written to. */
+function saveKey(home: string, { value, variable }: KeyAnswer): string | undefined {
+  if (variable === undefined || value === undefined) return undefined;
   const path = envFilePath(home);
-  if (key.kind === "variable") {
-    const outcome = setEnvValue(path, key.variable, key.value);
-    if (!outcome.ok) {
-      const { message, kind } = outcome.error;
-      throw new CommandFailure(message, { hint: "Nothing was changed.", details: { kind, path } });
-    }
-  }
-  return {
-    settings: await saveSettings(home, change.plan, config.raw.model),
-    resolved: change.resolved,
-    variable: key.kind === "variable" ? { name: key.variable, path } : undefined,
-    notes: [...(key.note === undefined ? [] : [key.note]), ...overridingNotes(sources.env)],
-  };
+  const outcome = setEnvValue(path, variable, value);
+  if (outcome.ok) return variable;
+  const { message, kind } = outcome.error;
+  throw new CommandFailure(message, { hint: "Nothing was changed.", details: { kind, path } });
 }
 
-// Step 5: one small call with the saved settings
+/** As `--json` prints it. */
+type Trial =
+  | { readonly outcome: "skipped" | "interrupted" }
+  | {
+      readonly outcome: "worked";
+      readonly first_token_ms: number | null;
+      readonly total_ms: number;
+      readonly text: string;
+    }
+  | { readonly outcome: "failed"; readonly kind: string; readonly error: string };
 
-type SetupTest =
-  | { readonly kind: "skipped" }
-  | { readonly kind: "interrupted" }
-  | { readonly kind: "worked"; readonly report: CallReport }
-  | { readonly kind: "failed"; readonly reason: string; readonly failureKind: string };
+const SKIPPED: Trial = { outcome: "skipped" };
 
-async function settleTest(saved: SavedSetup, run: SetupRun, context: CommandContext): Promise<SetupTest> {
-  const { request, mayAsk, io } = run;
-  if (!request.wantsTest) return { kind: "skipped" };
-  if (!saved.resolved.hasKey) return testFailed(saved.resolved.problem);
+async function tryModel(
+  planned: Resolved,
+  { mayAsk, io }: SetupRun,
+  { memory }: CommandContext,
+): Promise<Trial> {
+  if (!planned.hasKey) return failed(planned.problem);
   if (mayAsk) {
-    const answer = await io.ask("Try it now with one small call? [Y/n] ").catch(() => "n"); // the settings stay saved
-    if (/^n/i.test(answer.trim())) return { kind: "skipped" };
+    const question = { title: "Try it now with one small call?", labels: ["yes", "no"], preselected: 0 };
+    if ((await io.choose(question).catch(() => 1)) === 1) return SKIPPED; // the settings stay saved
   }
-  if (io.isInteractive) io.note(`Asking ${saved.resolved.identity.provider} ...\n`);
+  if (io.isInteractive) io.note(`Asking ${planned.identity.provider} ...\n`);
   // Opened again: the memory of this command was opened before the settings were saved.
-  const sources = await modelSources({ io, memory: openHome({ home: context.memory.home }) });
+  const sources = await modelSources({ io, memory: openHome({ home: memory.home }) });
   const resolved = resolveModel({ ...sources, env: withoutChoice(sources.env) });
-  if (!resolved.ok) return testFailed(resolved.error);
-  if (!resolved.value.hasKey) return testFailed(resolved.value.problem);
+  if (!resolved.ok) return failed(resolved.error);
+  if (!resolved.value.hasKey) return failed(resolved.value.problem);
   const { chosen } = resolved.value;
   const tried = await stoppable(io, async (signal) => {
     signal.throwIfAborted();
     return tryAnswer(await openModel(chosen, { log: noting([]) }), signal);
   });
-  if (tried === undefined) return { kind: "interrupted" };
-  if (tried.ok) return { kind: "worked", report: tried.value };
-  const failureKind = tried.error.kind === "failed" ? tried.error.failure.kind : tried.error.kind;
-  return { kind: "failed", reason: explainFailure(tried.error), failureKind };
-}
-
-function testFailed({ kind, message, hint }: ModelChoiceError): SetupTest {
-  return { kind: "failed", reason: `${message} ${hint}`, failureKind: kind };
-}
-
-// The outcome
-
-const NEXT = [
-  "Next: 'hermes chat' starts a conversation. 'hermes model' shows these settings, 'hermes model set' changes the model.",
-];
-const AGAIN = "What was set up stays. 'hermes model test' tries again; 'hermes setup' changes it.";
-
-function setupOutcome(saved: SavedSetup, test: SetupTest, io: Terminal): CommandOutcome {
-  const { settings, resolved, variable } = saved;
-  const { written, removed, path } = settings;
-  return {
-    json: {
-      success: test.kind !== "failed" && test.kind !== "interrupted",
-      ...identityJson(resolved.identity),
-      has_key: resolved.hasKey,
-      key_source: resolved.hasKey ? resolved.chosen.keySource : null,
-      key_saved_as: variable?.name ?? null,
-      written,
-      removed,
-      path,
-      test: testJson(test),
-    },
-    lines: [
-      ...(variable === undefined ? [] : [row("key", printable(`${variable.name} in ${variable.path}`))]),
-      ...(written.length === 0 ? [] : [row("config", printable(`${written.join(", ")} in ${path}`))]),
-      ...(removed.length === 0 ? [] : [row("removed", `${removed.join(", ")}: about another model`)]),
-      row("model", modelText(resolved.identity)),
-      ...testLines(test, io),
-    ],
-    notes: [
-      ...saved.notes.map(printable),
-      ...(test.kind === "failed" ? [`${io.paint("red", "error:")} ${printable(test.reason)}`, AGAIN] : []),
-    ],
-    exitCode: test.kind === "failed" ? 1 : test.kind === "interrupted" ? 130 : 0,
-  };
-}
-
-function testLines(test: SetupTest, io: Terminal): string[] {
-  switch (test.kind) {
-    case "skipped":
-      return [row("test", "not tried; 'hermes model test' does"), ...NEXT];
-    case "interrupted":
-      return [row("test", "interrupted; what was set up stays")];
-    case "failed":
-      return [row("test", io.paint("yellow", "failed"))];
-    case "worked": {
-      const { text, totalMs } = test.report;
-      const answer = text.trim() === "" ? "it answers" : `it answers "${oneLine(text.trim(), 40)}"`;
-      return [row("test", io.paint("green", `${answer}, after ${groupThousands(totalMs)} ms`)), ...NEXT];
-    }
-    default:
-      return test satisfies never;
+  if (tried === undefined) return { outcome: "interrupted" };
+  if (!tried.ok) {
+    const kind = tried.error.kind === "failed" ? tried.error.failure.kind : tried.error.kind;
+    return { outcome: "failed", kind, error: explainFailure(tried.error) };
   }
+  const { firstMs, totalMs, text } = tried.value;
+  return { outcome: "worked", first_token_ms: firstMs ?? null, total_ms: totalMs, text };
 }
 
-function testJson(test: SetupTest): object {
-  switch (test.kind) {
-    case "worked": {
-      const { firstMs, totalMs, text } = test.report;
-      return { outcome: "worked", first_token_ms: firstMs ?? null, total_ms: totalMs, text };
-    }
-    case "failed":
-      return { outcome: "failed", kind: test.failureKind, error: test.reason };
-    default:
-      return { outcome: test.kind };
-  }
-}
-
-function row(name: string, text: string): string {
-  return `${name.padEnd(8)} ${text}`;
+function failed({ kind, message, hint }: ModelChoiceError): Trial {
+  return { outcome: "failed", kind, error: `${message} ${hint}` };
 }
