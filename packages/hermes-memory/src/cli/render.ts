@@ -17,6 +17,7 @@ export function render(value: unknown, paint: Paint): string[] {
   if (Array.isArray(value)) return listLines(value, paint);
   if (!isRecord(value)) return isEmpty(value) ? [] : [printable(String(value))];
   const shown = Object.entries(value).filter(([name, each]) => !FOR_PROGRAMS.has(name) && !isEmpty(each));
+  if (shown.length === 1 && typeof value.message !== "string") return render(shown[0]?.[1], paint); // a path, a list
   const fields = shown.filter(([, each]) => !isBlock(each));
   const blocks = shown.filter(([, each]) => isBlock(each));
   return [
