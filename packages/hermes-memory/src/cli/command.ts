@@ -2,7 +2,6 @@
 import type { SelectedHome } from "@hermes-memory/core/internal/home";
 import type { Result } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
-import type { Screen } from "./screen.ts";
 
 export type FlagSpec = {
   readonly kind: "boolean" | "text" | "integer";
@@ -86,8 +85,8 @@ export type Terminal = {
   readonly paint: Paint;
   /** Columns of the terminal that stderr is; undefined when it is none. */
   readonly noteColumns: number | undefined;
-  /** For pickers; undefined where nothing can be drawn. */
-  readonly screen: Screen | undefined;
+  /** A user looks at a terminal that can do more than print lines. */
+  readonly canDraw: boolean;
   out(text: string): void;
   note(text: string): void;
   /** Resolves when stdout has taken the output so far, so that long output does not fill memory. */
@@ -121,6 +120,8 @@ export type Choice = {
   /** At least one. */
   readonly labels: readonly string[];
   readonly preselected: number;
+  /** The user narrows a long list by typing words that a label has. */
+  readonly isFiltered?: boolean;
 };
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";

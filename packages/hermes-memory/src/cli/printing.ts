@@ -45,6 +45,21 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/** `4.1 kB`: in steps of 1024, like the limits in config.yaml. */
+export function sizeText(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return `${step === 0 ? Math.round(bytes) : (bytes / 1024 ** step).toFixed(1)} ${units[step]}`;
+}
+
+const MOST_LISTED = 20;
+
+/** The first lines of a list, and how many more there are. */
+export function firstLines(lines: readonly string[], hint = "--json lists them all"): string[] {
+  const rest = lines.length - MOST_LISTED;
+  return rest <= 0 ? [...lines] : [...lines.slice(0, MOST_LISTED), `  and ${rest} more (${hint})`];
+}
+
 function escapeOf(character: string): string {
   const code = character.charCodeAt(0).toString(16);
   return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;

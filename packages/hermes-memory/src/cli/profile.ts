@@ -12,13 +12,8 @@ import {
   usageFailure,
 } from "./command.ts";
 
-const list: CommandBody = (_input, { home, io }) => {
+const list: CommandBody = (_input, { home }) => {
   const profiles = listProfiles(home.root);
-  const width = Math.max(...profiles.map(({ name }) => name.length));
-  const lines = profiles.map(({ name, home: path, active, hasMemory }) => {
-    const row = `${active ? "*" : " "} ${name.padEnd(width)}  ${resolve(path)}`;
-    return `${active ? io.paint("bold", row) : row}  ${io.paint("dim", hasMemory ? "(has memory)" : "(empty)")}`;
-  });
   const active = profiles.find((profile) => profile.active)?.name;
   return {
     json: {
@@ -32,7 +27,6 @@ const list: CommandBody = (_input, { home, io }) => {
         has_memory: profile.hasMemory,
       })),
     },
-    lines,
     notes:
       active === undefined || active === home.profile
         ? []
@@ -54,19 +48,15 @@ const create: CommandBody = async ({ args, flags }, { home }) => {
     createProfile(home.root, args.name ?? "", { clone, from: clone === undefined ? undefined : from }),
   );
   const path = resolve(created.home);
-  const copied = created.copied.length > 0 ? created.copied.join(", ") : "nothing: there is nothing to copy";
   return {
     json: {
       success: true,
+      message: `Created profile '${created.name}'.`,
       name: created.name,
       home: path,
       copied: created.copied,
       from: clone === undefined ? undefined : from,
     },
-    lines: [
-      `Created profile '${created.name}' in ${path}.`,
-      ...(clone === undefined ? [] : [`Copied from '${from}': ${copied}.`]),
-    ],
     notes: [
       ...(clone === undefined
         ? []
@@ -99,8 +89,7 @@ const use: CommandBody = ({ args }, { home, io }) => {
   const fixed = resolve(io.env.HERMES_HOME?.trim() || home.root);
   const isOverridden = basename(dirname(fixed)) === "profiles" && fixed !== path;
   return {
-    json: { success: true, name, home: path },
-    lines: [`The active profile is now '${name}' (${path}).`],
+    json: { success: true, message: `The active profile is now '${name}'.`, name, home: path },
     notes: isOverridden
       ? [`In this shell HERMES_HOME (${fixed}) decides instead. Unset it to follow the profile.`]
       : [],
@@ -109,7 +98,7 @@ const use: CommandBody = ({ args }, { home, io }) => {
 
 const path: CommandBody = ({ args }, context) => {
   const found = args.name === undefined ? context.home.home : homeOf(args.name, context);
-  return { json: { path: resolve(found) }, lines: [resolve(found)] };
+  return { json: { path: resolve(found) } };
 };
 
 function homeOf(name: string, { home }: CommandContext): string {

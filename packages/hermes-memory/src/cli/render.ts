@@ -2,8 +2,8 @@
 // table per list. A command has lines of its own only where this cannot say it.
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { Paint } from "./command.ts";
-import { counted, localTime, oneLine, printable } from "./printing.ts";
-import { displayWidth } from "./sessions/text-layout.ts";
+import { counted, localTime, oneLine, printable, sizeText } from "./printing.ts";
+import { displayWidth } from "./text-layout.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -22,7 +22,7 @@ export function render(value: unknown, paint: Paint): string[] {
   const blocks = shown.filter(([, each]) => isBlock(each));
   return [
     ...(typeof value.message === "string" ? [printable(value.message)] : []),
-    ...fieldLines(fields.map(([name, each]) => [labelOf(name), scalar(each)])),
+    ...fieldLines(fields.map(([name, each]) => [labelOf(name), scalar(each, name)])),
     ...blocks.flatMap(([name, each]) => [
       "",
       paint("bold", Array.isArray(each) ? `${labelOf(name)} (${each.length})` : labelOf(name)),
@@ -61,7 +61,7 @@ function listLines(list: readonly unknown[], paint: Paint): string[] {
   );
   const heads = names.map((name) => paint("dim", labelOf(name)));
   return table(
-    records.map((each) => names.map((name) => oneLine(scalar(each[name]), CELL_CHARS))),
+    records.map((each) => names.map((name) => oneLine(scalar(each[name], name), CELL_CHARS))),
     heads.length > 1 ? heads : undefined,
   );
 }
@@ -80,12 +80,15 @@ function isEmpty(value: unknown): boolean {
   return isRecord(value) && Object.values(value as Fields).every(isEmpty);
 }
 
-function scalar(value: unknown): string {
+function scalar(value: unknown, name = ""): string {
   if (isEmpty(value)) return "";
   if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number" && /(^|_)bytes(_|$)/.test(name)) return sizeText(value);
+  if (typeof value === "number" && name.endsWith("_at"))
+    return localTime(new Date(value * 1000).toISOString());
   if (typeof value === "number")
     return Number.isInteger(value) ? value.toLocaleString("en-US") : String(value);
-  if (Array.isArray(value)) return value.map(scalar).join(", ");
+  if (Array.isArray(value)) return value.map((each) => scalar(each)).join(", ");
   if (isRecord(value)) return counted(Object.keys(value).length, "field");
   const text = String(value);
   return ISO_TIME.test(text) ? localTime(text) : printable(text);

@@ -2,7 +2,6 @@
 import { isUtf8 } from "node:buffer";
 import { once } from "node:events";
 import { Cancelled, CommandFailure, type Paint, type Style, type Terminal } from "./command.ts";
-import type { Screen } from "./screen.ts";
 
 const CODES: Record<Style, readonly [number, number]> = {
   bold: [1, 22],
@@ -39,7 +38,7 @@ export function systemTerminal(): Terminal & {
     isOutTerminal: Boolean(stdout.isTTY),
     paint: painter(wantsColour(env, Boolean(stdout.isTTY))),
     noteColumns: stderr.isTTY ? stderr.columns : undefined,
-    screen: isInteractive && env.TERM !== "dumb" ? lazyScreen : undefined,
+    canDraw: isInteractive && env.TERM !== "dumb",
     out: (text) => void stdout.write(text),
     note: (text) => void stderr.write(text),
     drained: async () => {
@@ -91,11 +90,6 @@ export function systemTerminal(): Terminal & {
     },
   };
 }
-
-const lazyScreen: Screen = {
-  size: () => ({ columns: process.stderr.columns, rows: process.stderr.rows }),
-  open: async (onEvent) => (await import("./screen.ts")).openScreen(onEvent),
-};
 
 /** NO_COLOR wins, then FORCE_COLOR; otherwise only on a terminal that can show colours. */
 export function wantsColour(env: Terminal["env"], isTerminal: boolean): boolean {

@@ -1,5 +1,5 @@
 // Questions at the terminal, drawn on stderr by @clack/prompts. This module is loaded with the first question.
-import { CANCEL_SYMBOL, password, select, text } from "@clack/prompts";
+import { autocomplete, CANCEL_SYMBOL, password, select, text } from "@clack/prompts";
 import { type AskOptions, Cancelled, type Choice } from "./command.ts";
 import { printable } from "./printing.ts";
 
@@ -19,9 +19,25 @@ export async function ask(
 }
 
 /** The index of the chosen label. Throws `Cancelled`. */
-export function choose({ title, labels, preselected }: Choice): Promise<number> {
-  const options = labels.map((label, value) => ({ label, value }));
-  return answered((terminal) => select({ message: title, options, initialValue: preselected, ...terminal }));
+export function choose({ title, labels, preselected, isFiltered = false }: Choice): Promise<number> {
+  const question = {
+    message: title,
+    options: labels.map((label, value) => ({ label, value })),
+    initialValue: preselected,
+  };
+  return answered((terminal) =>
+    isFiltered
+      ? autocomplete({ ...question, filter: hasWords, placeholder: "Type to filter", ...terminal })
+      : select({ ...question, ...terminal }),
+  );
+}
+
+/** Every word has to occur, in any order and letter case. */
+function hasWords(typed: string, { label = "" }: { readonly label?: string }): boolean {
+  const folded = (written: string): string => written.normalize("NFKC").toLowerCase();
+  return folded(typed)
+    .split(/\s+/)
+    .every((word) => folded(label).includes(word));
 }
 
 type PromptTerminal = {

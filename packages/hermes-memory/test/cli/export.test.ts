@@ -308,7 +308,7 @@ describe("hermes export", () => {
     fc.assert(
       fc.property(messages, (list) => {
         const shown = list.map(({ role, text, call }, at): ShownMessage => {
-          const calls = call === null ? [] : [{ id: "c", name: "terminal", arguments: `x${call}` }];
+          const calls = call === null ? [] : [{ name: "terminal", arguments: `x${call}` }];
           return {
             id: at,
             role,
@@ -316,7 +316,6 @@ describe("hermes export", () => {
             at,
             calls,
             toolName: undefined,
-            toolCallId: undefined,
             isActive: true,
           };
         });
@@ -345,7 +344,7 @@ const SESSION = {
 } as ExportedSession;
 
 function markdownOf(text: string): string {
-  const ids = { id: 1, toolName: undefined, toolCallId: undefined };
+  const ids = { id: 1, toolName: undefined };
   return [
     ...markdownSession(SESSION, [{ ...ids, role: "user", text, at: 0, calls: [], isActive: true }]),
   ].join("");

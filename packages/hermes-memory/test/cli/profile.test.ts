@@ -17,7 +17,7 @@ describe("hermes profile", () => {
     const home = join(tempDirectory(), "none");
     const { stdout, stderr, code } = await runHermes(["profile", "list"], { home });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toBe(`* default  ${home}  (empty)\n`);
+    expect(stdout).toContain(`  default  ${home}  yes     no\n`);
     expect(existsSync(home)).toBe(false);
   });
 
@@ -26,7 +26,7 @@ describe("hermes profile", () => {
     const made = await runHermes(["profile", "create", "Work"], { home });
     const path = join(home, "profiles", "work");
     expect(made.code).toBe(0);
-    expect(made.stdout).toBe(`Created profile 'work' in ${path}.\n`);
+    expect(made.stdout).toContain(path);
     expect(made.stderr).toContain("hermes profile use work");
     expect(await runJson(["profile", "list"], { home })).toEqual({
       root: home,
@@ -54,7 +54,7 @@ describe("hermes profile", () => {
     const third = await runHermes(["profile", "create", "other", "--clone-all", "--from", "default"], {
       home,
     });
-    expect(third.stdout).toContain("Copied from 'default': ");
+    expect(third.stdout).toMatch(/^from +default$/m);
     expect(existsSync(join(home, "profiles", "other", "SOUL.md"))).toBe(false);
   });
 
@@ -65,7 +65,7 @@ describe("hermes profile", () => {
     const path = join(home, "profiles", "work");
     expect(used).toMatchObject({
       code: 0,
-      stdout: `The active profile is now 'work' (${path}).\n`,
+      stdout: expect.stringContaining("The active profile is now 'work'."),
       stderr: "",
     });
     expect((await runHermes(["profile", "path"], { home })).stdout).toBe(`${path}\n`);
@@ -82,7 +82,7 @@ describe("hermes profile", () => {
     expect(used.code).toBe(0);
     expect(used.stderr).toContain("HERMES_HOME");
     const listed = await runHermes(["profile", "list"], { home: one });
-    expect(listed.stdout).toContain("* two");
+    expect(listed.stdout).toMatch(/^active +two$/m);
     expect(listed.stderr).toContain("In use here is 'one'");
   });
 

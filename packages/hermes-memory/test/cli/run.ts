@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
 import { type AskOptions, Cancelled, type Choice } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
-import type { Screen } from "../../src/cli/screen.ts";
 import { painter } from "../../src/cli/terminal.ts";
 
 export type RunOptions = {
@@ -56,8 +55,8 @@ export type PlayedOptions = RunOptions & {
   readonly answers?: readonly boolean[];
   /** The lines that the user types at prompts. After the last one the user leaves. */
   readonly typed?: readonly string[];
-  /** The screen for pickers. */
-  readonly screen?: Screen;
+  /** Lists can be drawn; `typed` has the beginnings of the labels to choose. */
+  readonly canDraw?: boolean;
   /** Ctrl-C is pressed before the interruptible work starts. */
   readonly isInterrupted?: boolean;
   /** Columns of the terminal that stderr is. */
@@ -81,7 +80,7 @@ export async function runHere(
     isOutTerminal: false,
     paint: painter(false),
     noteColumns: options.noteColumns,
-    screen: options.screen,
+    canDraw: options.canDraw ?? false,
     drained: async () => {},
     inputChunks: () => Readable.from([Buffer.from(options.input ?? "")]),
     untilInterrupted: <T>(work: (signal: AbortSignal) => Promise<T>) =>

@@ -144,12 +144,12 @@ describe("hermes sessions prune", () => {
     const home = await homeWithOldOnes();
     const rehearsal = await runHere(["sessions", "prune", "--dry-run"], { home });
     expect(rehearsal.stdout).toContain(PLAIN);
-    expect(rehearsal.stdout).toMatch(/\n2 session\(s\) would be pruned\.\n$/);
+    expect(rehearsal.stdout).toMatch(/\n2 sessions would be pruned\.\n$/);
     const kept = await runHere(["sessions", "prune"], { home, answers: [false] });
     expect(kept).toMatchObject({
       code: 1,
       stdout: "Cancelled.\n",
-      questions: ["Delete 2 session(s) for good?"],
+      questions: ["Delete 2 sessions for good?"],
     });
     expect(kept.stderr).toContain(CHINESE);
     expect(await runHere(["sessions", "prune"], { home })).toMatchObject({
@@ -159,7 +159,7 @@ describe("hermes sessions prune", () => {
     });
     expect(await idsOf(home)).toHaveLength(5);
     const some = await runHere(["sessions", "prune", "--source", "telegram", "-y"], { home });
-    expect(some).toMatchObject({ code: 0, stdout: "Pruned 1 session(s).\n" });
+    expect(some).toMatchObject({ code: 0, stdout: "1 session pruned.\n" });
     expect(await runJson(["sessions", "prune", "--yes"], { home })).toMatchObject({
       pruned: 1,
       sessions: [PLAIN],
@@ -174,7 +174,7 @@ describe("hermes sessions prune", () => {
       home,
       answers: [true],
     });
-    expect({ stdout, questions }).toEqual({ stdout: "Pruned 0 session(s).\n", questions: [] });
+    expect({ stdout, questions }).toEqual({ stdout: "0 sessions pruned.\n", questions: [] });
     expect((await runHere(["sessions", "prune", "--older-than", "-1"], { home })).code).toBe(2);
   });
 });
@@ -232,11 +232,11 @@ describe("files of sessions", () => {
     const { home, left } = await homeWithFiles();
     const rehearsal = await runHere(["sessions", "prune", "--orphans", "--dry-run"], { home });
     expect(rehearsal.stdout).toMatch(
-      /2-00000001\.txt {2}3 bytes\n.*session_gone\.json.*\n2 file\(s\) would be removed/,
+      /2-00000001\.txt {2}3 B\n.*session_gone\.json.*\n2 files would be removed/,
     );
     expect((await runHere(["sessions", "prune", "--orphans"], { home })).stderr).toContain("Pass --yes");
     const recent = await runHere(["sessions", "prune", "--orphans", "--older-than", "3", "-y"], { home });
-    expect(recent.stdout).toBe("Removed 0 file(s).\n");
+    expect(recent.stdout).toBe("0 files removed.\n");
     expect(left()).toHaveLength(5);
     expect(await runJson(["sessions", "prune", "--orphans", "--yes"], { home })).toMatchObject({
       success: true,

@@ -19,16 +19,16 @@ import {
 
 describe("without a database", () => {
   it.each([
-    [["list"], "No sessions found.\n"],
-    [["browse"], "No sessions found.\n"],
-    [["stats"], "Total sessions: 0\nTotal messages: 0\nDatabase size: 0.0 MB\n"],
-    [["prune", "--yes"], "Pruned 0 session(s).\n"],
-    [["prune", "--dry-run"], "0 session(s) would be pruned.\n"],
-    [["optimize"], "Nothing to optimize.\n"],
+    [["list"], /^No sessions found\.$/m],
+    [["browse"], /^No sessions found\.$/m],
+    [["stats"], /^sessions +0$/m],
+    [["prune", "--yes"], /^0 sessions pruned\.$/m],
+    [["prune", "--dry-run"], /^0 sessions would be pruned\.$/m],
+    [["optimize"], /^Nothing to optimize\.$/m],
   ])("%j answers, tells where it would be, and makes neither home nor file", async (args, expected) => {
     const home = join(tempDirectory(), "none");
     const { stdout, stderr, code } = await runHere(["sessions", ...args], { home });
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expected });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(expected) });
     expect(stderr).toContain(databaseOf(home));
     expect(stderr).toContain("hermes sessions import");
     expect(existsSync(home)).toBe(false);
@@ -261,10 +261,8 @@ describe("hermes sessions stats and path", () => {
     const home = await homeWithSessions();
     const { stdout, code } = await runHermes(["sessions", "stats"], { home });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Total sessions: 5\nTotal messages: 7\n/);
-    expect(stdout).toContain("  cli: 2 sessions\n");
-    expect(stdout).toContain("  telegram: 1 sessions\n");
-    expect(stdout).toMatch(/\nDatabase size: \d+\.\d MB\n/);
+    expect(stdout).toMatch(/^ {2}telegram +1$/m);
+    expect(stdout).toMatch(/^bytes +\S+ [kM]B$/m);
     expect(await runJson(["sessions", "stats"], { home })).toMatchObject({
       sessions: 5,
       messages: 7,
@@ -318,9 +316,7 @@ describe("the group", () => {
       return result.map(({ url }) => url);
     });
     expect(loaded.some((url) => url.includes("/src/cli/memory/"))).toBe(true);
-    expect(
-      loaded.filter((url) => /\/src\/(cli\/)?sessions\/|\/src\/cli\/screen\.ts|node:sqlite/.test(url)),
-    ).toEqual([]);
+    expect(loaded.filter((url) => /\/src\/(cli\/)?sessions\/|node:sqlite/.test(url))).toEqual([]);
   });
 
   it("has a help page with an example for every command", async () => {

@@ -10,8 +10,7 @@ import {
   displayWidth,
   fitToWidth,
   relativeTime,
-  withoutLastGrapheme,
-} from "../../src/cli/sessions/text-layout.ts";
+} from "../../src/cli/text-layout.ts";
 import { listed } from "./sessions-rows.ts";
 
 const NOW = new Date("2026-03-10T12:00:00");
@@ -63,11 +62,6 @@ describe("columns of a text", () => {
         if (displayWidth(text) <= columns) expect(cutToWidth(text, columns)).toBe(columns === 0 ? "" : text);
       }),
     );
-  });
-
-  it("lose a whole character to the backspace key", () => {
-    expect(withoutLastGrapheme("a👩‍👩‍👧")).toBe("a");
-    expect(withoutLastGrapheme("")).toBe("");
   });
 });
 

@@ -43,7 +43,7 @@ export const chat: CommandBody = async (input, context) => {
   const { io, isJson } = context;
   const request = chatRequest(input);
   // Drawing needs a terminal on both ends, and more than TERM=dumb.
-  const canDraw = io.screen !== undefined && process.stdout.isTTY === true;
+  const canDraw = io.canDraw && process.stdout.isTTY === true;
   try {
     if (request.query === undefined && canDraw && !isJson && !request.isQuiet)
       return await onTerminal(context, request);
@@ -324,7 +324,7 @@ export async function runCurator(
   const terminal: Terminal = {
     ...io,
     paint: (_style, text) => text, // the chat colours its own lines
-    screen: undefined,
+    canDraw: false,
     out: print,
     note: print,
     drained: async () => {},

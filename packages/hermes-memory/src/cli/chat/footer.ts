@@ -2,7 +2,7 @@
 import type { AgentEvent } from "@hermes-memory/agent/internal/agent";
 import type { Style } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
-import { cutToWidth, displayWidth, graphemesOf } from "../sessions/text-layout.ts";
+import { cutToWidth, displayWidth, graphemesOf } from "../text-layout.ts";
 import type { Editor } from "./editor.ts";
 import { type Footer, type Row, rowsOfLine, type Span } from "./live-view.ts";
 import { duration, safe } from "./transcript.ts";

@@ -13,6 +13,7 @@ import {
 import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { userHome } from "../mcp/clients.ts";
 import { printable } from "../printing.ts";
+import { textFlag } from "../sessions/session-command.ts";
 import { shownPath } from "./report-lines.ts";
 
 type Outcome = "renamed" | "would-rename" | "kept" | "not-migrated" | "failed";
@@ -26,8 +27,8 @@ type Row = {
 export const cleanup: CommandBody = async (input, context) => {
   const { io, home, memory } = context;
   const surroundings = { env: io.env, userHome: userHome(io.env) };
-  const given =
-    typeof input.flags.source === "string" ? sourceFolder(input.flags.source, surroundings) : undefined;
+  const asked = textFlag(input, "source");
+  const given = asked === undefined ? undefined : sourceFolder(asked, surroundings);
   if (given !== undefined && !isDirectory(given))
     throw new CommandFailure(`There is no folder at ${given}.`, {
       details: { kind: "no-source", path: given },
@@ -67,7 +68,12 @@ async function blockedByProcess(
 
 async function cleaned(leftover: Leftover, { flags }: CommandInput, { io }: CommandContext): Promise<Row> {
   const row = { folder: leftover.folder, renamed_to: leftover.renamedTo };
-  if (!leftover.isMigrated && flags.force !== true) return { ...row, outcome: "not-migrated" };
+  if (!leftover.isMigrated && flags.force !== true)
+    return {
+      ...row,
+      outcome: "not-migrated",
+      problem: "no migration of it has ended without errors; run 'hermes claw migrate', or pass --force",
+    };
   if (flags["dry-run"] === true) return { ...row, outcome: "would-rename" };
   if (flags.yes !== true) {
     if (!io.isInteractive)
@@ -94,20 +100,7 @@ function descriptionOf(leftover: Leftover, home: string): string[] {
   ];
 }
 
-function lineOf({ folder, renamed_to: to, outcome, problem = "" }: Row, home: string): string {
-  const from = shownPath(folder, home);
-  switch (outcome) {
-    case "renamed":
-      return `Renamed ${from} to ${shownPath(to, home)}. To take it back, rename it again.`;
-    case "would-rename":
-      return `Would rename ${from} to ${shownPath(to, home)}. Nothing was changed.`;
-    case "kept":
-      return `Kept ${from}: ${problem}.`;
-    case "not-migrated":
-      return `Kept ${from}: no migration of it has ended without errors. Run 'hermes claw migrate', or pass --force.`;
-    case "failed":
-      return `Could not rename ${from}: ${printable(problem)}.`;
-    default:
-      return outcome satisfies never;
-  }
+function lineOf({ folder, renamed_to: to, outcome, problem }: Row, home: string): string {
+  const did = outcome.replace("-", " ");
+  return `${did}: ${shownPath(folder, home)} -> ${shownPath(to, home)}${problem === undefined ? "" : `: ${printable(problem)}`}`;
 }

@@ -34,13 +34,15 @@ import {
   CommandFailure,
   type CommandInput,
   type CommandOutcome,
+  type Paint,
   usageFailure,
 } from "../command.ts";
 import { userHome } from "../mcp/clients.ts";
 import { mirrorToProvider } from "../memory/memory-command.ts";
 import { counted, printable } from "../printing.ts";
+import { render } from "../render.ts";
 import { holdImportLock, placeOf } from "../sessions/import-transcripts.ts";
-import { databasePath, openOrMakeSessions } from "../sessions/session-command.ts";
+import { databasePath, listFlag, openOrMakeSessions, textFlag } from "../sessions/session-command.ts";
 import { reportLines, shownPath } from "./report-lines.ts";
 
 const REFUSED = 3;
@@ -54,7 +56,7 @@ export const migrate: CommandBody = async (input, context) => {
       hint: "Pass the folder with --source. Nothing was written.",
       details: { kind: "no-source", path: request.sourceRoot },
     });
-  if (!isJson) io.note(`${settingsLines(request, surroundings.userHome).join("\n")}\n\n`);
+  if (!isJson) io.note(`${settingsLines(request, surroundings.userHome, io.paint).join("\n")}\n\n`);
   if (!(await goesOnDespiteProcesses(input, context, request.home)))
     return stopped("Cancelled. Nothing was written.", 0);
 
@@ -133,36 +135,29 @@ function importOpenClawSessions(context: CommandContext): ImportSessions {
 // ---- The request ----
 
 async function requestOf(
-  { flags }: CommandInput,
+  input: CommandInput,
   { home, memory }: CommandContext,
   surroundings: { readonly env: CommandContext["io"]["env"]; readonly userHome: string },
 ): Promise<MigrationRequest> {
-  const text = (name: string): string | undefined => {
-    const value = flags[name];
-    return typeof value === "string" && value !== "" ? value : undefined;
-  };
-  const list = (name: string): readonly string[] => {
-    const value = flags[name];
-    return Array.isArray(value) ? value : [];
-  };
+  const text = (name: string): string | undefined => textFlag(input, name) || undefined;
   const path = (name: string): string | undefined => {
     const given = text(name);
     return given === undefined ? undefined : resolve(expanded(given, surroundings.userHome));
   };
-  const include = list("include");
+  const { flags } = input;
+  const include = listFlag(input, "include");
   const preset = text("preset") ?? (include.length === 0 ? "full" : undefined);
-  const selection = selectOptions({ preset, include, exclude: list("exclude") });
+  const selection = selectOptions({ preset, include, exclude: listFlag(input, "exclude") });
   if (!selection.ok) throw usageFailure(selection.error);
   const { raw } = await memory.config();
   const configured = (raw.migration as { markdown_parser?: unknown } | undefined)?.markdown_parser;
-  const skills = text("skill-conflict");
   return {
     sourceRoot: sourceFolder(text("source"), surroundings),
     home: home.home,
     selection: selection.value,
     isOverwriting: flags.overwrite === true,
     withSecrets: flags["migrate-secrets"] === true,
-    skillConflict: skills === "overwrite" || skills === "rename" ? skills : "skip",
+    skillConflict: (text("skill-conflict") as MigrationRequest["skillConflict"] | undefined) ?? "skip", // the parser refuses other words
     isRebranding: flags["no-rebrand"] !== true,
     parser: (text("parser") ?? configured) === "smart" ? "smart" : "compat",
     workspaceTarget: path("workspace-target"),
@@ -171,17 +166,18 @@ async function requestOf(
   };
 }
 
-function settingsLines(request: MigrationRequest, home: string): string[] {
-  const { skillConflict, workspaceTarget } = request;
-  return [
-    `Source:     ${shownPath(request.sourceRoot, home)}`,
-    `Target:     ${shownPath(request.home, home)}`,
-    `Preset:     ${request.selection.preset ?? "none"} (${counted(request.selection.selected.size, "option")})`,
-    `Overwrite:  ${request.isOverwriting ? "yes" : "no"}`,
-    `Secrets:    ${request.withSecrets ? "yes, into .env" : "no"}`,
-    ...(skillConflict === "skip" ? [] : [`Skills:     ${skillConflict}`]),
-    ...(workspaceTarget === undefined ? [] : [`AGENTS.md:  ${shownPath(workspaceTarget, home)}`]),
-  ];
+function settingsLines(request: MigrationRequest, home: string, paint: Paint): string[] {
+  const { skillConflict, workspaceTarget, selection } = request;
+  const settings = {
+    source: shownPath(request.sourceRoot, home),
+    target: shownPath(request.home, home),
+    preset: `${selection.preset ?? "none"} (${counted(selection.selected.size, "option")})`,
+    overwrite: request.isOverwriting,
+    secrets: request.withSecrets ? "into .env" : false,
+    skills: skillConflict === "skip" ? undefined : skillConflict,
+    workspace_target: workspaceTarget && shownPath(workspaceTarget, home),
+  };
+  return render(settings, paint);
 }
 
 // ---- Questions ----

@@ -49,10 +49,3 @@ export async function guarded(
 export function quoted(path: string): string {
   return /^[\w./:@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
-
-/** `4.1 kB`: in steps of 1024, like the limits in config.yaml. */
-export function bytes(size: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  const step = size < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(size) / 10));
-  return `${step === 0 ? size : (size / 1024 ** step).toFixed(1)} ${units[step]}`;
-}

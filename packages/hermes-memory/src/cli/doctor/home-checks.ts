@@ -31,8 +31,8 @@ import { isFindingId } from "@hermes-memory/core/internal/security";
 import { readLocalToken } from "@hermes-memory/gateway/internal";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
 import { isDirectory, statOf } from "../inspect-files.ts";
-import { counted, localTime } from "../printing.ts";
-import { bytes, type CheckedHome, type Finding, fail, fine, quoted, warn } from "./finding.ts";
+import { counted, localTime, sizeText } from "../printing.ts";
+import { type CheckedHome, type Finding, fail, fine, quoted, warn } from "./finding.ts";
 
 // Node.js and its SQLite
 
@@ -148,7 +148,7 @@ export function checkDisk({ home }: CheckedHome): Finding[] {
   const directory = nearestDirectory(home);
   const { bavail, bsize } = statfsSync(directory);
   const free = bavail * bsize;
-  const message = `${bytes(free)} free for ${home}`;
+  const message = `${sizeText(free)} free for ${home}`;
   const remedy = "Free some space on this file system: writes fail when it is full.";
   if (free < FULL_BYTES) return [fail("disk", `Only ${message}.`, remedy)];
   return [free < TIGHT_BYTES ? warn("disk", `Only ${message}.`, remedy) : fine("disk", message)];

@@ -33,8 +33,8 @@ import {
   tryWithFileLocks,
 } from "@hermes-memory/core/internal/lib";
 import { inspectTarget, isDirectory, namesIn, statOf, type TargetFile } from "../inspect-files.ts";
-import { counted } from "../printing.ts";
-import { bytes, type CheckedHome, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
+import { counted, sizeText } from "../printing.ts";
+import { type CheckedHome, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
 import { storedInArchive, storedInMemory, storedInPending } from "./stored-secrets.ts";
 
 // MEMORY.md and USER.md
@@ -156,7 +156,7 @@ function journalOf({ home, config }: CheckedHome, target: MemoryTarget): Finding
     counted(changes.length, "change"),
     ...(aborted > 0 ? [`${aborted} of them cut off by a crash and without effect`] : []),
     ...(refusals.length > 0 ? [counted(refusals.length, "refusal")] : []),
-    bytes(size),
+    sizeText(size),
   ];
   const findings = [fine("journal", `Journal of '${target}': ${text.join(", ")}.`)];
   if (damaged > 0) {
@@ -166,7 +166,7 @@ function journalOf({ home, config }: CheckedHome, target: MemoryTarget): Finding
   }
   // Compaction runs after a change and keeps what must stay undoable; more than twice the cap means that it does not keep up.
   if (size > 2 * config.historyMaxBytes) {
-    const message = `Journal of '${target}': ${bytes(size)}, more than twice memory.history_max_bytes.`;
+    const message = `Journal of '${target}': ${sizeText(size)}, more than twice memory.history_max_bytes.`;
     findings.push(warn("journal", message, "Lower memory.history_keep, or raise memory.history_max_bytes."));
   }
   return findings;

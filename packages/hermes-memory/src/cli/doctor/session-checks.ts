@@ -9,8 +9,8 @@ import {
   repairDatabase,
   type SessionStore,
 } from "@hermes-memory/core/internal/sessions";
-import { counted } from "../printing.ts";
-import { bytes, type CheckedHome, type Finding, fail, fine, warn } from "./finding.ts";
+import { counted, sizeText } from "../printing.ts";
+import { type CheckedHome, type Finding, fail, fine, warn } from "./finding.ts";
 
 const OTHERS_MAY_READ = 0o077;
 
@@ -32,7 +32,7 @@ export async function checkSessions({ home, memory }: CheckedHome): Promise<Find
     const { sessions, archived, messages, bytes: size, index } = await store.stats();
     const found = fine(
       "sessions",
-      `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`,
+      `${sessions + archived} sessions, ${messages} messages, ${sizeText(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`,
     );
     return [
       found,
@@ -93,13 +93,13 @@ async function aboutFiles(store: SessionStore, home: string): Promise<Finding[]>
       ...(results.length > 0 ? [counted(results.length, "tool result")] : []),
       ...(snapshots.length > 0 ? [counted(snapshots.length, "JSON snapshot")] : []),
     ];
-    const text = `${what.join(" and ")} of sessions that are gone, ${bytes(sizeOf(orphans))}.`;
+    const text = `${what.join(" and ")} of sessions that are gone, ${sizeText(sizeOf(orphans))}.`;
     findings.push(
       warn("files", text, "'hermes sessions prune --orphans' lists them, asks, and removes them."),
     );
   }
   if (unknownSnapshots.length > 0) {
-    const text = `${counted(unknownSnapshots.length, "conversation")} in ${sessionFiles(home).sessionsDir}, ${bytes(sizeOf(unknownSnapshots))}, that this database does not have. A file may be the only copy, so nothing removes it.`;
+    const text = `${counted(unknownSnapshots.length, "conversation")} in ${sessionFiles(home).sessionsDir}, ${sizeText(sizeOf(unknownSnapshots))}, that this database does not have. A file may be the only copy, so nothing removes it.`;
     findings.push(fine("files", text));
   }
   return findings.length > 0 ? findings : [fine("files", "Every file of a session has its session.")];

@@ -1,74 +1,93 @@
-// `hermes export`: sessions and memory as files that people and other programs read. One session is in memory at a time.
+// `hermes export` and `hermes sessions export`: sessions, and for the first one memory too, as files that people and other programs read.
+// One session is in memory at a time. From a damaged database they take what can be read.
 import { existsSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { entryIds, fileNameOf, MEMORY_TARGETS, type MemoryStore } from "@hermes-memory/core/internal/curated";
+import { HermesError, resolveLinks } from "@hermes-memory/core/internal/lib";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import { type ExportedSession, parseMoment, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import {
-  type CommandBody,
-  type CommandContext,
-  type CommandInput,
-  type CommandOutcome,
-  usageFailure,
-} from "../command.ts";
+  describeLoss,
+  type ExportedSession,
+  type ExportLoss,
+  type SessionStore,
+} from "@hermes-memory/core/internal/sessions";
+import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { progressDisplay } from "../sessions/progress.ts";
 import {
+  databasePath,
   findSession,
+  momentFlag,
   noDatabaseNote,
   notFoundAnywhere,
   openSessions,
   textFlag,
 } from "../sessions/session-command.ts";
-import { chatGptConversation } from "./chatgpt-conversation.ts";
-import { redactedSession, shownMessages } from "./exported-message.ts";
-import { headingText, isoTime, markdownName, markdownSession } from "./markdown-session.ts";
-import { type OutputFile, type StagedOutput, stagedOutput } from "./staged-output.ts";
-
-const FORMATS = ["markdown", "jsonl", "chatgpt"] as const;
-type Format = (typeof FORMATS)[number];
+import { redactedSession, type Written } from "./exported-message.ts";
+import { FORMATS, type Format } from "./formats.ts";
+import { type OutputFile, type StagedOutput, stagedOutput, stdoutOutput } from "./staged-output.ts";
 
 export const exportAll: CommandBody = async (input, context) => {
-  const wanted = wantedOf(input);
-  const store = await openSessions(context, "read");
-  if (store === undefined && wanted.sessionId !== undefined)
-    throw notFoundAnywhere(wanted.sessionId, context);
-  const notes = store === undefined ? [noDatabaseNote(context)] : [];
-  const memories = wanted.withMemory ? await openMemories(context) : [];
-  return context.io.untilInterrupted(async (signal) => {
-    const { folder, names } = wanted.place;
-    await using output = await stagedOutput(folder, names, input.flags.force === true);
-    const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
-    let written: Written;
-    try {
-      const total = (await store?.sessionCount({ includeArchived: true })) ?? 0;
-      const sessions = store === undefined ? nothing() : selected(store, wanted);
-      written = await writeSessions(
-        counting(sessions, signal, (done) => progress.show({ step: "exporting sessions", done, total })),
-        output,
-        wanted,
-      );
-    } finally {
-      progress.clear();
-    }
-    if (signal.aborted)
-      return {
-        json: { success: false, kind: "interrupted" },
-        lines: ["Stopped. Nothing was written."],
-        exitCode: 130,
-      };
-    const entries = await writeMemory(memories, output, wanted);
-    const { files, bytes } = await output.finish();
-    return reported({ ...written, entries, files, bytes }, wanted, notes);
+  const name = textFlag(input, "format") ?? "markdown";
+  const format = FORMATS[name as keyof typeof FORMATS]; // the parser refuses any other word
+  const out = input.args.out ?? "";
+  const isFile = format.extension !== undefined && extname(out).toLowerCase() === format.extension;
+  const { redact, ...flags } = input.flags;
+  const wanted: Wanted = {
+    ...selectionOf(input),
+    format,
+    isReadable: name === "markdown",
+    out,
+    file: isFile ? resolve(out) : undefined,
+    sessionsFile: isFile ? basename(out) : format.fileName,
+    memoryFile: isFile ? `${basename(out, extname(out))}.memory.jsonl` : "memory.jsonl",
+    withMemory: flags["no-memory"] !== true,
+    includeInactive: true, // rows that a compaction replaced are inactive too
+    redact: redact === true,
+    edit: ({ last_active: _active, ...session }) => (redact === true ? redactedSession(session) : session),
+  };
+  return exported(wanted, input, context, ({ entries, files, bytes, sessions, messages }) => {
+    const memory = wanted.withMemory ? ` and ${counted(entries, "memory entry", "memory entries")}` : "";
+    const size = `${counted(files, "file")}, ${Math.ceil(bytes / 1000)} kB`;
+    return {
+      json: { path: out, format: name, sessions, messages, memory_entries: entries, files, bytes },
+      line: `Exported ${counted(sessions, "session")} with ${counted(messages, "message")}${memory} to ${printable(out)} (${size}).`,
+    };
   });
 };
 
-// ---- What the user asked for ----
+const STDOUT = "-";
+
+export const exportSessions: CommandBody = async (input, context) => {
+  const out = input.args.out ?? "";
+  const file = out === STDOUT ? undefined : resolveLinks(resolve(out));
+  const wanted: Wanted = {
+    ...selectionOf(input),
+    format: FORMATS.jsonl,
+    isReadable: false,
+    out,
+    file,
+    sessionsFile: basename(file ?? out),
+    memoryFile: "",
+    withMemory: false,
+    includeInactive: input.flags.all === true,
+    redact: false,
+    edit: (session) => session,
+  };
+  return exported(wanted, input, context, ({ sessions, messages }) => ({
+    json: { path: out, sessions, messages },
+    line: `Exported ${counted(sessions, "session")} to ${printable(out)}`,
+  }));
+};
 
 type Wanted = {
   readonly format: Format;
+  /** The memory is written as the files that an agent has, too. */
+  readonly isReadable: boolean;
+  /** As typed. */
   readonly out: string;
-  readonly place: { readonly folder: string; readonly names: readonly string[] | undefined };
+  /** Undefined for a folder, and for stdout. */
+  readonly file: string | undefined;
   readonly sessionsFile: string;
   readonly memoryFile: string;
   readonly source: string | undefined;
@@ -77,172 +96,163 @@ type Wanted = {
   readonly withMemory: boolean;
   /** Also turns that were taken back. */
   readonly all: boolean;
+  readonly includeInactive: boolean;
   readonly redact: boolean;
+  readonly edit: (session: ActiveExport) => ExportedSession;
 };
 
-function wantedOf(input: CommandInput): Wanted {
-  const out = input.args.out ?? "";
-  const format = FORMATS.find((one) => one === (input.flags.format ?? "markdown")) ?? "markdown";
-  const extension = format === "jsonl" ? ".jsonl" : ".json";
-  const isFile = format !== "markdown" && extname(out).toLowerCase() === extension;
-  const stem = basename(out, extname(out));
-  const sessionsFile = isFile ? basename(out) : format === "jsonl" ? "sessions.jsonl" : "conversations.json";
-  const memoryFile = isFile ? `${stem}.memory.jsonl` : "memory.jsonl";
-  const withMemory = input.flags["no-memory"] !== true;
-  const since = textFlag(input, "since");
-  const moment = since === undefined ? undefined : parseMoment(since, new Date());
-  if (since !== undefined && moment === undefined)
-    throw usageFailure(`--since '${printable(since)}' is not a time.`, {
-      hint: "Write a date (2026-01-31), a span before now (12h, 7d), today or yesterday.",
-    });
+type ActiveExport = ExportedSession & { readonly last_active?: number };
+
+function selectionOf(input: CommandInput): Pick<Wanted, "source" | "since" | "sessionId" | "all"> {
   return {
-    format,
-    out,
-    place: isFile
-      ? { folder: dirname(resolve(out)), names: withMemory ? [sessionsFile, memoryFile] : [sessionsFile] }
-      : { folder: out, names: undefined },
-    sessionsFile,
-    memoryFile,
     source: textFlag(input, "source"),
-    since: moment,
+    since: momentFlag(input, "since"),
     sessionId: textFlag(input, "session-id"),
-    withMemory,
     all: input.flags.all === true,
-    redact: input.flags.redact === true,
   };
 }
 
-async function* selected(
-  store: SessionStore,
-  { sessionId, source, since, redact }: Wanted,
-): AsyncGenerator<ExportedSession> {
-  const shown = (session: ExportedSession): ExportedSession => (redact ? redactedSession(session) : session);
-  if (sessionId !== undefined) {
-    const { id } = await findSession(store, sessionId);
-    const found = await store.exportSession(id, { includeInactive: true });
-    if (found !== null) yield shown(found);
-    return;
-  }
-  for await (const { last_active: lastActive, ...session } of store.exportEach({
-    source,
-    includeInactive: true,
-  }))
-    if (since === undefined || lastActive >= since) yield shown(session);
+type Totals = Written & { readonly entries: number; readonly files: number; readonly bytes: number };
+
+async function exported(
+  wanted: Wanted,
+  input: CommandInput,
+  context: CommandContext,
+  report: (totals: Totals) => { readonly json: object; readonly line: string },
+): Promise<CommandOutcome> {
+  const { io } = context;
+  const isStdout = wanted.out === STDOUT;
+  const source = await openSource(wanted, context);
+  const notes = source.isMissing ? [noDatabaseNote(context)] : [];
+  const memories = wanted.withMemory ? await openMemories(context) : [];
+  return io.untilInterrupted(async (signal) => {
+    await using output = isStdout ? stdoutOutput(io) : await openOutput(wanted, input, context);
+    const progress = progressDisplay(io, { isVerbose: input.flags.verbose === true });
+    const onEach = (done: number): void =>
+      progress.show({ step: "exporting sessions", done, total: source.total });
+    const written = await wanted.format
+      .write(edited(source.sessions, wanted, { signal, onEach }), output, wanted)
+      .finally(progress.clear);
+    if (signal.aborted) {
+      const json = isStdout ? undefined : { success: false, kind: "interrupted" };
+      return { json, lines: [], notes: [...notes, "Stopped. No file was written."], exitCode: 130 };
+    }
+    const entries = await writeMemory(memories, output, wanted);
+    const { json, line } = report({ ...written, entries, ...(await output.finish()) });
+    const { exitCode, ...damage } = damageOf(source.loss());
+    return {
+      // stdout holds nothing but the sessions.
+      json: isStdout ? undefined : { success: exitCode === 0, ...json, ...damage.json },
+      lines: isStdout ? [] : [line],
+      notes: [...notes, ...damage.notes],
+      exitCode,
+    };
+  });
 }
 
-async function* nothing(): AsyncGenerator<ExportedSession> {}
+function openOutput(
+  { file, out, withMemory, sessionsFile, memoryFile }: Wanted,
+  { flags }: CommandInput,
+  context: CommandContext,
+): Promise<StagedOutput> {
+  const names = withMemory ? [sessionsFile, memoryFile] : [sessionsFile];
+  return stagedOutput(file === undefined ? out : dirname(file), {
+    names: file === undefined ? undefined : names,
+    isForced: flags.force === true,
+    database: databasePath(context),
+  });
+}
 
-async function* counting(
-  sessions: AsyncIterable<ExportedSession>,
-  signal: AbortSignal,
-  onEach: (done: number) => void,
+// ---- Sessions ----
+
+type Selection = { readonly sessions: AsyncIterable<ActiveExport>; readonly total: number };
+
+type Source = Selection & {
+  /** There is no database yet. */
+  readonly isMissing: boolean;
+  /** Rows that could not be read; complete once all sessions have been read. */
+  loss(): ExportLoss | undefined;
+};
+
+/** The database. When it is too damaged to open or to query: a copy with every row that can be read. */
+async function openSource(wanted: Wanted, context: CommandContext): Promise<Source> {
+  const { sessionId, source, includeInactive } = wanted;
+  let loss: ExportLoss | undefined;
+  const onLoss = (found: ExportLoss): void => {
+    loss = found;
+  };
+  const salvaged = async (cause: unknown): Promise<SessionStore> => {
+    if (!(cause instanceof HermesError && DAMAGE_CODES.has(cause.code))) throw cause;
+    const copy = await context.memory.administrator.salvage().catch(() => Promise.reject(cause));
+    onLoss(copy.loss);
+    return copy.store;
+  };
+  const select = async (store: SessionStore): Promise<Selection> => {
+    if (sessionId === undefined)
+      return {
+        sessions: store.exportEach({ source, includeInactive, onLoss }),
+        total: await store.sessionCount({ source, includeArchived: true }),
+      };
+    const { id } = await findSession(store, sessionId);
+    return { sessions: only(await store.exportSession(id, { includeInactive })), total: 1 };
+  };
+  const store = await openSessions(context, "read").catch(salvaged);
+  if (store === undefined && sessionId !== undefined) throw notFoundAnywhere(sessionId, context);
+  const selection =
+    store === undefined
+      ? { sessions: only(null), total: 0 }
+      : await select(store).catch(async (cause: unknown) => select(await salvaged(cause)));
+  return { ...selection, isMissing: store === undefined, loss: () => loss };
+}
+
+const DAMAGE_CODES: ReadonlySet<string> = new Set(["session-db-damaged", "session-db-not-sqlite"]);
+
+async function* only(session: ExportedSession | null): AsyncGenerator<ExportedSession> {
+  if (session !== null) yield session;
+}
+
+/** The sessions that are wanted, as they are written. Ends when the user interrupts it. */
+async function* edited(
+  sessions: AsyncIterable<ActiveExport>,
+  { since, edit }: Wanted,
+  { signal, onEach }: { readonly signal: AbortSignal; readonly onEach: (done: number) => void },
 ): AsyncGenerator<ExportedSession> {
   let done = 0;
   for await (const session of sessions) {
     if (signal.aborted) return;
-    yield session;
+    if (since !== undefined && (session.last_active ?? since) < since) continue;
+    yield edit(session);
     done += 1;
     onEach(done);
   }
 }
 
-// ---- Sessions ----
-
-type Written = { readonly sessions: number; readonly messages: number };
-
-function writeSessions(
-  sessions: AsyncIterable<ExportedSession>,
-  output: StagedOutput,
-  wanted: Wanted,
-): Promise<Written> {
-  switch (wanted.format) {
-    case "markdown":
-      return writeMarkdown(sessions, output, wanted);
-    case "jsonl":
-      return writeLines(sessions, output, wanted);
-    case "chatgpt":
-      return writeConversations(sessions, output, wanted);
-    default:
-      return wanted.format satisfies never;
-  }
-}
-
-async function writeMarkdown(
-  sessions: AsyncIterable<ExportedSession>,
-  output: StagedOutput,
-  { all }: Wanted,
-): Promise<Written> {
-  const taken = new Set<string>();
-  const index = await output.open("index.md");
-  let count = 0;
-  let messages = 0;
-  await index.write("# Conversations\n\nThe most recently active first.\n\n");
-  for await (const session of sessions) {
-    const shown = shownMessages(session, { all });
-    const name = freeName(markdownName(session), taken);
-    const file = await output.open(name);
-    for (const piece of markdownSession(session, shown)) await file.write(piece);
-    await file.close();
-    const link = name.split("/").map(encodeURIComponent).join("/");
-    await index.write(
-      `- ${isoTime(session.started_at).slice(0, 10)} [${headingText(session.title ?? session.id)}](${link}), ${session.source}, ${counted(shown.length, "message")}\n`,
-    );
-    count += 1;
-    messages += shown.length;
-  }
-  await index.close();
-  return { sessions: count, messages };
-}
-
-/** Ids may differ only in characters that a file name cannot have. */
-function freeName(name: string, taken: Set<string>): string {
-  let free = name;
-  for (let number = 2; taken.has(free.toLowerCase()); number += 1)
-    free = name.replace(/\.md$/, `-${number}.md`);
-  taken.add(free.toLowerCase());
-  return free;
-}
-
-/** The same lines as `hermes sessions export`. Turns that a compaction replaced are part of the conversation. */
-async function writeLines(
-  sessions: AsyncIterable<ExportedSession>,
-  output: StagedOutput,
-  { all, sessionsFile }: Wanted,
-): Promise<Written> {
-  const file = await output.open(sessionsFile);
-  let count = 0;
-  let written = 0;
-  for await (const { messages, ...session } of sessions) {
-    const kept = messages.filter(({ active, compacted }) => all || active !== 0 || compacted === 1);
-    await file.write(`${JSON.stringify(session).slice(0, -1)},"messages":[`);
-    for (const [at, message] of kept.entries())
-      await file.write(`${at === 0 ? "" : ","}${JSON.stringify(message)}`);
-    await file.write("]}\n");
-    count += 1;
-    written += kept.length;
-  }
-  await file.close();
-  return { sessions: count, messages: written };
-}
-
-async function writeConversations(
-  sessions: AsyncIterable<ExportedSession>,
-  output: StagedOutput,
-  { all, sessionsFile }: Wanted,
-): Promise<Written> {
-  const file = await output.open(sessionsFile);
-  let count = 0;
-  let messages = 0;
-  await file.write("[");
-  for await (const session of sessions) {
-    const shown = shownMessages(session, { all });
-    await file.write(`${count === 0 ? "\n" : ",\n"}${JSON.stringify(chatGptConversation(session, shown))}`);
-    count += 1;
-    messages += shown.length;
-  }
-  await file.write("\n]\n");
-  await file.close();
-  return { sessions: count, messages };
+/** The report about a damaged database. Only tables that an export contains count. */
+function damageOf(loss: ExportLoss | undefined): {
+  readonly json: object;
+  readonly notes: readonly string[];
+  readonly exitCode: 0 | 1;
+} {
+  if (loss === undefined) return { json: {}, notes: [], exitCode: 0 };
+  const { standIns } = loss;
+  const lost = loss.lost.filter(({ table }) => table === "sessions" || table === "messages");
+  const isWhole = lost.length === 0 && loss.notes.length === 0;
+  const first = `${standIns.slice(0, 20).join(", ")}${standIns.length > 20 ? " and others" : ""}`;
+  return {
+    json: { damaged: true, lost, stand_ins: standIns, notes: loss.notes },
+    notes: [
+      isWhole
+        ? "The database is damaged, but every conversation could be read. 'hermes sessions repair' repairs it."
+        : "The database is damaged. Everything that can be read was exported; this is missing:",
+      ...[...lost.map(describeLoss), ...loss.notes].map((note) => `  ${printable(note)}`),
+      ...(standIns.length === 0
+        ? []
+        : [
+            `  ${counted(standIns.length, "session")} exported with what indexes and messages tell: ${printable(first)}`,
+          ]),
+    ],
+    exitCode: isWhole ? 0 : 1,
+  };
 }
 
 // ---- Memory ----
@@ -263,12 +273,11 @@ async function openMemories({ memory: { administrator } }: CommandContext): Prom
 async function writeMemory(
   memories: readonly Memory[],
   output: StagedOutput,
-  wanted: Wanted,
+  { redact, isReadable, memoryFile }: Wanted,
 ): Promise<number> {
   if (memories.length === 0) return 0;
-  const shown = (text: string): string => (wanted.redact ? redactSecrets(text) : text);
-  const isMarkdown = wanted.format === "markdown";
-  const lines = await output.open(isMarkdown ? "memory/entries.jsonl" : wanted.memoryFile);
+  const shown = (text: string): string => (redact ? redactSecrets(text) : text);
+  const lines = await output.open(isReadable ? "memory/entries.jsonl" : memoryFile);
   let count = 0;
   for (const { store, user } of memories)
     for (const target of MEMORY_TARGETS) {
@@ -280,7 +289,7 @@ async function writeMemory(
       for (const { id, text } of archived)
         await writeLine(lines, { target, id, text: shown(text), archived: true, user });
       count += entries.length + archived.length;
-      if (!isMarkdown || (user !== undefined && entries.length === 0)) continue;
+      if (!isReadable || (user !== undefined && entries.length === 0)) continue;
       const folder = user === undefined ? "memory" : `memory/users/${user}`;
       const file = await output.open(`${folder}/${fileNameOf(target)}`);
       await file.write(entries.map(shown).join("\n§\n"));
@@ -292,23 +301,4 @@ async function writeMemory(
 
 function writeLine(file: OutputFile, value: object): Promise<void> {
   return file.write(`${JSON.stringify(value)}\n`);
-}
-
-// ---- What the user sees ----
-
-type Totals = Written & { readonly entries: number; readonly files: number; readonly bytes: number };
-
-function reported(
-  { sessions, messages, entries, files, bytes }: Totals,
-  { format, out, withMemory }: Wanted,
-  notes: readonly string[],
-): CommandOutcome {
-  const memory = withMemory ? ` and ${counted(entries, "memory entry", "memory entries")}` : "";
-  return {
-    json: { success: true, path: out, format, sessions, messages, memory_entries: entries, files, bytes },
-    lines: [
-      `Exported ${counted(sessions, "session")} with ${counted(messages, "message")}${memory} to ${printable(out)} (${counted(files, "file")}, ${Math.ceil(bytes / 1000)} kB).`,
-    ],
-    notes,
-  };
 }

@@ -1,14 +1,12 @@
 // A stored message as every readable export shows it.
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { parseContent, partName, textOf } from "@hermes-memory/core/internal/message";
-import { masked, redactSecrets } from "@hermes-memory/core/internal/security";
+import { masked } from "@hermes-memory/core/internal/security";
 import type { ExportedSession } from "@hermes-memory/core/internal/sessions";
 
-type ShownCall = {
-  readonly id: string | undefined;
-  readonly name: string;
-  readonly arguments: string;
-};
+export type Written = { readonly sessions: number; readonly messages: number };
+
+type ShownCall = { readonly name: string; readonly arguments: string };
 
 export type ShownMessage = {
   readonly id: number;
@@ -18,7 +16,6 @@ export type ShownMessage = {
   readonly at: number;
   readonly calls: readonly ShownCall[];
   readonly toolName: string | undefined;
-  readonly toolCallId: string | undefined;
   /** Not taken back by the user. */
   readonly isActive: boolean;
 };
@@ -41,7 +38,6 @@ export function shownMessages(session: ExportedSession, { all }: { readonly all:
         at: row.timestamp,
         calls: callsOf(row.tool_calls),
         toolName: row.tool_name ?? undefined,
-        toolCallId: row.tool_call_id ?? undefined,
         isActive,
       },
     ];
@@ -54,33 +50,29 @@ function callsOf(value: unknown): ShownCall[] {
     const made = isRecord(call.function) ? call.function : call;
     const given = made.arguments ?? made.input ?? {};
     return {
-      id: typeof call.id === "string" ? call.id : undefined,
       name: typeof made.name === "string" ? made.name : "tool",
       arguments: typeof given === "string" ? given : JSON.stringify(given),
     };
   });
 }
 
+const SESSION_TEXTS = ["title", "system_prompt"] as const;
+const MESSAGE_TEXTS = [
+  "content",
+  "tool_calls",
+  "reasoning",
+  "reasoning_content",
+  "reasoning_details",
+  "codex_reasoning_items",
+  "codex_message_items",
+] as const;
+
 /** For `--redact`: the session without credentials, in its own columns and in every message. */
-export function redactedSession<Session extends ExportedSession>(session: Session): Session {
-  const { messages, title, system_prompt: prompt } = session;
-  return {
-    ...session,
-    title: title === null ? null : redactSecrets(title),
-    system_prompt: prompt === null ? null : redactSecrets(prompt),
-    messages: messages.map((message) => ({
-      ...message,
-      content: masked(message.content),
-      tool_calls: masked(message.tool_calls),
-      reasoning: redactedText(message.reasoning),
-      reasoning_content: redactedText(message.reasoning_content),
-      reasoning_details: redactedText(message.reasoning_details),
-      codex_reasoning_items: redactedText(message.codex_reasoning_items),
-      codex_message_items: redactedText(message.codex_message_items),
-    })),
-  };
+export function redactedSession(session: ExportedSession): ExportedSession {
+  const messages = session.messages.map((message) => withMasked(message, MESSAGE_TEXTS));
+  return { ...withMasked(session, SESSION_TEXTS), messages };
 }
 
-function redactedText(text: string | null): string | null {
-  return text === null ? null : redactSecrets(text);
+function withMasked<Row extends object>(row: Row, names: readonly (keyof Row)[]): Row {
+  return { ...row, ...Object.fromEntries(names.map((name) => [name, masked(row[name])])) };
 }

@@ -1,7 +1,46 @@
 // One session as a Markdown file. Texts are quoted line by line and tool output is in code blocks, so nothing in them can end a block,
 // start a heading of the file or hide what follows. HTML in texts is shown as text, also by programs that would run it.
 import type { ExportedSession } from "@hermes-memory/core/internal/sessions";
-import type { ShownMessage } from "./exported-message.ts";
+import { counted } from "../printing.ts";
+import { type ShownMessage, shownMessages, type Written } from "./exported-message.ts";
+import type { StagedOutput } from "./staged-output.ts";
+
+/** A file per session, in a folder per month, and an index. */
+export async function writeMarkdown(
+  sessions: AsyncIterable<ExportedSession>,
+  output: StagedOutput,
+  { all }: { readonly all: boolean },
+): Promise<Written> {
+  const taken = new Set<string>();
+  const index = await output.open("index.md");
+  let count = 0;
+  let messages = 0;
+  await index.write("# Conversations\n\nThe most recently active first.\n\n");
+  for await (const session of sessions) {
+    const shown = shownMessages(session, { all });
+    const name = freeName(markdownName(session), taken);
+    const file = await output.open(name);
+    for (const piece of markdownSession(session, shown)) await file.write(piece);
+    await file.close();
+    const link = name.split("/").map(encodeURIComponent).join("/");
+    await index.write(
+      `- ${isoTime(session.started_at).slice(0, 10)} [${headingText(session.title ?? session.id)}](${link}), ${session.source}, ${counted(shown.length, "message")}\n`,
+    );
+    count += 1;
+    messages += shown.length;
+  }
+  await index.close();
+  return { sessions: count, messages };
+}
+
+/** Ids may differ only in characters that a file name cannot have. */
+function freeName(name: string, taken: Set<string>): string {
+  let free = name;
+  for (let number = 2; taken.has(free.toLowerCase()); number += 1)
+    free = name.replace(/\.md$/, `-${number}.md`);
+  taken.add(free.toLowerCase());
+  return free;
+}
 
 const LINE_END = /\r\n|\r|\n/;
 
@@ -117,7 +156,7 @@ function indentedJson(text: string): string {
 }
 
 /** On one line, and without a meaning in Markdown. */
-export function headingText(text: string): string {
+function headingText(text: string): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.replace(/[\\`*_[\]<>#|~]/g, "\\$&");
 }
@@ -127,13 +166,13 @@ function htmlText(text: string): string {
 }
 
 /** A time that no calendar has, as other programs may store, is given as its number. */
-export function isoTime(seconds: number): string {
+function isoTime(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString();
 }
 
 /** `2026-11/2026-11-03-kiln-glaze-<id>.md`: the id keeps two sessions with one title apart. */
-export function markdownName({ id, title, started_at: startedAt }: ExportedSession): string {
+function markdownName({ id, title, started_at: startedAt }: ExportedSession): string {
   const day = /^\d{4}-\d{2}-\d{2}/.exec(isoTime(startedAt))?.[0] ?? "undated";
   const words = [fileWords(title ?? "", 40), fileWords(id, 80)].filter((part) => part !== "");
   return `${day === "undated" ? day : day.slice(0, 7)}/${[day, ...words].join("-")}.md`;

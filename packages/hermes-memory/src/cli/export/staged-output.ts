@@ -1,9 +1,9 @@
 // Output files of an export: private, written in a folder beside the target, and moved to their place when all of them are complete.
-import { readdirSync } from "node:fs";
+import { readdirSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, mkdtemp, open, rename, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { errnoCode, HermesError, syncDirectory } from "@hermes-memory/core/internal/lib";
-import { CommandFailure } from "../command.ts";
+import { basename, dirname, join, resolve } from "node:path";
+import { errnoCode, HermesError, resolveLinks, syncDirectory } from "@hermes-memory/core/internal/lib";
+import { CommandFailure, type Terminal } from "../command.ts";
 import { printable } from "../printing.ts";
 
 /** Texts are joined to pieces of this size, so that a message does not cost a write of its own. */
@@ -23,15 +23,20 @@ export type StagedOutput = AsyncDisposable & {
   finish(): Promise<{ readonly files: number; readonly bytes: number }>;
 };
 
-/** `folder`: where the files go; `names`: those that must not be there yet, or undefined if the folder must be empty. */
-export async function stagedOutput(
-  folder: string,
-  names: readonly string[] | undefined,
-  isForced: boolean,
-): Promise<StagedOutput> {
+type Place = {
+  /** Of files that must not be there yet; undefined if the folder must be empty. */
+  readonly names: readonly string[] | undefined;
+  /** Write there nevertheless. */
+  readonly isForced: boolean;
+  /** Neither the session database nor the files SQLite keeps beside it are replaced, even when forced. */
+  readonly database: string;
+};
+
+/** `folder`: where the files go. */
+export async function stagedOutput(folder: string, place: Place): Promise<StagedOutput> {
   const target = resolve(folder);
-  if (!isForced) await refuseExisting(target, names);
-  const staging = await makeStaging(target, names !== undefined);
+  await refuse(target, place);
+  const staging = await makeStaging(target, place.names !== undefined);
   const opened = new Set<string>();
   const files = new Set<FileHandle>();
   let bytes = 0;
@@ -53,13 +58,13 @@ export async function stagedOutput(
       return { ...output, close };
     },
     finish: async () => {
-      if (!isForced) await refuseExisting(target, names); // another process may have written there meanwhile
+      await refuse(target, place); // another process may have written there meanwhile
       await mkdir(target, { recursive: true, mode: 0o700 });
       for (const name of opened) {
-        const place = join(target, name);
-        await mkdir(dirname(place), { recursive: true, mode: 0o700 });
-        await refuseOther(place);
-        await rename(join(staging, name), place);
+        const path = join(target, name);
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+        await refuseOther(path);
+        await rename(join(staging, name), path);
       }
       syncDirectory(target);
       return { files: opened.size, bytes };
@@ -68,6 +73,19 @@ export async function stagedOutput(
       for (const file of files) await file.close();
       await rm(staging, { recursive: true, force: true });
     },
+  };
+}
+
+/** For `-`: nothing is staged. */
+export function stdoutOutput(io: Pick<Terminal, "out" | "drained">): StagedOutput {
+  const write = async (text: string): Promise<void> => {
+    io.out(text);
+    await io.drained();
+  };
+  return {
+    open: async () => ({ write, close: async () => undefined }),
+    finish: async () => ({ files: 0, bytes: 0 }),
+    [Symbol.asyncDispose]: async () => undefined,
   };
 }
 
@@ -99,7 +117,7 @@ function outputFile(file: FileHandle, written: (bytes: number) => void): OutputF
 /** In the target if it is there, else beside it: a rename works within one file system only. */
 async function makeStaging(target: string, isFolderNeeded: boolean): Promise<string> {
   try {
-    const isThere = (await lstat(target).catch(() => undefined)) !== undefined;
+    const isThere = (await statOf(target)) !== undefined;
     const place = isThere || isFolderNeeded ? target : dirname(target);
     await mkdir(place, { recursive: true, mode: 0o700 });
     return await mkdtemp(join(place, STAGING));
@@ -112,23 +130,44 @@ async function makeStaging(target: string, isFolderNeeded: boolean): Promise<str
   }
 }
 
-async function refuseExisting(target: string, names: readonly string[] | undefined): Promise<void> {
-  const there = await lstat(target).catch(() => undefined);
-  if (there === undefined) return;
-  if (names === undefined) {
-    const isEmpty = there.isDirectory() && readdirSync(target).every((name) => name.startsWith(STAGING));
-    if (isEmpty) return;
-    throw exists(target, there.isDirectory() ? "is not empty" : "is not a folder");
+async function refuse(target: string, { names, isForced, database }: Place): Promise<void> {
+  for (const name of names ?? []) {
+    const path = join(target, name);
+    refuseDatabase(path, database);
+    await refuseOther(path);
+    if (!isForced && (await statOf(path)) !== undefined) throw exists(path, "exists already");
   }
-  for (const name of names)
-    if ((await lstat(join(target, name)).catch(() => undefined)) !== undefined)
-      throw exists(join(target, name), "exists already");
+  if (names !== undefined || isForced) return;
+  const there = await statOf(target);
+  if (there !== undefined && !there.isDirectory()) throw exists(target, "is not a folder");
+  if (there !== undefined && !readdirSync(target).every((name) => name.startsWith(STAGING)))
+    throw exists(target, "is not empty");
+}
+
+/** Compares inodes, because a file can have several names, and paths, because it may not exist yet. */
+function refuseDatabase(path: string, database: string): void {
+  const inodeOf = (name: string): string | undefined => {
+    const there = statSync(name, { bigint: true, throwIfNoEntry: false });
+    return there && `${there.dev}:${there.ino}`;
+  };
+  const nameOf = (name: string): string => `${inodeOf(dirname(name)) ?? dirname(name)}/${basename(name)}`;
+  const known = ["", "-wal", "-shm", "-journal"].map((suffix) => resolveLinks(resolve(database)) + suffix);
+  const inode = inodeOf(path);
+  if (known.some((one) => nameOf(one) === nameOf(path) || (inode !== undefined && inodeOf(one) === inode)))
+    throw new CommandFailure(
+      `${printable(path)} belongs to the session database itself. Name another file, or '-' for stdout.`,
+      { details: { kind: "is-database" } },
+    );
 }
 
 /** Renaming over a folder or device would replace it. */
 async function refuseOther(path: string): Promise<void> {
-  const there = await lstat(path).catch(() => undefined);
+  const there = await statOf(path);
   if (there !== undefined && !there.isFile()) throw exists(path, "is not a regular file");
+}
+
+function statOf(path: string): Promise<Stats | undefined> {
+  return lstat(path).catch(() => undefined);
 }
 
 function exists(path: string, what: string): CommandFailure {

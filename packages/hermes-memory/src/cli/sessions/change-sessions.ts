@@ -1,20 +1,14 @@
 // `hermes sessions rename`, `archive`, `delete` and `prune`.
 import {
   findOrphans,
-  type OrphanFile,
   removeOrphans,
   type SessionRow,
   type SessionStore,
 } from "@hermes-memory/core/internal/sessions";
-import {
-  type CommandBody,
-  type CommandContext,
-  CommandFailure,
-  type CommandInput,
-  type CommandOutcome,
-} from "../command.ts";
+import { type CommandBody, type CommandInput, usageFailure } from "../command.ts";
 import { declined } from "../confirm.ts";
-import { counted } from "../printing.ts";
+import { counted, firstLines, sizeText } from "../printing.ts";
+import { absoluteTime, flat } from "../text-layout.ts";
 import {
   filesOf,
   findSession,
@@ -25,14 +19,13 @@ import {
   openSessions,
   textFlag,
 } from "./session-command.ts";
-import { absoluteTime, flat } from "./text-layout.ts";
 
 export const rename: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
   const wanted = input.rest.join(" ");
   const store = await openSessions(context, "write");
   if (!store) throw notFoundAnywhere(asked, context);
-  if (wanted.trim() === "") throw new CommandFailure("The title cannot be empty.", { exitCode: 2 });
+  if (wanted.trim() === "") throw usageFailure("The title cannot be empty.");
   const { id } = await findSession(store, asked);
   if (!(await store.setSessionTitle(id, wanted))) throw notFound(id);
   const title = await store.getSessionTitle(id); // the stored one: blanks and invisible characters may have been removed
@@ -104,105 +97,83 @@ function delegateLine(delegates: number): string[] {
   return delegates ? [`  and ${counted(delegates, "delegate run")} of theirs`] : [];
 }
 
-const DEFAULT_DAYS = 90;
-const LISTED = 20;
-
 export const prune: CommandBody = async (input, context) => {
-  if (input.flags.orphans === true) return pruneOrphans(input, context);
   const isDryRun = input.flags["dry-run"] === true;
-  const store = await openSessions(context, isDryRun ? "read" : "write");
-  const olderThanDays = numberFlag(input, "older-than", DEFAULT_DAYS);
-  const which = { olderThanDays, source: textFlag(input, "source") };
-  const rows = store ? await store.listPrunable(which) : [];
-  const ids = rows.map(({ id }) => id);
+  const isOrphans = input.flags.orphans === true;
+  if (isOrphans && textFlag(input, "source") !== undefined)
+    throw usageFailure("--orphans and --source do not go together: the sessions are gone.");
+  const store = await openSessions(context, isDryRun || isOrphans ? "read" : "write");
+  const found = await (isOrphans ? orphans : oldSessions)(store, input, filesOf(context));
+  const { what, did, head, lines, json } = found;
   const notes = store ? [] : [noDatabaseNote(context)];
-  if (isDryRun) {
+  if (isDryRun)
     return {
-      json: { success: true, dry_run: true, pruned: 0, sessions: ids },
-      lines: [...rows.map(line), `${rows.length} session(s) would be pruned.`],
+      json: { success: true, dry_run: true, [did]: 0, ...json },
+      lines: [...lines, `${counted(lines.length, what)} would be ${did}.`],
       notes,
     };
+  if (lines.length > 0) {
+    const list = [head, ...firstLines(lines, "'--dry-run' lists them all")];
+    const question = `Delete ${counted(lines.length, what)} for good?`;
+    const refused = await declined({ list, question, json, isShort: true }, input, context);
+    if (refused) return refused;
   }
-  if (!store || rows.length === 0)
-    return { json: { success: true, pruned: 0, sessions: [] }, lines: ["Pruned 0 session(s)."], notes };
-  const refused = await declined(
-    {
-      list: [`Ended, and started more than ${olderThanDays} days ago:`, ...firstLines(rows.map(line))],
-      question: `Delete ${rows.length} session(s) for good?`,
-      json: { sessions: ids },
-      isShort: true,
-    },
-    input,
-    context,
-  );
-  if (refused) return refused;
-  const pruned = await store.pruneSessions({ ...which, ...filesOf(context) });
+  const { done, left } = lines.length > 0 ? await found.remove() : { done: 0, left: 0 };
   return {
-    json: { success: true, pruned, sessions: ids },
-    lines: [`Pruned ${pruned} session(s).`],
-    notes,
+    json: { success: left === 0, [did]: done, ...json },
+    lines: [`${counted(done, what)} ${did}.`],
+    notes: left === 0 ? notes : [...notes, `${left} could not be removed; check their permissions.`],
+    exitCode: left === 0 ? 0 : 1,
   };
 };
 
-async function pruneOrphans(input: CommandInput, context: CommandContext): Promise<CommandOutcome> {
-  if (textFlag(input, "source") !== undefined)
-    throw new CommandFailure("--orphans and --source do not go together: the sessions are gone.", {
-      exitCode: 2,
-    });
-  const store = await openSessions(context, "read");
-  // Without a database it is unknown which files belong to a session.
-  if (!store)
-    return {
-      json: { success: true, removed: 0, files: [] },
-      lines: ["Removed 0 file(s)."],
-      notes: [noDatabaseNote(context)],
-    };
-  const { results, snapshots } = await findOrphans(store, filesOf(context), {
-    nowMs: Date.now(),
-    olderThanMs: numberFlag(input, "older-than", 0) * 86_400_000,
-  });
-  const files = [...results, ...snapshots];
-  const paths = files.map(({ path }) => path);
-  const json = { bytes: files.reduce((sum, file) => sum + file.bytes, 0), files: paths };
-  if (input.flags["dry-run"] === true)
-    return {
-      json: { success: true, dry_run: true, removed: 0, ...json },
-      lines: [...files.map(fileLine), `${files.length} file(s) would be removed.`],
-    };
-  if (files.length === 0)
-    return { json: { success: true, removed: 0, ...json }, lines: ["Removed 0 file(s)."] };
-  const refused = await declined(
-    {
-      list: ["No session refers to these files:", ...firstLines(files.map(fileLine))],
-      question: `Delete ${files.length} file(s) for good?`,
-      json,
-      isShort: true,
-    },
-    input,
-    context,
-  );
-  if (refused) return refused;
-  const removed = await removeOrphans(files);
-  const left = files.length - removed;
+/** What `prune` would delete. */
+type Prunable = {
+  readonly what: string;
+  readonly did: string;
+  readonly head: string;
+  readonly lines: readonly string[];
+  readonly json: Readonly<Record<string, unknown>>;
+  remove(): Promise<{ readonly done: number; readonly left: number }>;
+};
+
+type FindPrunable = (
+  store: SessionStore | undefined,
+  input: CommandInput,
+  files: ReturnType<typeof filesOf>,
+) => Promise<Prunable>;
+
+const oldSessions: FindPrunable = async (store, input, files) => {
+  const which = { olderThanDays: numberFlag(input, "older-than", 90), source: textFlag(input, "source") };
+  const rows = (await store?.listPrunable(which)) ?? [];
   return {
-    json: { success: left === 0, removed, ...json },
-    lines: [`Removed ${removed} file(s).`],
-    notes: left === 0 ? [] : [`${left} could not be removed; check their permissions.`],
-    exitCode: left === 0 ? 0 : 1,
+    what: "session",
+    did: "pruned",
+    head: `Ended, and started more than ${which.olderThanDays} days ago:`,
+    lines: rows.map(line),
+    json: { sessions: rows.map(({ id }) => id) },
+    remove: async () => ({ done: (await store?.pruneSessions({ ...which, ...files })) ?? 0, left: 0 }),
   };
-}
+};
 
-function firstLines(lines: readonly string[]): string[] {
-  const rest = lines.length - LISTED;
-  return [
-    ...lines.slice(0, LISTED),
-    ...(rest > 0 ? [`  and ${rest} more ('--dry-run' lists them all)`] : []),
-  ];
-}
-
-function fileLine({ path, bytes }: OrphanFile): string {
-  return `  ${flat(path)}  ${bytes} bytes`;
-}
+/** Without a database it is unknown which files belong to a session. */
+const orphans: FindPrunable = async (store, input, files) => {
+  const olderThanMs = numberFlag(input, "older-than", 0) * 86_400_000;
+  const { results = [], snapshots = [] } =
+    (store && (await findOrphans(store, files, { nowMs: Date.now(), olderThanMs }))) ?? {};
+  const found = [...results, ...snapshots];
+  return {
+    what: "file",
+    did: "removed",
+    head: "No session refers to these files:",
+    lines: found.map(({ path, bytes }) => `  ${flat(path)}  ${sizeText(bytes)}`),
+    json: { bytes: found.reduce((sum, file) => sum + file.bytes, 0), files: found.map(({ path }) => path) },
+    remove: async () => {
+      const done = await removeOrphans(found);
+      return { done, left: found.length - done };
+    },
+  };
+};
 
 function line({ id, title, source, started_at, archived, message_count }: SessionRow): string {
   const name = title === null ? "" : `  ${flat(title)}`;

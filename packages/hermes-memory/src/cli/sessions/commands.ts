@@ -118,7 +118,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions export - --source cli | gzip > cli.jsonl.gz",
       "hermes sessions export one.jsonl --session-id 20260114_0930",
     ],
-    load: async () => (await import("./export.ts")).exportSessions,
+    load: async () => (await import("../export/export.ts")).exportSessions,
   },
   {
     name: "sessions import",

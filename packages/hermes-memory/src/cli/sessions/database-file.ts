@@ -5,19 +5,23 @@ import {
   repairDatabase,
   type StoreStats,
 } from "@hermes-memory/core/internal/sessions";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
-import { counted, printable } from "../printing.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandOutcome,
+  usageFailure,
+} from "../command.ts";
+import { counted, printable, sizeText } from "../printing.ts";
+import { render } from "../render.ts";
 import { progressDisplay } from "./progress.ts";
 import { databasePath, noDatabaseNote, openSessions } from "./session-command.ts";
-import { flat, megabytes } from "./text-layout.ts";
 
 export const repair: CommandBody = async (input, context) => {
   const isLookOnly = input.flags["check-only"] === true;
   const isHiding = input.flags["hide-orphans"] === true;
   if (isLookOnly && isHiding)
-    throw new CommandFailure("Give either --check-only or --hide-orphans: the first changes nothing.", {
-      exitCode: 2,
-    });
+    throw usageFailure("Give either --check-only or --hide-orphans: the first changes nothing.");
   if (isLookOnly) return check(context);
   const report = await repairDatabase(databasePath(context), {
     backup: input.flags["no-backup"] !== true,
@@ -28,26 +32,20 @@ export const repair: CommandBody = async (input, context) => {
   const health = (await store?.checkHealth()) ?? { ok: true, problems: [] };
   const hidden = isHiding && store ? await store.hideOrphanedDelegates() : undefined;
   const count = (await store?.sessionCount({ includeArchived: true })) ?? 0;
-  const found = report.problems ?? [];
+  const { problems: found = [], strategy } = report;
   return {
-    json: {
-      success: health.ok,
-      ...report,
-      sessions: count,
-      found,
-      problems: health.problems,
-      hidden,
-    },
-    lines: [
-      ...(found.length === 0 ? [] : problemLines(found)),
-      ...(report.backup_path === null ? [] : [`Backup: ${printable(report.backup_path)}`]),
-      ...(found.length === 0 ? [] : [`Strategy: ${report.strategy}`]),
-      ...lossLines(report),
-      ...(health.ok
-        ? [`The database is sound: ${counted(count, "session")}.`]
-        : ["Still not sound:", ...problemLines(health.problems)]),
-      ...(hidden === undefined ? [] : [`Hidden as runs of subagents: ${counted(hidden, "session")}.`]),
-    ],
+    json: { success: health.ok, ...report, sessions: count, found, problems: health.problems, hidden },
+    lines: render(
+      {
+        message: health.ok ? `The database is sound: ${counted(count, "session")}.` : "Still not sound.",
+        found,
+        strategy: found.length === 0 ? undefined : strategy,
+        ...reportOf(report),
+        problems: health.problems,
+        hidden_as_runs_of_subagents: hidden,
+      },
+      context.io.paint,
+    ),
     exitCode: health.ok ? 0 : 1,
   };
 };
@@ -58,9 +56,7 @@ async function check(context: CommandContext): Promise<CommandOutcome> {
   const isSound = problems.length === 0;
   return {
     json: { success: isSound, path: databasePath(context), problems, sessions: report.sessions },
-    lines: isSound
-      ? [`No problems found: ${counted(report.sessions ?? 0, "session")}.`]
-      : problemLines(problems),
+    lines: isSound ? [`No problems found: ${counted(report.sessions ?? 0, "session")}.`] : undefined,
     notes: isSound
       ? []
       : ["'hermes sessions repair' keeps a copy of the file and repairs what can be repaired."],
@@ -68,40 +64,19 @@ async function check(context: CommandContext): Promise<CommandOutcome> {
   };
 }
 
-function problemLines(problems: readonly string[]): string[] {
-  return [`${counted(problems.length, "problem")}:`, ...problems.map((problem) => `  ${printable(problem)}`)];
-}
-
-/** Rows that a salvage lost, and sessions for which it made a new row. */
-function lossLines({
-  strategy,
-  lost = [],
-  stand_ins = [],
-  left_out = [],
-  notes = [],
-}: RepairReport): string[] {
-  if (strategy !== "salvage") return notes.map(printable);
-  return [
-    ...(lost.length === 0
-      ? ["Every row could be read."]
-      : ["Lost:", ...lost.map((loss) => `  ${printable(describeLoss(loss))}`)]),
-    ...(stand_ins.length === 0
-      ? []
-      : [
-          `Sessions with a new row, made from what indexes and messages tell: ${printable(someOf(stand_ins))}`,
-        ]),
-    ...(left_out.length === 0
-      ? []
-      : [`Search indexes that are built anew: ${printable(left_out.join(", "))}`]),
-    ...notes.map(printable),
-  ];
-}
-
-const SHOWN = 20;
-
-function someOf(names: readonly string[]): string {
-  const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : "";
-  return `${names.slice(0, SHOWN).join(", ")}${more}`;
+/** What a repair left behind and lost, for a person. */
+function reportOf({ backup_path, strategy, lost = [], ...report }: RepairReport): object {
+  const { stand_ins, left_out, notes } = report;
+  return {
+    backup: backup_path,
+    lost:
+      strategy === "salvage" && lost.length === 0
+        ? "nothing: every row could be read"
+        : lost.map(describeLoss),
+    sessions_with_a_new_row_made_from_indexes_and_messages: stand_ins,
+    indexes_that_are_built_anew: left_out,
+    notes,
+  };
 }
 
 function notRepaired(report: RepairReport, context: CommandContext): CommandFailure {
@@ -110,8 +85,8 @@ function notRepaired(report: RepairReport, context: CommandContext): CommandFail
   const isMissing = error?.endsWith("does not exist") ?? false;
   const kept = backup_path === null ? "" : ` The file as it was: ${printable(backup_path)}.`;
   const message = printable(error ?? "The database could not be repaired").replace(/\.?$/, ".");
-  const losses = lossLines(report).join("\n");
-  return new CommandFailure(`${message}${kept}${beside === undefined ? "" : `\n${losses}`}`, {
+  const losses = beside === undefined ? [] : render(reportOf(report), (_style, text) => text);
+  return new CommandFailure([`${message}${kept}`, ...losses].join("\n"), {
     hint: isMissing
       ? noDatabaseNote(context)
       : "'hermes sessions export FILE' writes every conversation that can be read, and 'hermes sessions import FILE' brings them into a new database.",
@@ -156,7 +131,7 @@ export const optimize: CommandBody = async (input, context) => {
     json: { success: true, indexes: 1, vacuum, ...sizes },
     lines: [
       "Optimized the search index.",
-      `Database size: ${megabytes(before)} MB -> ${megabytes(after)} MB (reclaimed ${megabytes(reclaimed)} MB)`,
+      `Database size: ${sizeText(before)} -> ${sizeText(after)} (reclaimed ${sizeText(reclaimed)})`,
     ],
     notes:
       vacuum === "in-use"
@@ -167,42 +142,18 @@ export const optimize: CommandBody = async (input, context) => {
   };
 };
 
-const NOTHING: StoreStats = {
-  sessions: 0,
-  archived: 0,
-  messages: 0,
-  oldestStartedAt: null,
-  sources: [],
-  bytes: 0,
-  index: "missing",
-};
-
-const INDEXES: Record<StoreStats["index"], string> = {
-  ready: "ready",
-  building: "being built; 'hermes sessions optimize' finishes it now",
-  missing: "none yet; the first command that writes to this file builds it",
-};
-
 export const stats: CommandBody = async (_input, context) => {
   const store = await openSessions(context, "read");
-  const counts = store ? await store.stats() : NOTHING;
-  const { oldestStartedAt: oldest_started_at, ...named } = counts;
-  const { sessions, archived, messages, sources, bytes, index } = named;
+  const { oldestStartedAt: oldest_started_at, ...counts } = (await store?.stats()) ?? NOTHING;
   return {
-    json: { path: databasePath(context), exists: store !== undefined, ...named, oldest_started_at },
-    lines: [
-      `Total sessions: ${sessions}`,
-      ...(archived > 0 ? [`Archived sessions: ${archived}`] : []),
-      `Total messages: ${messages}`,
-      ...sources.map((each) => `  ${flat(each.source)}: ${each.sessions} sessions`),
-      `Database size: ${megabytes(bytes)} MB`,
-      ...(store ? [`Search index: ${INDEXES[index]}`] : []),
-    ],
+    json: { path: databasePath(context), exists: store !== undefined, ...counts, oldest_started_at },
     notes: store ? [] : [noDatabaseNote(context)],
   };
 };
 
-export const path: CommandBody = (_input, context) => {
-  const location = databasePath(context);
-  return { json: { path: location }, lines: [location] };
+const NOTHING: StoreStats = {
+  ...{ sessions: 0, archived: 0, messages: 0, bytes: 0 },
+  ...{ oldestStartedAt: null, sources: [], index: "missing" },
 };
+
+export const path: CommandBody = (_input, context) => ({ json: { path: databasePath(context) } });

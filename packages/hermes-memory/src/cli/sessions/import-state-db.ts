@@ -1,5 +1,6 @@
 // `hermes sessions import --from hermes --path HOME`: the session database of another home or profile.
 import { describeCause } from "@hermes-memory/core/internal/lib";
+import type { ImportOutcome } from "@hermes-memory/core/internal/sessions";
 import {
   importStateDatabase,
   isSameFile,
@@ -13,13 +14,13 @@ import {
   type CommandOutcome,
   usageFailure,
 } from "../command.ts";
-import { counted, printable } from "../printing.ts";
+import { counted, firstLines, printable } from "../printing.ts";
+import { flat } from "../text-layout.ts";
 import { filtersOf, importLock, namesOf, pathsOf } from "./import-transcripts.ts";
 import { progressDisplay } from "./progress.ts";
 import { databasePath, filesOf, openOrMakeSessions, openSessions } from "./session-command.ts";
 
 const SOURCE = "hermes";
-const LISTED = 20;
 
 /** The databases among the paths of `--from hermes`; none when its own JSON files are meant. */
 export async function databasesOf(input: CommandInput, context: CommandContext): Promise<string[]> {
@@ -113,7 +114,7 @@ function reported(
       })),
     },
     lines: [
-      ...done.flatMap(({ path, imported }) => linesOf(path, imported)),
+      ...done.flatMap(({ path, imported }) => [lineOf(path, imported), ...exceptionLines(imported)]),
       ...(isDry ? ["Nothing was written (--dry-run)."] : []),
     ],
     notes: [
@@ -128,10 +129,7 @@ function reported(
   };
 }
 
-function linesOf(
-  path: string,
-  { imported, messages, extended, skipped, renamed, resultsCopied }: StateImported,
-): string[] {
+function lineOf(path: string, { imported, messages, extended, resultsCopied }: StateImported): string {
   const parts = [
     `${counted(imported, "new session")} with ${counted(messages, "message")}`,
     ...(extended.sessions > 0
@@ -140,19 +138,13 @@ function linesOf(
     ...(extended.unchanged > 0 ? [`${extended.unchanged} unchanged`] : []),
     ...(resultsCopied > 0 ? [counted(resultsCopied, "long tool result")] : []),
   ];
-  return [
-    `${printable(path)}: ${parts.join(", ")}.`,
-    ...(skipped.length > 0 ? [`  Left alone: ${counted(skipped.length, "session")}`] : []),
-    ...listed(skipped.map(({ id, reason }) => `${id}  ${reason}`)),
-    ...(renamed.length > 0 ? ["  Renamed, because the title was taken or too long:"] : []),
-    ...listed(renamed.map(({ id, title }) => `${id}  ${title ?? "(no title)"}`)),
-  ];
+  return `${printable(path)}: ${parts.join(", ")}.`;
 }
 
-function listed(lines: readonly string[]): string[] {
-  const rest = lines.length - LISTED;
+/** Sessions that were left alone, and those with another title because theirs was taken or too long. */
+export function exceptionLines({ skipped, renamed }: Pick<ImportOutcome, "skipped" | "renamed">): string[] {
   return [
-    ...lines.slice(0, LISTED).map((line) => `    ${printable(line).replaceAll("\n", " ")}`),
-    ...(rest > 0 ? [`    and ${rest} more`] : []),
+    ...firstLines(skipped.map(({ id, reason }) => `  skipped  ${flat(id)}  ${flat(reason)}`)),
+    ...firstLines(renamed.map(({ id, title }) => `  renamed  ${flat(id)}  ${flat(title ?? "(no title)")}`)),
   ];
 }

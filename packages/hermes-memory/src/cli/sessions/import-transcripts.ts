@@ -6,8 +6,7 @@ import { isAbsolute, join, resolve, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { errnoCode, holdFileLock } from "@hermes-memory/core/internal/lib";
-import { parseMoment } from "@hermes-memory/core/internal/sessions";
+import { describeCause, holdFileLock } from "@hermes-memory/core/internal/lib";
 import {
   DEFAULT_PREPARE,
   dryTarget,
@@ -19,17 +18,30 @@ import {
   type PrepareOptions,
   READERS,
   readerNamed,
-  type SourceReport,
   storeTarget,
   type TranscriptReader,
   type Wanted,
   watchTranscripts,
 } from "@hermes-memory/import/internal";
-import { type CommandContext, CommandFailure, type CommandInput, type CommandOutcome } from "../command.ts";
+import {
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+  usageFailure,
+} from "../command.ts";
 import { declined } from "../confirm.ts";
-import { counted, printable } from "../printing.ts";
+import { counted, printable, sizeText } from "../printing.ts";
+import { flat } from "../text-layout.ts";
 import { progressDisplay } from "./progress.ts";
-import { databasePath, openOrMakeSessions, openSessions } from "./session-command.ts";
+import {
+  databasePath,
+  listFlag,
+  momentFlag,
+  openOrMakeSessions,
+  openSessions,
+  textFlag,
+} from "./session-command.ts";
 
 const AUTO = "auto";
 const LISTED = 5;
@@ -87,8 +99,9 @@ export async function importFrom(
       filters,
       { ...deps, onProgress: undefined },
       {
-        onChange: ({ report: news }) => tell(context, news, changedLines(news)),
-        onTrouble: (reason) => io.note(`${onOneLine(reason)} Trying again.\n`),
+        onChange: ({ report: news }) =>
+          tell(context, news, [new Date().toLocaleTimeString(), ...reportLines(news, wanted)]),
+        onTrouble: (reason) => io.note(`${flat(reason)} Trying again.\n`),
         lock: () => {
           const locked = holdImportLock(context);
           return locked.ok ? locked.value : undefined;
@@ -101,12 +114,12 @@ export async function importFrom(
 
 /** A messenger holds the words of other people, so nothing of it is read by accident. */
 function checkChosen({ title }: TranscriptReader, { flags }: CommandInput): void {
-  const missing = ["me", "chat"].filter((name) => textFlag(flags[name]) === undefined);
+  const missing = ["me", "chat"].filter((name) => flags[name] === undefined);
   if (missing.length === 0) return;
-  throw new CommandFailure(`${title}: say who you are and which chat to read.`, {
-    exitCode: 2,
+  throw usageFailure(`${title}: say who you are and which chat to read.`, {
     hint: "Add --me YOUR_USER_ID and --chat NAME_OR_ID; a bot that answers you is --assistant ITS_ID.",
-    details: { kind: "chat-not-chosen", missing },
+    kind: "chat-not-chosen",
+    missing,
   });
 }
 
@@ -123,21 +136,20 @@ export async function wantedSources(
   if (paths.length > 0) return readers.map((reader) => ({ reader, paths }));
   for (const reader of readers)
     if (reader.roots(placeOf(context)).length === 0)
-      throw new CommandFailure(`${reader.title} leaves no transcripts on this machine by itself.`, {
-        exitCode: 2,
+      throw usageFailure(`${reader.title} leaves no transcripts on this machine by itself.`, {
         hint: `Export your data there, then name the file: hermes sessions import --from ${reader.source} --path FILE`,
       });
   return readers.map((reader) => ({ reader }));
 }
 
 /** The sources of --from. */
-export function namesOf({ flags }: CommandInput): string[] {
-  return textList(flags.from).flatMap((text) => text.split(",").map((name) => name.trim()));
+export function namesOf(input: CommandInput): string[] {
+  return listFlag(input, "from").flatMap((text) => text.split(",").map((name) => name.trim()));
 }
 
 /** The files and folders of --path, which must exist. */
-export async function pathsOf({ flags }: CommandInput, context: CommandContext): Promise<string[]> {
-  const paths = textList(flags.path).map((path) => expanded(path, context));
+export async function pathsOf(input: CommandInput, context: CommandContext): Promise<string[]> {
+  const paths = listFlag(input, "path").map((path) => expanded(path, context));
   for (const path of paths) await checkReadable(path);
   return paths;
 }
@@ -179,14 +191,14 @@ async function autoSources(
     };
   const list = found.map(
     ({ reader, files, bytes }) =>
-      `  ${reader.title.padEnd(24)} ${counted(files, "file")}, ${megabytes(bytes)}`,
+      `  ${reader.title.padEnd(24)} ${counted(files, "file")}, ${sizeText(bytes)}`,
   );
   const total = found.reduce((sum, { bytes }) => sum + bytes, 0);
   if (input.flags["dry-run"] !== true) {
     const answer = await declined(
       {
         list: ["Found on this machine:", ...list],
-        question: `Import all of them (${megabytes(total)})?`,
+        question: `Import all of them (${sizeText(total)})?`,
         json: {
           sources: found.map(({ reader, files, bytes }) => ({ source: reader.source, files, bytes })),
         },
@@ -217,8 +229,7 @@ function unknownSource(name: string): never {
   const known = READERS.map(({ source, isExperimental }) =>
     isExperimental ? `${source} (experimental)` : source,
   );
-  throw new CommandFailure(`There is no source '${printable(name)}'.`, {
-    exitCode: 2,
+  throw usageFailure(`There is no source '${printable(name)}'.`, {
     hint: `Known sources: ${known.join(", ")}; or 'auto' to look for all of them.`,
   });
 }
@@ -239,17 +250,10 @@ function expanded(path: string, context: CommandContext): string {
 }
 
 async function checkReadable(path: string): Promise<void> {
-  let reason: string;
-  try {
-    const found = await stat(path);
-    if (found.isFile() || found.isDirectory()) return;
-    reason = "it is neither a file nor a folder";
-  } catch (cause) {
-    reason = errnoCode(cause) === "ENOENT" ? "there is no such file or folder" : String(errnoCode(cause));
-  }
-  throw new CommandFailure(`Cannot read ${onOneLine(path)}: ${reason}.`, {
-    details: { kind: "unreadable" },
-  });
+  const found = await stat(path).catch(describeCause);
+  if (typeof found !== "string" && (found.isFile() || found.isDirectory())) return;
+  const reason = typeof found === "string" ? found : "it is neither a file nor a folder";
+  throw new CommandFailure(`Cannot read ${flat(path)}: ${reason}.`, { details: { kind: "unreadable" } });
 }
 
 /** One import into a home at a time. */
@@ -274,50 +278,31 @@ export async function importLock(context: CommandContext): Promise<Disposable> {
   });
 }
 
-function textList(value: unknown): readonly string[] {
-  if (typeof value === "string") return [value];
-  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
-}
-
-function textFlag(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
-function prepareOptions({ flags }: CommandInput): PrepareOptions {
-  const tools = flags.tools;
-  const redact = flags.redact;
+function prepareOptions(input: CommandInput): PrepareOptions {
+  const { flags } = input;
   return {
-    tools: tools === "full" || tools === "none" ? tools : DEFAULT_PREPARE.tools,
-    redact: redact === "all" || redact === "none" ? redact : DEFAULT_PREPARE.redact,
+    tools: (flags.tools as PrepareOptions["tools"] | undefined) ?? DEFAULT_PREPARE.tools, // the parser refuses other words
+    redact: (flags.redact as PrepareOptions["redact"] | undefined) ?? DEFAULT_PREPARE.redact,
     includeBranches: flags["no-branches"] !== true,
     includeReasoning: flags["include-reasoning"] === true,
     includeSystem: flags["include-system"] === true,
     includeMemoryDisabled: flags["include-memory-disabled"] === true,
-    me: textFlag(flags.me),
-    assistant: textFlag(flags.assistant),
-    chat: textFlag(flags.chat),
+    me: textFlag(input, "me"),
+    assistant: textFlag(input, "assistant"),
+    chat: textFlag(input, "chat"),
   };
 }
 
-export function filtersOf({ flags }: CommandInput): Filters {
+export function filtersOf(input: CommandInput): Filters {
+  const { flags } = input;
   return {
-    since: momentOf("since", flags.since),
-    until: momentOf("until", flags.until),
-    project: projectFilter(textList(flags.project), textList(flags["exclude-project"])),
+    since: momentFlag(input, "since"),
+    until: momentFlag(input, "until"),
+    project: projectFilter(listFlag(input, "project"), listFlag(input, "exclude-project")),
     includeSubagents: flags["no-subagents"] !== true,
-    limit: typeof flags.limit === "number" ? flags.limit : undefined,
+    limit: flags.limit as number | undefined,
     force: flags.force === true,
   };
-}
-
-function momentOf(flag: string, value: unknown): number | undefined {
-  if (typeof value !== "string") return undefined;
-  const moment = parseMoment(value, new Date());
-  if (moment !== undefined) return moment;
-  throw new CommandFailure(`--${flag} '${printable(value)}' is not a time.`, {
-    exitCode: 2,
-    hint: "Write a date (2026-01-31), a span before now (12h, 7d), today or yesterday.",
-  });
 }
 
 /** A name matches a folder at any depth of the working directory; a path matches it and what is below; `*` stands for any letters. */
@@ -359,70 +344,30 @@ function garbageCollector(): (bytes: number) => void {
 
 // ---- What the user sees ----
 
-/** `importing codex  312 of 1024 MB (30 %), 21 MB/s, 34 s left, 120 sessions` */
+/** `importing codex  312.0 MB of 1.0 GB (30 %), 21.0 MB/s, 34 s left, 120 sessions` */
 function progressText({ source, bytes, totalBytes, sessions }: ImportProgress, elapsedMs: number): string {
   const share = totalBytes > 0 ? Math.floor((bytes / totalBytes) * 100) : 0;
   const perSecond = elapsedMs > 0 ? (bytes / elapsedMs) * 1000 : 0;
-  const left = perSecond > 0 ? Math.ceil((totalBytes - bytes) / perSecond) : undefined;
-  return [
-    `importing ${source}  ${Math.round(bytes / 1e6)} of ${Math.round(totalBytes / 1e6)} MB (${share} %)`,
-    `${(perSecond / 1e6).toFixed(perSecond < 1e7 ? 1 : 0)} MB/s`,
-    ...(left === undefined ? [] : [`${duration(left)} left`]),
-    counted(sessions, "session"),
-  ].join(", ");
-}
-
-function duration(seconds: number): string {
-  return seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
-}
-
-function megabytes(bytes: number): string {
-  return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
-}
-
-/** Unlike `printable`: a file name may hold a line break, and what follows it would look like a line of ours. */
-function onOneLine(text: string): string {
-  return printable(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+  const left = perSecond > 0 ? `, ${Math.ceil((totalBytes - bytes) / perSecond)} s left` : "";
+  return `importing ${source}  ${sizeText(bytes)} of ${sizeText(totalBytes)} (${share} %), ${sizeText(perSecond)}/s${left}, ${counted(sessions, "session")}`;
 }
 
 function tell({ io, isJson }: CommandContext, report: ImportReport, lines: readonly string[]): void {
   io.out(isJson ? `${JSON.stringify(reportJson(report, false))}\n` : `${lines.join("\n")}\n`);
 }
 
-function changedLines({ sources }: ImportReport): string[] {
-  return sources.flatMap(
-    ({ source, sessionsAdded, sessionsUpdated, messagesAdded, messagesUpdated, errors }) => [
-      ...(sessionsAdded + sessionsUpdated === 0
-        ? []
-        : [
-            `${new Date().toLocaleTimeString()}  ${source}: ${counted(messagesAdded, "new message")}` +
-              `${messagesUpdated > 0 ? `, ${messagesUpdated} changed` : ""}` +
-              ` in ${counted(sessionsAdded + sessionsUpdated, "session")}`,
-          ]),
-      ...errors.slice(0, LISTED).map(({ path, message }) => `  ${onOneLine(path)}: ${onOneLine(message)}`),
-    ],
-  );
-}
-
 function reported(report: ImportReport, isDry: boolean, wanted: readonly Wanted[]): CommandOutcome {
   const paths = [...new Set(wanted.flatMap((one) => one.paths ?? []))];
   const isNothing = paths.length > 0 && report.sources.every(({ files }) => files === 0);
   const hasFailed = isNothing || report.sources.some(({ errors }) => errors.length > 0);
-  const titles = new Map(wanted.map(({ reader }) => [reader.source, reader.title]));
+  const titles = wanted.map(({ reader }) => reader.title);
   return {
     json: { ...reportJson(report, isDry), ...(isNothing ? { success: false, kind: "no-transcripts" } : {}) },
-    lines: [
-      ...report.sources.flatMap((source) =>
-        sourceLines(source, titles.get(source.source) ?? source.source, isDry),
-      ),
-      ...(isDry ? ["Nothing was written (--dry-run)."] : []),
-    ],
+    lines: [...reportLines(report, wanted), ...(isDry ? ["Nothing was written (--dry-run)."] : [])],
     notes: report.isStopped
       ? ["Stopped. The same command goes on where this stopped."]
       : isNothing
-        ? [
-            `There are no transcripts of ${[...titles.values()].join(" or ")} in ${paths.map(onOneLine).join(", ")}.`,
-          ]
+        ? [`There are no transcripts of ${titles.join(" or ")} in ${paths.map(flat).join(", ")}.`]
         : [],
     exitCode: report.isStopped ? 130 : hasFailed ? 1 : 0,
   };
@@ -433,66 +378,37 @@ function reportJson({ sources, isStopped }: ImportReport, isDry: boolean): objec
     success: !isStopped && sources.every(({ errors }) => errors.length === 0),
     ...(isDry ? { dry_run: true } : {}),
     ...(isStopped ? { kind: "interrupted" } : {}),
-    sources: sources.map((one) => ({
-      source: one.source,
-      files: one.files,
-      unchanged: one.unchanged,
-      bytes: one.bytes,
-      sessions_added: one.sessionsAdded,
-      sessions_updated: one.sessionsUpdated,
-      sessions_unchanged: one.sessionsUnchanged,
-      messages_added: one.messagesAdded,
-      messages_updated: one.messagesUpdated,
-      skipped: one.skipped,
-      malformed_lines: one.malformedLines,
-      malformed: one.malformed,
-      unknown_types: one.unknownTypes,
-      errors: one.errors,
-    })),
+    sources: sources.map((one) =>
+      Object.fromEntries(
+        Object.entries(one).map(([name, value]) => [name.replace(/[A-Z]/g, "_$&").toLowerCase(), value]),
+      ),
+    ),
   };
 }
 
-function sourceLines(one: SourceReport, title: string, isDry: boolean): string[] {
-  const skipped = Object.entries(one.skipped);
-  const unknown = Object.entries(one.unknownTypes);
-  const changes = [
-    `${counted(one.sessionsAdded, "new session")}`,
-    ...(one.sessionsUpdated > 0 ? [`${one.sessionsUpdated} updated`] : []),
-    ...(one.sessionsUnchanged > 0 ? [`${one.sessionsUnchanged} unchanged`] : []),
-    counted(
-      one.messagesAdded,
-      isDry ? "message to add" : "message added",
-      isDry ? "messages to add" : "messages added",
-    ),
-    ...(one.messagesUpdated > 0 ? [`${one.messagesUpdated} changed`] : []),
-  ];
-  return [
-    `${title}: ${changes.join(", ")}.`,
-    `  ${counted(one.files, "file")}, ${one.unchanged} unchanged since the last import, ${megabytes(one.bytes)} read.`,
-    ...(skipped.length === 0
-      ? []
-      : [`  Left out: ${skipped.map(([why, times]) => `${times} (${printable(why)})`).join(", ")}.`]),
-    ...(one.malformedLines === 0
-      ? []
-      : [
-          `  ${counted(one.malformedLines, "line")} could not be read and ${one.malformedLines === 1 ? "was" : "were"} left out:`,
-        ]),
-    ...one.malformed
-      .slice(0, LISTED)
-      .map(({ path, line, reason }) => `    ${onOneLine(path)}:${line}  ${onOneLine(reason)}`),
-    ...(unknown.length === 0
-      ? []
-      : [
-          `  Unknown records were left out: ${unknown
-            .map(([type, times]) => `${times} '${onOneLine(type)}'`)
-            .slice(0, LISTED)
-            .join(", ")}.`,
-        ]),
-    ...(one.errors.length === 0
-      ? []
-      : [`  ${counted(one.errors.length, "file or folder", "files or folders")} could not be read:`]),
-    ...one.errors
-      .slice(0, LISTED)
-      .map(({ path, message }) => `    ${onOneLine(path)}: ${onOneLine(message)}`),
-  ];
+function reportLines({ sources }: ImportReport, wanted: readonly Wanted[]): string[] {
+  return sources.flatMap((one) => {
+    const title = wanted.find(({ reader }) => reader.source === one.source)?.reader.title ?? one.source;
+    const changes = [
+      counted(one.sessionsAdded, "new session"),
+      ...(one.sessionsUpdated > 0 ? [`${one.sessionsUpdated} updated`] : []),
+      ...(one.sessionsUnchanged > 0 ? [`${one.sessionsUnchanged} unchanged`] : []),
+      counted(one.messagesAdded, "new message"),
+      ...(one.messagesUpdated > 0 ? [`${one.messagesUpdated} changed`] : []),
+    ];
+    return [
+      `${title}: ${changes.join(", ")} (${counted(one.files, "file")}, ${one.unchanged} unchanged since the last import, ${sizeText(one.bytes)}).`,
+      ...Object.entries(one.skipped).map(([why, times]) => `  left out: ${times} (${flat(why)})`),
+      ...Object.entries(one.unknownTypes)
+        .slice(0, LISTED)
+        .map(([type, times]) => `  left out: ${times} unknown '${flat(type)}'`),
+      ...(one.malformedLines > 0 ? [`  left out: ${counted(one.malformedLines, "unreadable line")}`] : []),
+      ...one.malformed
+        .slice(0, LISTED)
+        .map(({ path, line, reason }) => `    ${flat(path)}:${line}  ${flat(reason)}`),
+      ...one.errors
+        .slice(0, LISTED)
+        .map(({ path, message }) => `  not read: ${flat(path)}: ${flat(message)}`),
+    ];
+  });
 }

@@ -17,23 +17,20 @@ import {
   CommandFailure,
   type CommandInput,
   type CommandOutcome,
+  usageFailure,
 } from "../command.ts";
 import { counted, printable } from "../printing.ts";
-import { databasesOf, importDatabases } from "./import-state-db.ts";
+import { databasesOf, exceptionLines, importDatabases } from "./import-state-db.ts";
 import { importFrom, wantedSources } from "./import-transcripts.ts";
 import { type Line, LineTooLong, linesOf, lineText, untilAborted } from "./input-lines.ts";
 import { progressDisplay } from "./progress.ts";
 import { openOrMakeSessions } from "./session-command.ts";
-import { flat } from "./text-layout.ts";
-
-const LISTED = 20;
 
 export const importSessions: CommandBody = async (input, context) => {
   const name = input.args.file;
   if (input.flags.from !== undefined) {
     if (name !== undefined)
-      throw new CommandFailure(`Both a source and the file ${printable(name)} were given.`, {
-        exitCode: 2,
+      throw usageFailure(`Both a source and the file ${printable(name)} were given.`, {
         hint: `Name the file with --path: hermes sessions import --from SOURCE --path ${printable(name)}`,
       });
     const databases = await databasesOf(input, context);
@@ -50,8 +47,7 @@ export const importSessions: CommandBody = async (input, context) => {
 };
 
 function nothingNamed(): CommandFailure {
-  return new CommandFailure("Nothing was named to import.", {
-    exitCode: 2,
+  return usageFailure("Nothing was named to import.", {
     hint:
       "Name a source (hermes sessions import --from claude-code), let it look (--from auto), or name a file that " +
       "'hermes sessions export' wrote.",
@@ -178,21 +174,12 @@ function whereItFailed(cause: unknown, name: string, line: number): unknown {
 }
 
 function reported(outcome: ImportOutcome & { isStopped: boolean }): CommandOutcome {
-  const { imported, messages, skipped, renamed, isStopped } = outcome;
-  const list = (lines: readonly string[]): string[] => [
-    ...lines.slice(0, LISTED),
-    ...(lines.length > LISTED ? [`  and ${lines.length - LISTED} more`] : []),
-  ];
+  const { imported, messages, isStopped } = outcome;
   return {
     json: { success: !isStopped, ...outcomeJson(outcome), kind: isStopped ? "interrupted" : undefined },
     lines: [
       `Imported ${counted(imported, "session")} with ${counted(messages, "message")}.`,
-      ...(skipped.length > 0 ? [`Skipped ${counted(skipped.length, "session")}:`] : []),
-      ...list(skipped.map(({ id, reason }) => `  ${flat(id)}  ${flat(reason)}`)),
-      ...(renamed.length > 0
-        ? [`Renamed ${counted(renamed.length, "session")} whose title was taken or too long:`]
-        : []),
-      ...list(renamed.map(({ id, title }) => `  ${flat(id)}  ${flat(title ?? "(no title)")}`)),
+      ...exceptionLines(outcome),
     ],
     notes: isStopped ? ["Stopped. Importing the file again goes on where this stopped."] : [],
     exitCode: isStopped ? 130 : 0,

@@ -5,12 +5,12 @@ import {
   type ListedSession,
   type ListOptions,
 } from "@hermes-memory/core/internal/sessions";
-import type { CommandBody, CommandInput, Paint } from "../command.ts";
+import { Cancelled, type CommandBody, type CommandInput, type Paint, type Terminal } from "../command.ts";
 import { cancelled } from "../confirm.ts";
+import { fitToWidth, flat, relativeTime } from "../text-layout.ts";
+import { linesOf, lineText } from "./input-lines.ts";
 import { noDatabaseNote, numberFlag, openSessions, textFlag } from "./session-command.ts";
-import { promptForSession, runPicker } from "./session-picker.ts";
 import { readTranscript, transcriptLines } from "./show.ts";
-import { fitToWidth, flat, relativeTime } from "./text-layout.ts";
 
 const DEFAULT_LIMIT = 20;
 
@@ -110,19 +110,22 @@ export const browse: CommandBody = async (input, context) => {
       lines: ["No sessions found."],
       notes: store ? [] : [noDatabaseNote(context)],
     };
-  const end = io.screen
-    ? await runPicker(io.screen, sessions, systemClock)
-    : await promptForSession(io, sessions, systemClock.now());
-  if (end.kind === "interrupted") return cancelled(130);
-  if (end.kind === "quit") return cancelled();
-  const { id } = end.session;
+  const labels = sessions.map((session) => labelOf(session, systemClock.now()));
+  const chosen = await chooseOne(labels, io).catch((cause: unknown) => {
+    if (cause instanceof Cancelled) return cause.by;
+    throw cause;
+  });
+  if (typeof chosen === "string") return cancelled(chosen === "interrupt" ? 130 : 1);
+  const session = sessions[chosen];
+  if (session === undefined) return cancelled();
+  const { id } = session;
   const { total, ...transcript } = await readTranscript(store, id, {
     limit: SHOWN_MESSAGES,
     includeInactive: false,
   });
   const rest = total > SHOWN_MESSAGES ? `, ${total - SHOWN_MESSAGES} more messages` : "";
   return {
-    json: listedJson(end.session),
+    json: listedJson(session),
     lines: [
       ...transcriptLines(transcript, { paint: io.paint, isFull: false }),
       "",
@@ -132,3 +135,29 @@ export const browse: CommandBody = async (input, context) => {
     ],
   };
 };
+
+const NAME_COLUMNS = 48;
+
+function labelOf(session: ListedSession, now: Date): string {
+  const { title, preview, source, id, last_active: lastActive } = session;
+  const name = fitToWidth(flat(title ?? (preview || "(untitled)")), NAME_COLUMNS);
+  return `${name}  ${fitToWidth(relativeTime(lastActive, now), 10)}  ${flat(source)}  ${flat(id)}`;
+}
+
+/** Where nothing can be drawn: a numbered list on stderr. Asks again after a wrong number; an empty line, `q` or the end of input leaves. */
+async function chooseOne(labels: readonly string[], io: Terminal): Promise<number> {
+  if (io.canDraw)
+    return io.choose({ title: "Which conversation?", labels, preselected: 0, isFiltered: true });
+  for (const [index, label] of labels.entries()) io.note(`${String(index + 1).padStart(4)}. ${label}\n`);
+  const question = `Number of the session (1-${labels.length}, empty to leave): `;
+  io.note(question);
+  for await (const line of linesOf(io.inputChunks())) {
+    const answer = (lineText(line) ?? "").trim();
+    if (answer === "" || answer === "q") break;
+    const index = /^\d+$/.test(answer) ? Number(answer) - 1 : -1;
+    if (labels[index] !== undefined) return index;
+    io.note(`There is no number '${flat(answer).slice(0, 20)}'.\n${question}`);
+  }
+  io.note("\n");
+  throw new Cancelled("end");
+}

@@ -2,7 +2,7 @@
 import type { Progress } from "@hermes-memory/core/internal/sessions";
 import type { Terminal } from "../command.ts";
 import { printable } from "../printing.ts";
-import { cutToWidth } from "./text-layout.ts";
+import { cutToWidth } from "../text-layout.ts";
 
 const QUIET_MS = 500;
 const REDRAW_MS = 100;

@@ -1,5 +1,4 @@
 // `hermes sessions search`: filters from flags, the hits as text or JSON, and why a search found nothing.
-import { systemClock } from "@hermes-memory/core/internal/lib";
 import {
   cleanSnippet,
   cleanText,
@@ -12,7 +11,6 @@ import {
   notSearchedField,
   notSearchedRemark,
   orderRemark,
-  parseMoment,
   type SearchAnswer,
   type SearchHit,
   type SearchOptions,
@@ -21,17 +19,18 @@ import {
   shownConfidence,
   weakRemark,
 } from "@hermes-memory/core/internal/sessions";
-import { type CommandBody, CommandFailure, type CommandInput, type Paint } from "../command.ts";
-import { oneLine, printable } from "../printing.ts";
+import type { CommandBody, CommandInput, Paint } from "../command.ts";
+import { oneLine } from "../printing.ts";
+import { absoluteTime, flat } from "../text-layout.ts";
 import {
   findSession,
+  momentFlag,
   noDatabaseNote,
   notFoundAnywhere,
   numberFlag,
   openSessions,
   textFlag,
 } from "./session-command.ts";
-import { absoluteTime, flat } from "./text-layout.ts";
 
 const DEFAULT_LIMIT = 10;
 
@@ -95,17 +94,6 @@ function listFlag(input: CommandInput, name: string): string[] | undefined {
     .map((part) => part.trim())
     .filter((part) => part !== "");
   return names?.length === 0 ? undefined : names;
-}
-
-function momentFlag(input: CommandInput, name: string): number | undefined {
-  const written = textFlag(input, name);
-  if (written === undefined) return undefined;
-  const moment = parseMoment(written, systemClock.now());
-  if (moment !== undefined) return moment;
-  throw new CommandFailure(`--${name}: '${printable(written)}' is not a time that can be read.`, {
-    exitCode: 2,
-    hint: "Write a date (2026-01-31), a date with a time (2026-01-31 09:45), or an age (12h, 7d, 3mo).",
-  });
 }
 
 /** A session without a title gets the title of the conversation's first session. */

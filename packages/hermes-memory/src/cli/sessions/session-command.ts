@@ -1,8 +1,8 @@
 // Shared by the session commands: opening the database, finding the session a user means, reading flags.
 import { type SessionFiles, sessionDatabasePath, sessionFiles } from "@hermes-memory/core/internal/home";
-import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
-import type { SessionRow, SessionStore } from "@hermes-memory/core/internal/sessions";
-import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { describeCause, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
+import { parseMoment, type SessionRow, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import { type CommandContext, CommandFailure, type CommandInput, usageFailure } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 
 export function databasePath({ home }: CommandContext): string {
@@ -106,6 +106,23 @@ function ambiguous(asked: string, shown: readonly SessionRow[], hasMore: boolean
 export function textFlag({ flags }: CommandInput, name: string): string | undefined {
   const value = flags[name];
   return typeof value === "string" ? value : undefined;
+}
+
+/** A moment in seconds: a date, or a span before now. */
+export function momentFlag(input: CommandInput, name: string): number | undefined {
+  const written = textFlag(input, name);
+  const moment = written === undefined ? undefined : parseMoment(written, systemClock.now());
+  if (written !== undefined && moment === undefined)
+    throw usageFailure(`--${name}: '${printable(written)}' is not a time that can be read.`, {
+      hint: "Write a date (2026-01-31), a date with a time (2026-01-31 09:45), or an age (12h, 7d, 3mo).",
+    });
+  return moment;
+}
+
+/** Of a flag that may be given several times. */
+export function listFlag({ flags }: CommandInput, name: string): readonly string[] {
+  const value = flags[name];
+  return Array.isArray(value) ? value : [];
 }
 
 export function numberFlag({ flags }: CommandInput, name: string, standard: number): number {

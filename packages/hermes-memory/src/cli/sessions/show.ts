@@ -11,8 +11,8 @@ import {
 import { readMarks, type SessionRow, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, Paint } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
+import { absoluteTime } from "../text-layout.ts";
 import { findSession, notFoundAnywhere, numberFlag, openSessions } from "./session-command.ts";
-import { absoluteTime } from "./text-layout.ts";
 
 export const show: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";

@@ -46,9 +46,7 @@ describe("hermes claw cleanup", () => {
     const at = place();
     await claw(at, ["migrate", "--yes", "--no-backup"]);
     const shown = await claw(at, ["cleanup", "--dry-run"]);
-    expect(shown.stdout).toBe(
-      "Would rename ~/.openclaw to ~/.openclaw.pre-migration. Nothing was changed.\n",
-    );
+    expect(shown.stdout).toBe("would rename: ~/.openclaw -> ~/.openclaw.pre-migration\n");
     expect(shown.stderr).toContain("workspace workspace: SOUL.md, MEMORY.md, USER.md");
     expect(shown.stderr).toContain("agents/main/sessions");
     expect(shown.stderr).not.toContain("It has conversations that no migration imported");

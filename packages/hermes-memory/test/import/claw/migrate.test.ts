@@ -166,7 +166,7 @@ describe("a whole OpenClaw folder", () => {
       "Ignore all previous",
     );
     expect(read(at, "memories/MEMORY.md")).not.toContain("Ignore all previous");
-    expect(done.stdout).toContain("2 refused by the scan");
+    expect(done.stdout).toContain("refused entries 2");
 
     expect(statSync(join(at.home, ".env")).mode & 0o777).toBe(0o600);
     const names = read(at, ".env")
@@ -676,7 +676,7 @@ describe("hostile input", () => {
       home: at.home,
       env: { HOME: at.userHome },
     });
-    expect(cleaned.stdout).toContain("Renamed ~/.openclaw");
+    expect(cleaned.stdout).toContain("renamed: ~/.openclaw");
   });
 
   it("stops when the snapshot cannot be written", async () => {

@@ -1,5 +1,8 @@
 // Text for the terminal: cutting to a width, times, and names of sessions.
-import { localTime, printable } from "../printing.ts";
+import { localTime, printable } from "./printing.ts";
+
+/** Of a terminal. */
+export type Size = { readonly columns: number; readonly rows: number };
 
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 const PLAIN = /^[\x20-\x7e]*$/;
@@ -36,11 +39,6 @@ export function cutToWidth(text: string, columns: number): string {
 export function fitToWidth(text: string, columns: number): string {
   const cut = cutToWidth(text, columns);
   return cut + " ".repeat(Math.max(0, columns - displayWidth(cut)));
-}
-
-/** The text after one press of the backspace key. */
-export function withoutLastGrapheme(text: string): string {
-  return graphemesOf(text).slice(0, -1).join("");
 }
 
 /** The characters a user sees. */
@@ -91,14 +89,4 @@ function dateOf(seconds: number | null | undefined): Date | undefined {
 /** A stored text in one line, with control characters escaped. */
 export function flat(text: string): string {
   return printable(text.replaceAll(/[\r\n\t\u2028\u2029]+/g, " "));
-}
-
-/** The title of a session, or else its first words. */
-export function nameOf({ title, preview }: { title: string | null; preview?: string }): string {
-  return flat(title ?? (preview === undefined || preview === "" ? "(untitled)" : preview));
-}
-
-/** `12.3`; 1 MB is 1024 * 1024 bytes, as in Hermes Agent. */
-export function megabytes(bytes: number): string {
-  return (bytes / 1024 ** 2).toFixed(1);
 }
