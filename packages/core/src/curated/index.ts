@@ -7,7 +7,6 @@ export {
   stageOperations,
 } from "./approval/approve.ts";
 export {
-  CURATOR_TEMP,
   lookAtPending,
   type PendingRecord,
   type PendingWrites,

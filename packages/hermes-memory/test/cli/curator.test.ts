@@ -63,7 +63,7 @@ describe("hermes curator run", () => {
       run_count: 1,
     });
     const approved = await runHere(["curator", "approve", String(run.id)], { home });
-    expect(approved).toMatchObject({ code: 0, stdout: "Approved 1 proposal.\n  - deploys on Monday.\n" });
+    expect(approved).toMatchObject({ code: 0, stdout: "Approved 1 proposal(s).\n- deploys on Monday.\n" });
     expect(memoryOf(home)).toBe(ENTRIES.slice(0, 3).join("\n§\n"));
     expect((await runHere(["curator", "rollback", "--list"], { home })).stdout).toContain(String(run.id));
     const refused = await runHere(["curator", "rollback"], { home });
@@ -76,7 +76,7 @@ describe("hermes curator run", () => {
   it("drops staged changes on reject", async () => {
     const home = homeWith();
     await runHere(["curator", "run", "--no-model"], { home });
-    expect((await runHere(["curator", "reject"], { home })).stdout).toBe("Rejected 1 proposal.\n");
+    expect((await runHere(["curator", "reject"], { home })).stdout).toBe("Rejected 1 pending proposal(s).\n");
     expect((await runHere(["memory", "pending"], { home })).stdout).toBe("No pending memory writes.\n");
     expect(await runHere(["curator", "approve", "0000ffff"], { home })).toMatchObject({ code: 1 });
   });

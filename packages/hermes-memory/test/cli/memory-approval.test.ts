@@ -38,7 +38,7 @@ describe("hermes memory pending, approve, reject", () => {
     expect(stdout.split("\n").slice(0, 4)).toEqual([
       "Pending memory writes (2):",
       `  ${first}  add to memory: alpha`,
-      `  ${second} [auto]  add to memory: be⏎ta`,
+      `  ${second} [auto]  add to memory: be ta`,
       "",
     ]);
     expect(stdout).toContain("hermes memory approve <id>");

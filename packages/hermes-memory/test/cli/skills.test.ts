@@ -206,7 +206,7 @@ describe("hermes skills pending, approve, reject", () => {
       failed: [{ id: third, kind: "no_match" }],
     });
     expect((await runHere(["skills", "reject", third], { home })).stdout).toBe(
-      "Rejected 1 skill change(s).\n",
+      `Rejected pending skill change '${third}'.\n`,
     );
     expect((await runHere(["skills", "approve", third], { home })).code).toBe(1);
     expect(await runJson(["skills", "reject", "all"], { home })).toEqual({ success: true, rejected: [] });

@@ -18,21 +18,7 @@ import {
   tidyUp,
 } from "@hermes-memory/agent/internal/curator";
 import type { CuratorConfig } from "@hermes-memory/core/internal/config";
-import {
-  approvePending,
-  type CommittedWrite,
-  type PendingRecord,
-  readPendingWrites,
-  rejectPending,
-} from "@hermes-memory/core/internal/curated";
 import type { Home } from "@hermes-memory/core/internal/memory";
-import {
-  approveSkillChange,
-  type PendingSkillChange,
-  pendingSkillsDirectory,
-  readPendingSkills,
-  rejectSkillChange,
-} from "@hermes-memory/core/internal/skills";
 import {
   type CommandBody,
   type CommandContext,
@@ -42,10 +28,8 @@ import {
   unwrap,
 } from "../command.ts";
 import { declined } from "../confirm.ts";
-import { goneLines } from "../memory/entries.ts";
-import { mirrorToProvider, openStore, withProviderReport } from "../memory/memory-command.ts";
 import { changeLine, counted, localTime, printable } from "../printing.ts";
-import { openSkills } from "../skills/skill-command.ts";
+import { stagedByCurator } from "../staged.ts";
 
 export const status: CommandBody = async (_input, context) => {
   const { home } = context.memory;
@@ -53,9 +37,9 @@ export const status: CommandBody = async (_input, context) => {
   const state = unwrap(readState(home), curatorFailure);
   const runner = currentRunner(home);
   const due = curatorDue(state, curator, new Date());
-  const staged = allStaged(context.memory);
+  const staged = stagedByCurator(context);
   const backups = listBackups(home);
-  const waiting = staged.memory.length + staged.skills.length;
+  const waiting = staged.memory + staged.skills;
   return {
     json: {
       enabled: curator.enabled,
@@ -67,7 +51,7 @@ export const status: CommandBody = async (_input, context) => {
       run_count: state.runCount,
       due: due.kind,
       next_run_at: nextOf(due)?.toISOString() ?? null,
-      staged: { memory: staged.memory.length, skills: staged.skills.length },
+      staged,
       backups: backups.length,
     },
     lines: [
@@ -157,91 +141,6 @@ export const history: CommandBody = (input, context) => {
 function line({ id, startedAt, mode, scope, status, summary }: RunRecord): string {
   const end = status === "done" ? summary : status === "stopped" ? "stopped" : "was cut off, or is running";
   return `${id}  ${localTime(startedAt)}  ${printable(mode)}  ${printable(scope)}  ${printable(end)}`;
-}
-
-// Staged proposals, of one run or of all.
-
-type Failure = { readonly id: string; readonly kind: string; readonly error: string };
-
-export const approve: CommandBody = async (input, context) => {
-  const { memory, skills } = stagedOf(input, context);
-  const approved: string[] = [];
-  const failed: Failure[] = [];
-  const note = (
-    id: string,
-    outcome: { ok: true } | { ok: false; error: { kind: string; message: string } },
-  ): void => {
-    if (outcome.ok) approved.push(id);
-    else failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
-  };
-  const directory = context.memory.administrator.pendingDirectory;
-  const writes: CommittedWrite[] = [];
-  const store = memory.length > 0 ? await openStore({ ...input, flags: {} }, context) : undefined;
-  const gone: string[] = [];
-  const removed: string[] = [];
-  for (const { id } of memory) {
-    if (!store) continue;
-    const outcome = await approvePending(store, directory, id, {
-      onCommitted: (write) => writes.push(write),
-    });
-    note(id, outcome);
-    if (!outcome.ok) continue;
-    gone.push(...goneLines(outcome.value.changes ?? [], outcome.value.archived));
-    removed.push(...(outcome.value.removed ?? []), ...(outcome.value.archived ?? []));
-  }
-  const skillStore = skills.length > 0 ? await openSkills(context) : undefined;
-  for (const { id } of skills) if (skillStore) note(id, await approveSkillChange(skillStore, id));
-  const outcome: CommandOutcome = {
-    json: { success: failed.length === 0, approved, failed, removed },
-    lines: [
-      `Approved ${counted(approved.length, "proposal")}.`,
-      ...gone,
-      ...failed.map(({ id, error }) => `  ${id} failed: ${printable(error)}`),
-    ],
-    notes: store?.warnings ?? [],
-    exitCode: failed.length > 0 ? 1 : 0,
-  };
-  return withProviderReport(outcome, await mirrorToProvider({ flags: {} }, context, writes));
-};
-
-export const reject: CommandBody = async (input, context) => {
-  const { memory, skills } = stagedOf(input, context);
-  const rejected: string[] = [];
-  const directory = context.memory.administrator.pendingDirectory;
-  for (const { id } of memory) if (rejectPending(directory, id).ok) rejected.push(id);
-  const store = skills.length > 0 ? await openSkills(context) : undefined;
-  for (const { id } of skills) if (store && (await rejectSkillChange(store, id)).ok) rejected.push(id);
-  return { json: { success: true, rejected }, lines: [`Rejected ${counted(rejected.length, "proposal")}.`] };
-};
-
-export type Staged = {
-  readonly memory: readonly PendingRecord[];
-  readonly skills: readonly PendingSkillChange[];
-};
-
-/** Proposals that the curator staged in this home, oldest first. */
-export function allStaged({ home, administrator }: Home): Staged {
-  return {
-    memory: readPendingWrites(administrator.pendingDirectory).records.filter(
-      ({ origin }) => origin === "curator",
-    ),
-    skills: readPendingSkills(pendingSkillsDirectory(home)).records.filter(
-      ({ origin }) => origin === "curator",
-    ),
-  };
-}
-
-function stagedOf(input: CommandInput, { memory }: CommandContext): Staged {
-  const wanted = input.args.run;
-  const all = allStaged(memory);
-  if (wanted === undefined) return all;
-  const isWanted = ({ group }: { readonly group?: string }): boolean => group === wanted;
-  const staged = { memory: all.memory.filter(isWanted), skills: all.skills.filter(isWanted) };
-  if (staged.memory.length + staged.skills.length > 0) return staged;
-  throw new CommandFailure(`Nothing that run '${printable(wanted)}' staged is waiting.`, {
-    hint: "'hermes curator status' shows what waits.",
-    details: { kind: "no_match" },
-  });
 }
 
 // Rollback of a run by its id, or of all skills from a backup.

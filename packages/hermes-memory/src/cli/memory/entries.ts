@@ -105,7 +105,11 @@ async function change(
 ): Promise<CommandOutcome> {
   const reason = typeof input.flags.reason === "string" ? input.flags.reason : undefined;
   const outcome = await store.apply(target, op, { origin: "cli", reason });
-  if (!outcome.ok) throw memoryFailure(outcome.error, secretHint(outcome.error));
+  if (!outcome.ok)
+    throw memoryFailure(
+      outcome.error,
+      outcome.error.kind === "blocked" ? secretHint(outcome.error.ids) : undefined,
+    );
   const done = await changed(outcome.value, store, input, context);
   const config = await context.memory.memoryConfig();
   return isKeptOut(op, config) ? { ...done, notes: [...(done.notes ?? []), KEPT_OUT] } : done;
