@@ -50,7 +50,12 @@ export {
   STALE_AFTER_MS,
   targetPaths,
 } from "./memory-file.ts";
-export type { Explanation, HistoryChange, HistoryLine } from "./memory-history.ts";
+export {
+  type Explanation,
+  explanationLines,
+  type HistoryChange,
+  type HistoryLine,
+} from "./memory-history.ts";
 export { MemoryStore } from "./memory-store.ts";
 export {
   curatedTools,

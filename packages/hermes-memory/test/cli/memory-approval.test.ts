@@ -48,7 +48,7 @@ describe("hermes memory pending, approve, reject", () => {
       skipped: ["notes.json"],
     });
     expect((await runHere(["memory", "explain", "alpha"], { home })).stdout).toMatch(
-      new RegExp(`^Waiting for approval since .*, from assistant_tool: ${first} {2}add to memory: alpha\\n$`),
+      new RegExp(`^A write with it waits for approval since .*, from assistant_tool: ${first}\\.\\n$`),
     );
   });
 
