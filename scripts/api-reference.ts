@@ -36,7 +36,7 @@ export function publicEntryPoints(): readonly EntryPoint[] {
 }
 
 function readEntryPoints(): readonly EntryPoint[] {
-  const entries = ["core", "agent", "hermes-memory"].flatMap(entriesOf);
+  const entries = ["core", "agent", "mcp", "import", "gateway", "hermes-memory"].flatMap(entriesOf);
   const program = ts.createProgram({
     rootNames: entries.map(({ source }) => join(root, source)),
     options: {
@@ -70,7 +70,7 @@ function entriesOf(folder: string): { readonly specifier: string; readonly sourc
     exports: Record<string, string>;
   };
   return Object.entries(exports)
-    .filter(([subpath, source]) => source.endsWith(".ts") && !subpath.startsWith("./internal/"))
+    .filter(([subpath, source]) => source.endsWith(".ts") && !subpath.startsWith("./internal"))
     .map(([subpath, source]) => ({
       specifier: subpath.replace(".", name),
       source: join("packages", folder, source),
@@ -203,7 +203,7 @@ function overview(own: readonly EntryPoint[], all: readonly EntryPoint[]): strin
     "|---|---|---|---|",
     ...rows,
     "",
-    "`@hermes-memory/core/internal/*` and `@hermes-memory/agent/internal/*` are how the packages use each other. They may change in any version.",
+    "`/internal` and `/internal/*` of each package are how the packages use each other. They may change in any version.",
     "",
   ].join("\n");
 }
@@ -261,9 +261,7 @@ function purposeOf(source: string): string {
 /** The entry point of `hermes-memory` that exports the same. */
 function inProduct(specifier: string, all: readonly EntryPoint[]): string {
   const [, name, subpath] = /^@hermes-memory\/(\w+)\/?(.*)$/.exec(specifier) ?? [];
-  const wanted = ["hermes-memory", subpath || (name === "agent" ? "agent" : "")].filter(
-    (part) => part !== "",
-  );
+  const wanted = ["hermes-memory", subpath || (name === "core" ? "" : name)].filter((part) => part !== "");
   const same = all.find((each) => each.specifier === wanted.join("/"));
   if (same === undefined) throw new Error(`hermes-memory has no subpath for ${specifier}.`);
   return same.specifier;

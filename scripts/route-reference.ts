@@ -1,9 +1,9 @@
 // The table of routes in docs/gateway.md, between two comments. Pure, except for the import of the routes.
-import { modelRoutes } from "../packages/hermes-memory/src/gateway/answer.ts";
-import { apiRoutes } from "../packages/hermes-memory/src/gateway/api/api-routes.ts";
-import { modelsRoutes } from "../packages/hermes-memory/src/gateway/models-route.ts";
-import { opsRoutes } from "../packages/hermes-memory/src/gateway/routes.ts";
-import type { Answer, Route } from "../packages/hermes-memory/src/gateway/types.ts";
+import { modelRoutes } from "../packages/gateway/src/answer.ts";
+import { apiRoutes } from "../packages/gateway/src/api/api-routes.ts";
+import { modelsRoutes } from "../packages/gateway/src/models-route.ts";
+import { opsRoutes } from "../packages/gateway/src/routes.ts";
+import type { Answer, Route } from "../packages/gateway/src/types.ts";
 
 const BEGIN = "<!-- routes: made by `npm run docs` from the route table -->";
 const END = "<!-- end of routes -->";

@@ -18,12 +18,11 @@ const settings = Object.entries(values).map(([name, value]) => [
   `HERMES_${name.replace("-", "_").toUpperCase()}`,
   value,
 ]);
-const folder = "packages/hermes-memory/test/gateway";
 for (const [file, config] of [
-  ["histories.test.ts", "vitest.config.ts"],
-  ["histories.slow.test.ts", "vitest.slow.config.ts"],
+  ["packages/gateway/test/histories.test.ts", "vitest.config.ts"],
+  ["packages/hermes-memory/test/gateway/histories.slow.test.ts", "vitest.slow.config.ts"],
 ] as const) {
-  const args = ["run", "--config", config, `${folder}/${file}`, "--disable-console-intercept=true"];
+  const args = ["run", "--config", config, file, "--disable-console-intercept=true"];
   const { status } = spawnSync(process.execPath, [resolve(root, "node_modules/vitest/vitest.mjs"), ...args], {
     cwd: root,
     stdio: "inherit",

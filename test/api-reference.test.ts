@@ -8,8 +8,11 @@ import * as config from "hermes-memory/config";
 import * as context from "hermes-memory/context";
 import * as curated from "hermes-memory/curated";
 import * as curator from "hermes-memory/curator";
+import * as gateway from "hermes-memory/gateway";
 import * as home from "hermes-memory/home";
+import * as transcripts from "hermes-memory/import";
 import * as langchain from "hermes-memory/langchain";
+import * as mcp from "hermes-memory/mcp";
 import * as memory from "hermes-memory/memory";
 import * as message from "hermes-memory/message";
 import * as models from "hermes-memory/models";
@@ -36,8 +39,11 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   context: Object.keys(context),
   curated: Object.keys(curated),
   curator: Object.keys(curator),
+  gateway: Object.keys(gateway),
   home: Object.keys(home),
+  import: Object.keys(transcripts),
   langchain: Object.keys(langchain),
+  mcp: Object.keys(mcp),
   memory: Object.keys(memory),
   message: Object.keys(message),
   models: Object.keys(models),
@@ -85,7 +91,7 @@ describe("the public surface", () => {
     expect(Object.keys(library)).toEqual(expect.arrayContaining(USED_OUTSIDE.slice(0, 20)));
   });
 
-  it("offers every public subpath of core and agent also as a subpath of hermes-memory", () => {
+  it("offers every public subpath of core and agent, and the doors, also as a subpath of hermes-memory", () => {
     const below = entries.filter(({ specifier }) => /^@hermes-memory\/\w+\/./.test(specifier));
     const missing = below.filter(({ specifier, names }) => {
       const same = `hermes-memory/${specifier.split("/").slice(2).join("/")}`;

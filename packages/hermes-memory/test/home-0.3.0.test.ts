@@ -6,8 +6,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { filesOf, fixtureHome, fixtureTokens } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { FakeMem0 } from "../../core/test/fakes/servers/mem0.ts";
+import { runningGateway } from "../../gateway/test/running-gateway.ts";
 import { runHere } from "./cli/run.ts";
-import { runningGateway } from "./gateway/running-gateway.ts";
 import { expectNothingLost, rowsOf } from "./kept-home.ts";
 
 const SESSIONS = 28;

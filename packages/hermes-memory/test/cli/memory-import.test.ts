@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { MemoryStore } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { treeOf } from "../import/tree.ts";
+import { treeOf } from "../../../import/test/transcripts/tree.ts";
 import { runHere } from "./run.ts";
 
 type Json = {

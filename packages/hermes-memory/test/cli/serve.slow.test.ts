@@ -138,7 +138,7 @@ describe("hermes serve", () => {
   });
 
   it("finishes a running request at SIGTERM; a second signal ends at once", async () => {
-    const serving = new URL("../../src/gateway/serve.ts", import.meta.url).href;
+    const serving = new URL("../../../gateway/src/serve.ts", import.meta.url).href;
     const stopping = new URL("../../src/cli/until-stopped.ts", import.meta.url).href;
     const program = `
       const { startGateway } = await import(${JSON.stringify(serving)});

@@ -4,7 +4,7 @@ import { systemClock } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { openTokens } from "../../src/gateway/tokens.ts";
+import { openTokens } from "../../../gateway/src/tokens.ts";
 import { runHermes } from "./run.ts";
 
 describe("hermes token in several processes at once", () => {

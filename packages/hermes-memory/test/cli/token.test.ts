@@ -4,7 +4,7 @@ import { systemClock } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { openTokens } from "../../src/gateway/tokens.ts";
+import { openTokens } from "../../../gateway/src/tokens.ts";
 import { type PlayedOptions, runHere, runHermes } from "./run.ts";
 
 async function hermes(home: string, line: string, more: Partial<PlayedOptions> = {}) {

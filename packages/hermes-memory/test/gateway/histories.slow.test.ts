@@ -1,7 +1,14 @@
 // Histories with gateways that are killed and stopped. `npm run soak:histories` runs more of them.
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { Chat, expectNoViolation, homeWithModel, type Op, violationOf, type World } from "./histories.ts";
+import {
+  Chat,
+  expectNoViolation,
+  homeWithModel,
+  type Op,
+  violationOf,
+  type World,
+} from "../../../gateway/test/histories.ts";
 import { type Server, serve } from "./served-process.ts";
 
 const setting = (name: string, usual: number): number => Number(process.env[`HERMES_${name}`] ?? usual);

@@ -9,8 +9,8 @@ import { stringify } from "yaml";
 import { modelSection } from "../../../agent/test/agent/agent-home.ts";
 import { startWire, type Wire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import type { WireName } from "../../src/gateway/wires/wire.ts";
-import { eventsIn, FAKES, replyItems } from "./proxy/proxy-home.ts";
+import type { WireName } from "../../../gateway/src/wires/wire.ts";
+import { eventsIn, FAKES, replyItems } from "../../../gateway/test/proxy/proxy-home.ts";
 import { type Server, serve } from "./served-process.ts";
 
 const WIRES = ["chat", "messages", "responses"] as const;

@@ -3,11 +3,21 @@ import { mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strippedUserText } from "@hermes-memory/core/internal/security";
 import { describe, expect, it } from "vitest";
-import { dryTarget, importTranscripts, readerNamed, type TranscriptReader } from "../../src/import/index.ts";
-import { DEFAULT_PREPARE } from "../../src/import/prepare.ts";
+import {
+  dryTarget,
+  importTranscripts,
+  readerNamed,
+  type TranscriptReader,
+} from "../../../import/src/internal.ts";
+import { DEFAULT_PREPARE } from "../../../import/src/transcripts/prepare.ts";
+import { line, linesOf, writeClaude } from "../../../import/test/transcripts/claude-lines.ts";
+import {
+  contentsOf,
+  importInto,
+  openEmptyStore,
+  temporaryFolder,
+} from "../../../import/test/transcripts/import-suite.ts";
 import { runHere } from "../cli/run.ts";
-import { line, linesOf, writeClaude } from "./claude-lines.ts";
-import { contentsOf, importInto, openEmptyStore, temporaryFolder } from "./import-suite.ts";
 
 function reader(name: string): TranscriptReader {
   const found = readerNamed(name);

@@ -6,14 +6,14 @@ import { openMemory, type UserMemory } from "@hermes-memory/core/internal/memory
 import type { MessageRow, SessionStore } from "@hermes-memory/core/internal/sessions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { claudeCode } from "../../src/import/formats/claude-code.ts";
-import { pi } from "../../src/import/formats/pi.ts";
-import { dryTarget } from "../../src/import/index.ts";
-import { mergeFollowed } from "../../src/import/merge-followed.ts";
+import { dryTarget } from "../../../import/src/internal.ts";
+import { claudeCode } from "../../../import/src/transcripts/formats/claude-code.ts";
+import { pi } from "../../../import/src/transcripts/formats/pi.ts";
+import { mergeFollowed } from "../../../import/src/transcripts/merge-followed.ts";
+import { line, linesOf, textOfLines, writeClaude } from "../../../import/test/transcripts/claude-lines.ts";
+import { makeFixtureHome } from "../../../import/test/transcripts/fixture-home.ts";
+import { importInto, temporaryFolder } from "../../../import/test/transcripts/import-suite.ts";
 import { runJson } from "../cli/run.ts";
-import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
-import { makeFixtureHome } from "./fixture-home.ts";
-import { importInto, temporaryFolder } from "./import-suite.ts";
 
 type Row = Readonly<Record<string, unknown>> & { readonly role: string };
 

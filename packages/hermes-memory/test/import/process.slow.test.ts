@@ -7,9 +7,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import { line, linesOf, textOfLines, writeClaude } from "../../../import/test/transcripts/claude-lines.ts";
+import { contentsOf, temporaryFolder } from "../../../import/test/transcripts/import-suite.ts";
 import { runHermes, runJson } from "../cli/run.ts";
-import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
-import { contentsOf, temporaryFolder } from "./import-suite.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const KILLS = 8;

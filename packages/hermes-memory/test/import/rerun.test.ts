@@ -12,9 +12,8 @@ import {
   readerNamed,
   storeTarget,
   type TranscriptReader,
-} from "../../src/import/index.ts";
-import { runHere, runJson } from "../cli/run.ts";
-import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
+} from "../../../import/src/internal.ts";
+import { line, linesOf, textOfLines, writeClaude } from "../../../import/test/transcripts/claude-lines.ts";
 import {
   contentsOf,
   cutOff,
@@ -22,7 +21,8 @@ import {
   importInto,
   openEmptyStore,
   temporaryFolder,
-} from "./import-suite.ts";
+} from "../../../import/test/transcripts/import-suite.ts";
+import { runHere, runJson } from "../cli/run.ts";
 
 function reader(name: string): TranscriptReader {
   const found = readerNamed(name);

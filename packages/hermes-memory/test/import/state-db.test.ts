@@ -13,9 +13,9 @@ import { describe, expect, it } from "vitest";
 import { fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { goldenDirectory, referenceReplay30 } from "../../../core/test/golden/vectors.ts";
+import { line, linesOf, textOfLines, writeClaude } from "../../../import/test/transcripts/claude-lines.ts";
+import { treeOf } from "../../../import/test/transcripts/tree.ts";
 import { runHere } from "../cli/run.ts";
-import { line, linesOf, textOfLines, writeClaude } from "./claude-lines.ts";
-import { treeOf } from "./tree.ts";
 
 type Json = {
   databases: {

@@ -9,7 +9,7 @@ import {
   sourceFolder,
   stateFolders,
   systemProcesses,
-} from "../../import/index.ts";
+} from "@hermes-memory/import/internal";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { userHome } from "../mcp/clients.ts";
 import { printable } from "../printing.ts";

@@ -27,7 +27,7 @@ import {
   storeTarget,
   systemProcesses,
   writeReport,
-} from "../../import/index.ts";
+} from "@hermes-memory/import/internal";
 import {
   type CommandBody,
   type CommandContext,

@@ -1,5 +1,5 @@
 // The report of a migration as lines for a terminal.
-import { ARCHIVED_REASON, type Item, type Report, type Status } from "../../import/index.ts";
+import { ARCHIVED_REASON, type Item, type Report, type Status } from "@hermes-memory/import/internal";
 import type { Paint, Style } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 

@@ -28,7 +28,7 @@ import {
   unreadableOutboxes,
 } from "@hermes-memory/core/internal/providers";
 import { isFindingId } from "@hermes-memory/core/internal/security";
-import { readLocalToken } from "../../gateway/index.ts";
+import { readLocalToken } from "@hermes-memory/gateway/internal";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
 import { isDirectory, statOf } from "../inspect-files.ts";
 import { counted, localTime } from "../printing.ts";

@@ -1,5 +1,5 @@
 // `hermes serve`: starts the gateway, says where it is, what is configured and what is missing, and drains it at Ctrl-C.
-import { type RunningGateway, startGateway } from "../../gateway/index.ts";
+import { type RunningGateway, startGateway } from "@hermes-memory/gateway";
 import type { CommandBody, CommandContext, CommandInput, Terminal } from "../command.ts";
 import { modelText, type Resolved, resolveModel } from "../model/resolution.ts";
 import { counted, printable } from "../printing.ts";

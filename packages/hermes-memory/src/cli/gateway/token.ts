@@ -10,7 +10,7 @@ import {
   type TokenSummary,
   type Tokens,
   urlHost,
-} from "../../gateway/index.ts";
+} from "@hermes-memory/gateway/internal";
 import {
   type CommandBody,
   type CommandContext,

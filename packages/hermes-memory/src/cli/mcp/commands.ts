@@ -78,7 +78,7 @@ const serve: CommandBody = async ({ flags: { for: served } }, { home, io }) => {
         "claude-code' sets one up, Ctrl-D ends it.\n",
     );
   }
-  const { serveMcp } = await import("../../mcp/index.ts"); // loads the SDK
+  const { serveMcp } = await import("@hermes-memory/mcp"); // loads the SDK
   const isInterrupted = await untilStopped(io, async (signal, interrupted) => {
     await serveMcp({
       home: home.home,

@@ -15,7 +15,7 @@ import {
   type PlannedNote,
   planNotes,
   readNotes,
-} from "../../import/index.ts";
+} from "@hermes-memory/import/internal";
 import {
   type CommandBody,
   type CommandContext,

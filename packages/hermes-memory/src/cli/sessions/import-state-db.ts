@@ -1,6 +1,11 @@
 // `hermes sessions import --from hermes --path HOME`: the session database of another home or profile.
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { importStateDatabase, isSameFile, type StateImported, stateDatabaseAt } from "../../import/index.ts";
+import {
+  importStateDatabase,
+  isSameFile,
+  type StateImported,
+  stateDatabaseAt,
+} from "@hermes-memory/import/internal";
 import {
   type CommandContext,
   CommandFailure,

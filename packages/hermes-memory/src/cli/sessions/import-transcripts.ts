@@ -24,7 +24,7 @@ import {
   type TranscriptReader,
   type Wanted,
   watchTranscripts,
-} from "../../import/index.ts";
+} from "@hermes-memory/import/internal";
 import { type CommandContext, CommandFailure, type CommandInput, type CommandOutcome } from "../command.ts";
 import { declined } from "../confirm.ts";
 import { counted, printable } from "../printing.ts";

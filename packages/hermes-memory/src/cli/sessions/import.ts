@@ -3,8 +3,14 @@ import { type FileHandle, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { describeCause, HermesError, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import type { ExportedSession, ImportOutcome } from "@hermes-memory/core/internal/sessions";
+import {
+  READERS,
+  readerOf,
+  sampleOf,
+  stateDatabaseAt,
+  type TranscriptReader,
+} from "@hermes-memory/import/internal";
 import { z } from "zod";
-import { READERS, readerOf, sampleOf, stateDatabaseAt, type TranscriptReader } from "../../import/index.ts";
 import {
   type CommandBody,
   type CommandContext,

@@ -3,9 +3,9 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest } from "../../../../agent/test/fakes/wires/script.ts";
+import { type ClientHome, clientHome } from "../../../../gateway/test/clients/client-home.ts";
+import { line, writeClaude } from "../../../../import/test/transcripts/claude-lines.ts";
 import { runHere } from "../../cli/run.ts";
-import { line, writeClaude } from "../../import/claude-lines.ts";
-import { type ClientHome, clientHome } from "./client-home.ts";
 
 type Json = Record<string, unknown>;
 

@@ -8,15 +8,15 @@ import { ok } from "@hermes-memory/core/internal/lib";
 import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
+import { applyPlan } from "../../../../import/src/openclaw/apply.ts";
+import type { ImportSessions } from "../../../../import/src/openclaw/operation.ts";
+import { selectOptions } from "../../../../import/src/openclaw/options.ts";
+import { planMigration } from "../../../../import/src/openclaw/plan.ts";
+import { connectedPlatforms, openClawProcesses } from "../../../../import/src/openclaw/processes.ts";
+import type { Report } from "../../../../import/src/openclaw/report.ts";
+import { makeSource, treeOf } from "../../../../import/test/openclaw/source-folder.ts";
 import { residueHint } from "../../../src/cli/claw/first-run.ts";
-import { applyPlan } from "../../../src/import/claw/apply.ts";
-import type { ImportSessions } from "../../../src/import/claw/operation.ts";
-import { selectOptions } from "../../../src/import/claw/options.ts";
-import { planMigration } from "../../../src/import/claw/plan.ts";
-import { connectedPlatforms, openClawProcesses } from "../../../src/import/claw/processes.ts";
-import type { Report } from "../../../src/import/claw/report.ts";
 import { type PlayedOptions, runHere } from "../../cli/run.ts";
-import { makeSource, treeOf } from "./source-folder.ts";
 
 type Place = { readonly userHome: string; readonly home: string; readonly source: string };
 

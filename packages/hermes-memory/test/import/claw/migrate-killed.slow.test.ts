@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { NODE_COMPILE_CACHE } from "../../../../core/test/fakes/compile-cache.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
+import { makeSource, treeOf } from "../../../../import/test/openclaw/source-folder.ts";
 import { runHere } from "../../cli/run.ts";
-import { makeSource, treeOf } from "./source-folder.ts";
 
 const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
 const WORDS = ["claw", "migrate", "--yes", "--migrate-secrets"];

@@ -16,9 +16,9 @@ import { inflateRawSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { readVectors } from "../../../../core/test/golden/vectors.ts";
-import type { Item, Report } from "../../../src/import/index.ts";
+import type { Item, Report } from "../../../../import/src/internal.ts";
+import { makeSource, SECRETS, treeOf } from "../../../../import/test/openclaw/source-folder.ts";
 import { type PlayedOptions, runHere } from "../../cli/run.ts";
-import { makeSource, SECRETS, treeOf } from "./source-folder.ts";
 
 type Place = { readonly userHome: string; readonly home: string; readonly source: string };
 

@@ -1,0 +1,2 @@
+// The gateway as a library.
+export { type RunningGateway, type StartOptions, startGateway } from "./serve.ts";

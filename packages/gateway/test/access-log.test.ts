@@ -1,0 +1,64 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
+import { type AccessLine, accessLogPath, openAccessLog } from "../src/access-log.ts";
+
+const LINE: AccessLine = {
+  time: "2026-11-17T10:00:00.000Z",
+  id: "req_1",
+  method: "POST",
+  route: "/v1/chat/completions",
+  status: 200,
+  ms: 12,
+};
+
+describe("the access log", () => {
+  it("writes one JSON line per request into a file that only the owner reads", () => {
+    const path = accessLogPath(tempDirectory());
+    const log = openAccessLog(path);
+    log.write(LINE);
+    log.write({ ...LINE, id: "req_2", client: undefined });
+    expect(existsSync(path)).toBe(false);
+    log.close();
+    const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line))).toEqual([LINE, { ...LINE, id: "req_2" }]);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("writes by itself after a moment", async () => {
+    const path = accessLogPath(tempDirectory());
+    openAccessLog(path).write(LINE);
+    await expect.poll(() => existsSync(path), { timeout: 3_000 }).toBe(true);
+  });
+
+  it("renames a file that would become too large", () => {
+    const path = accessLogPath(tempDirectory());
+    const log = openAccessLog(path, { maxBytes: 300 });
+    for (const id of ["req_1", "req_2", "req_3"]) {
+      log.write({ ...LINE, id });
+      log.flush();
+    }
+    expect(readFileSync(`${path}.1`, "utf8")).toContain("req_1");
+    expect(readFileSync(path, "utf8")).toContain("req_3");
+    expect(statSync(path).size).toBeLessThanOrEqual(300);
+  });
+
+  it.skipIf(process.getuid?.() === 0)("counts lines that could not be written, and throws nothing", () => {
+    const home = tempDirectory();
+    mkdirSync(join(home, "logs"));
+    chmodSync(join(home, "logs"), 0o500);
+    const log = openAccessLog(accessLogPath(home));
+    log.write(LINE);
+    log.close();
+    expect(log.dropped).toBe(1);
+  });
+
+  it("counts the lines when the log's place is taken by a file", () => {
+    const log = openAccessLog(join(new URL(import.meta.url).pathname, "gateway-access.log"));
+    log.write(LINE);
+    log.write(LINE);
+    log.close();
+    expect(log.dropped).toBe(2);
+  });
+});

@@ -1,0 +1,309 @@
+// Which conversation a request belongs to, and how the stored one follows what the client does with it.
+import { generateText, type ModelMessage } from "ai";
+import OpenAI from "openai";
+import { describe, expect, it } from "vitest";
+import type { RecordedRequest, Step } from "../../../agent/test/fakes/wires/script.ts";
+import { type ClientHome, type ClientOptions, clientHome, MODEL, MODES } from "./client-home.ts";
+
+type Row = OpenAI.ChatCompletionMessageParam;
+
+const user = (content: string): Row => ({ role: "user", content });
+const assistant = (content: string): Row => ({ role: "assistant", content });
+
+/** Answers with the number of the request, so that replies differ. */
+const numbered = ({ index }: RecordedRequest): Step => ({ text: `Reply ${index + 1}` });
+
+async function chat(
+  home: ClientHome,
+  options: ClientOptions,
+  messages: Row[],
+): Promise<{ readonly text: string; readonly session: string }> {
+  const { data, response } = await home
+    .openai(options)
+    .chat.completions.create({ model: MODEL, messages })
+    .withResponse();
+  return {
+    text: data.choices[0]?.message.content ?? "",
+    session: response.headers.get("x-hermes-session-id") ?? "",
+  };
+}
+
+/** What the model was told, roles and texts. */
+function told({ messages }: RecordedRequest): readonly string[] {
+  return messages.map(({ role, content }) => `${String(role)}: ${String(content)}`);
+}
+
+describe.each(MODES)("in %s mode", (mode) => {
+  const webui = { mode, headers: { "x-openwebui-chat-id": "c1" } };
+  const CHAT = "open-webui-c1";
+
+  it("a reply that is made anew replaces the old one in the transcript", async () => {
+    const home = await clientHome("chat", numbered);
+    await chat(home, webui, [user("One"), assistant("Reply 0"), user("Two")]);
+    const { session } = await chat(home, webui, [user("One"), assistant("Reply 0"), user("Two")]);
+    expect(await home.lines(CHAT)).toEqual([
+      "user: One",
+      "assistant: Reply 0",
+      "user: Two",
+      "assistant: Reply 2",
+    ]);
+    expect(await home.inactive(session)).toContain("assistant: Reply 1");
+    expect(told(home.asked[1] as RecordedRequest)).toEqual(["user: One", "assistant: Reply 0", "user: Two"]);
+    expect(await home.sessions()).toHaveLength(1);
+  });
+
+  it("an edited message takes everything behind it back, also when it is the first", async () => {
+    const home = await clientHome("chat", numbered);
+    await chat(home, webui, [user("Zero")]);
+    await chat(home, webui, [user("One")]);
+    expect(await home.lines(CHAT)).toEqual(["user: One", "assistant: Reply 2"]);
+    await chat(home, webui, [user("One"), assistant("Reply 2"), user("Two")]);
+    const list = [user("One"), assistant("Reply 2"), user("Other")];
+    const { session } = await chat(home, webui, list);
+    expect(await home.lines(CHAT)).toEqual([
+      "user: One",
+      "assistant: Reply 2",
+      "user: Other",
+      "assistant: Reply 4",
+    ]);
+    const inactive = await home.inactive(session);
+    for (const text of ["Zero", "Reply 1", "Two", "Reply 3"])
+      expect(inactive.some((line) => line.endsWith(`: ${text}`))).toBe(true);
+    // The model is not told what was taken back.
+    expect(told(home.asked[1] as RecordedRequest)).toEqual(["user: One"]);
+    expect(told(home.asked[3] as RecordedRequest)).toEqual([
+      "user: One",
+      "assistant: Reply 2",
+      "user: Other",
+    ]);
+  });
+
+  it("a branch that the client goes back to is followed again", async () => {
+    const home = await clientHome("chat", numbered);
+    await chat(home, webui, [user("One")]);
+    await chat(home, webui, [user("One"), assistant("Reply 1"), user("Two")]);
+    await chat(home, webui, [user("One"), assistant("Reply 1"), user("Other")]);
+    await chat(home, webui, [
+      user("One"),
+      assistant("Reply 1"),
+      user("Two"),
+      assistant("Reply 2"),
+      user("Three"),
+    ]);
+    expect(await home.lines(CHAT)).toEqual([
+      "user: One",
+      "assistant: Reply 1",
+      "user: Two",
+      "assistant: Reply 2",
+      "user: Three",
+      "assistant: Reply 4",
+    ]);
+  });
+
+  it("X-Hermes-Session-Id comes back and names the conversation, which then needs only what is new", async () => {
+    const home = await clientHome("chat", numbered);
+    const named = { mode, headers: { "x-hermes-session-id": "pottery" } };
+    const { session } = await chat(home, named, [user("One")]);
+    expect(session).not.toBe("");
+    await chat(home, { mode, headers: { "x-hermes-session-id": session } }, [user("Two")]);
+    const third = await chat(home, named, [user("Three")]);
+    expect(third.session).toBe(session);
+    expect(await home.lines("pottery")).toEqual([
+      "user: One",
+      "assistant: Reply 1",
+      "user: Two",
+      "assistant: Reply 2",
+      "user: Three",
+      "assistant: Reply 3",
+    ]);
+    if (mode === "agent")
+      expect(told(home.asked[2] as RecordedRequest)).toEqual([
+        "user: One",
+        "assistant: Reply 1",
+        "user: Two",
+        "assistant: Reply 2",
+        "user: Three",
+      ]);
+    expect(await home.sessions()).toHaveLength(1);
+  });
+
+  it("a session id of another person is a conversation that this person does not have", async () => {
+    const home = await clientHome("chat", numbered);
+    const of = (id: string, session: string): ClientOptions => ({
+      mode,
+      headers: { "x-hermes-user-id": id, "x-hermes-session-id": session },
+    });
+    const { session } = await chat(home, of("ada", "secret"), [user("The code is 7.")]);
+    const other = await chat(home, of("ben", session), [user("What is the code?")]);
+    expect(other.session).not.toBe(session);
+    expect(home.asked[1]?.raw).not.toContain("The code is 7.");
+    expect(await home.lines(session, { platform: "api", id: "ada" })).toHaveLength(2);
+  });
+
+  it("a conversation without any id is found by what was said in it", async () => {
+    const home = await clientHome("chat", numbered);
+    const first = await chat(home, { mode }, [user("One")]);
+    const other = await chat(home, { mode }, [user("One")]);
+    expect(other.session).not.toBe(first.session);
+    const list = [user("One"), assistant(first.text), user("Two")];
+    const second = await chat(home, { mode }, list);
+    expect(second.session).toBe(first.session);
+    // A client may send a text as a part, and add cache markers.
+    const third = await chat(home, { mode }, [
+      { role: "user", content: [{ type: "text", text: "One" }] },
+      assistant(first.text),
+      user("Two"),
+      assistant(second.text),
+      user("Three"),
+    ]);
+    expect(third.session).toBe(first.session);
+    expect(await home.lines(first.session)).toHaveLength(6);
+    // The last reply is made anew.
+    const anew = await chat(home, { mode }, [...list, assistant(second.text), user("Three")]);
+    expect(anew.session).toBe(first.session);
+    expect((await home.lines(first.session)).slice(-2)).toEqual(["user: Three", `assistant: ${anew.text}`]);
+    expect(await home.lines(first.session)).toHaveLength(6);
+    expect(await home.lines(other.session)).toEqual(["user: One", "assistant: Reply 2"]);
+  });
+
+  it("a conversation without any id goes on after the server was started again", async () => {
+    const home = await clientHome("chat", numbered);
+    const first = await chat(home, { mode }, [user("One")]);
+    await home.restart();
+    const second = await chat(home, { mode }, [user("One"), assistant(first.text), user("Two")]);
+    expect(second.session).toBe(first.session);
+    expect(await home.lines(first.session)).toHaveLength(4);
+  });
+
+  it.each([true, false])("previous_response_id goes on from a response (stream: %s)", async (isStream) => {
+    const home = await clientHome("responses", numbered);
+    const client = home.openai({ mode });
+    const ask = async (input: string, previous?: string) => {
+      const body = { model: MODEL, input, previous_response_id: previous };
+      return isStream ? client.responses.stream(body).finalResponse() : client.responses.create(body);
+    };
+    const first = await ask("One");
+    const second = await ask("Two", first.id);
+    const third = await ask("Three", second.id);
+    expect(third.output_text).toBe("Reply 3");
+    const sessions = await home.sessions();
+    expect(sessions).toHaveLength(1);
+    expect(await home.lines(sessions[0] ?? "")).toEqual([
+      "user: One",
+      "assistant: Reply 1",
+      "user: Two",
+      "assistant: Reply 2",
+      "user: Three",
+      "assistant: Reply 3",
+    ]);
+    if (mode === "agent") expect(told(home.asked[2] as RecordedRequest)).toHaveLength(5);
+    else expect(home.asked[2]?.body).toMatchObject({ previous_response_id: second.id });
+  });
+
+  it("`conversation` names one, which needs only what is new", async () => {
+    const home = await clientHome("responses", numbered);
+    const client = home.openai({ mode });
+    for (const input of ["One", "Two"])
+      await client.responses.create({ model: MODEL, input, conversation: "conv_1" });
+    const sessions = await home.sessions();
+    expect(sessions).toHaveLength(1);
+    expect(await home.lines(sessions[0] ?? "")).toHaveLength(4);
+  });
+
+  it.each(["responses", "chat", "compatible", "anthropic"] as const)(
+    "the AI SDK's conversation without any id is one session (%s)",
+    async (provider) => {
+      const home = await clientHome(provider === "compatible" ? "chat" : provider, numbered);
+      const model = home.ai({ mode })[provider];
+      const messages: ModelMessage[] = [];
+      for (const text of ["One", "Two", "Three"]) {
+        messages.push({ role: "user", content: text });
+        const done = await generateText({ model, messages, maxRetries: 0, maxOutputTokens: 100 });
+        messages.push(...done.response.messages);
+      }
+      const sessions = await home.sessions();
+      expect(sessions).toHaveLength(1);
+      expect(await home.lines(sessions[0] ?? "")).toEqual(
+        ["One", "Two", "Three"].flatMap((text, at) => [`user: ${text}`, `assistant: Reply ${at + 1}`]),
+      );
+    },
+  );
+
+  it("a picture reaches the model, and the conversation goes on behind it", async () => {
+    const home = await clientHome("chat", numbered);
+    const picture: Row = {
+      role: "user",
+      content: [
+        { type: "text", text: "What is this?" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
+      ],
+    };
+    const first = await chat(home, { mode }, [picture]);
+    expect(home.asked[0]?.raw).toContain("iVBORw0KGgo=");
+    const second = await chat(home, { mode }, [picture, assistant(first.text), user("Sure?")]);
+    expect(second.session).toBe(first.session);
+    expect(home.asked[1]?.raw).toContain("iVBORw0KGgo=");
+    expect(await home.lines(first.session)).toHaveLength(4);
+  });
+
+  it("a request that the client makes for itself leaves nothing behind", async () => {
+    const home = await clientHome("chat", () => ({ text: '{"title": "Pots"}' }));
+    await home.owner.add("The studio is in Delft.");
+    const title =
+      '### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Guidelines:\n- The title should clearly represent the main theme or subject of the conversation.\n### Output:\nJSON format: { "title": "your concise title here" }\n### Chat History:\n<chat_history>\nUSER: I made a pot.\nASSISTANT: Nice.\n</chat_history>';
+    const { session } = await chat(home, webui, [user(title)]);
+    expect(session).toBe("");
+    const { data } = await home
+      .openai({ mode, headers: { "x-openwebui-chat-id": "c2", "x-openwebui-task": "tags_generation" } })
+      .chat.completions.create({ model: MODEL, messages: [user("Tags, please.")], metadata: {} })
+      .withResponse();
+    expect(data.choices[0]?.message.content).toBe('{"title": "Pots"}');
+    // Open WebUI before 0.10 says it in the body.
+    await home.openai(webui).chat.completions.create({
+      model: MODEL,
+      messages: [user("A title, please.")],
+      metadata: { task: "title_generation" },
+    });
+    expect(await home.sessions()).toEqual([]);
+    expect(home.server.requests).toHaveLength(3);
+    for (const { raw, tools } of home.server.requests) {
+      expect(raw).not.toContain("Delft");
+      expect(tools).toEqual([]);
+    }
+  });
+});
+
+describe("models and capabilities", () => {
+  it("are what the clients expect", async () => {
+    const home = await clientHome("chat", []);
+    const ids: string[] = [];
+    for await (const model of home.openai().models.list()) ids.push(model.id);
+    expect(ids).toEqual(["test-model"]);
+    expect((await home.openai().models.retrieve("test-model")).object).toBe("model");
+    await expect(home.openai().models.retrieve("nothing")).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    const anthropic: string[] = [];
+    for await (const model of home.anthropic().models.list()) anthropic.push(model.id);
+    expect(anthropic).toEqual(["test-model"]);
+    expect((await home.anthropic().models.retrieve("test-model")).type).toBe("model");
+    const capabilities = (await (await home.gateway.call("/v1/capabilities")).json()) as {
+      readonly features: Record<string, unknown>;
+      readonly endpoints: Record<string, { readonly method: string; readonly path: string }>;
+    };
+    expect(capabilities.features.session_continuity_header).toBe("X-Hermes-Session-Id");
+    for (const { method, path } of Object.values(capabilities.endpoints)) {
+      const answer = await home.gateway.call(path, { method });
+      expect([404, 405], path).not.toContain(answer.status);
+    }
+  });
+
+  it("tokens are counted by the vendor, or estimated", async () => {
+    const home = await clientHome("anthropic", []);
+    const body = { model: MODEL, messages: [{ role: "user" as const, content: "How many tokens is this?" }] };
+    const { input_tokens: tokens } = await home.anthropic().messages.countTokens(body);
+    expect(tokens).toBeGreaterThan(3);
+    expect(home.server.otherRequests).toEqual(["POST /v1/messages/count_tokens"]);
+    const other = await clientHome("chat", []);
+    expect((await other.anthropic().messages.countTokens(body)).input_tokens).toBeGreaterThan(3);
+    expect(await home.sessions()).toEqual([]);
+  });
+});

@@ -1,0 +1,260 @@
+// Finds the OpenClaw folder of a user and reads what the planner starts from: the config, `.env`, and where the workspaces are.
+import { existsSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+import { describeCause, isDirectory, isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
+import JSON5 from "json5";
+import { openSource as openDatabase } from "../transcripts/kit/sqlite-source.ts";
+import { type Json, jsonOf, listOf, recordOf, textOf } from "../transcripts/kit/values.ts";
+import { isFolder, isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
+
+export type Surroundings = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly userHome: string;
+};
+
+/** Names of the state folder, newest first. `.moldbot` is a misspelling that exists in the field. */
+const STATE_FOLDERS = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"];
+const CONFIG_FILES = ["openclaw.json", "clawdbot.json", "moltbot.json", "moldbot.json"];
+const FIRST_WORKSPACES = ["workspace", "workspace-main", "workspace-assistant"];
+const NOTES = ["MEMORY.md", "USER.md", "SOUL.md", "AGENTS.md", "memory", "skills"];
+/** The only workspace that is not searched for folders such as `memory/` and `skills/`. */
+const FILES_ONLY_WORKSPACE = "workspace.default";
+
+/** One OpenClaw folder, opened for reading. */
+export type OpenClawSource = {
+  readonly root: string;
+  readonly files: SourceFiles;
+  readonly config: Json;
+  readonly configPath: string | undefined;
+  /** Why a config file or a database could not be used. */
+  readonly configProblems: readonly { readonly path: string; readonly reason: string }[];
+  /** Variables of `.env`. Secrets: never printed. */
+  readonly env: ReadonlyMap<string, string>;
+  /** In the order in which they are searched. */
+  readonly workspaces: readonly Workspace[];
+  /** Ids of agents, from the config and from the folder `agents`. */
+  readonly agents: readonly string[];
+  /** Keys by name, `vendor:name`, of the agent `main` first. Secrets: never printed. */
+  readonly profiles: readonly (readonly [string, Json])[];
+};
+
+export type Workspace = { readonly path: string; readonly hasFolders: boolean; readonly agent?: string };
+
+/** The folder to migrate from; it need not exist. */
+export function sourceFolder(given: string | undefined, { env, userHome }: Surroundings): string {
+  if (given !== undefined) return resolve(expanded(given, userHome));
+  const override = env.OPENCLAW_STATE_DIR || env.CLAWDBOT_STATE_DIR;
+  if (override) return resolve(expanded(override, userHome));
+  const home = openClawHome({ env, userHome });
+  const found = STATE_FOLDERS.map((name) => join(home, name)).find(isDirectory);
+  return found ?? join(home, ".openclaw");
+}
+
+/** Every state folder that exists; for the cleanup. */
+export function stateFolders(surroundings: Surroundings): string[] {
+  return STATE_FOLDERS.map((name) => join(openClawHome(surroundings), name)).filter(isDirectory);
+}
+
+export async function openSource(
+  root: string,
+  surroundings: Surroundings,
+  options: { readonly agent?: string } = {},
+): Promise<OpenClawSource> {
+  const files = new SourceFiles(root);
+  const { config, configPath, configProblems } = readConfig(root, files, surroundings);
+  const envText = files.readCredentials(join(root, ".env"));
+  const agents = agentIds(root, config);
+  const { profiles, problems } = await readProfiles(root, files, agents);
+  return {
+    root,
+    files,
+    config,
+    configPath,
+    configProblems: [...configProblems, ...problems],
+    env: parseEnv((envText.ok && envText.value) || ""),
+    workspaces: workspacesOf({ root, config, agents, userHome: surroundings.userHome, ...options }),
+    agents,
+    profiles,
+  };
+}
+
+/** Rows of one of OpenClaw's databases; none where there is no such file or, in an older layout, no such table. */
+export async function rowsOf(root: string, path: string, table: string, sql: string): Promise<Json[]> {
+  const real = realpathOf(path);
+  if (real === undefined || !isWithin(realpathOf(root) ?? root, real)) return [];
+  using database = await openDatabase(real, { signal: new AbortController().signal });
+  return database.hasTable(table) ? database.all(sql) : [];
+}
+
+function openClawHome({ env, userHome }: Surroundings): string {
+  return env.OPENCLAW_HOME ? resolve(expanded(env.OPENCLAW_HOME, userHome)) : userHome;
+}
+
+export function expanded(path: string, userHome: string): string {
+  if (path === "~") return userHome;
+  return /^~[/\\]/.test(path) ? join(userHome, path.slice(2)) : path;
+}
+
+// ---- Config and .env ----
+
+function readConfig(
+  root: string,
+  files: SourceFiles,
+  { env, userHome }: Surroundings,
+): Pick<OpenClawSource, "config" | "configPath" | "configProblems"> {
+  const override = env.OPENCLAW_CONFIG_PATH || env.CLAWDBOT_CONFIG_PATH;
+  const candidates = CONFIG_FILES.map((name) => join(root, name));
+  if (override) candidates.unshift(resolve(expanded(override, userHome)));
+  const configProblems: { path: string; reason: string }[] = [];
+  for (const path of candidates) {
+    const text = files.readText(path, override && path === candidates[0] ? resolve(path, "..") : root);
+    if (text.ok && text.value === undefined) continue;
+    const parsed = text.ok ? parsedConfig(text.value ?? "") : { reason: text.error };
+    if ("config" in parsed) return { config: parsed.config, configPath: path, configProblems };
+    configProblems.push({ path, reason: parsed.reason });
+  }
+  return { config: {}, configPath: undefined, configProblems };
+}
+
+function parsedConfig(text: string): { readonly config: Json } | { readonly reason: string } {
+  try {
+    const config = recordOf(JSON5.parse(text));
+    if (outsideJsonProblem(config) !== undefined) return { reason: "It has too many levels" };
+    return config === undefined ? { reason: "It holds no object" } : { config };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message.replace(/^JSON5: /, "") : "unknown";
+    return { reason: `It is not JSON5: ${why}` };
+  }
+}
+
+function parseEnv(text: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const line of text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/)) {
+    const at = line.indexOf("=");
+    if (at < 1 || line.trim().startsWith("#")) continue;
+    const name = line
+      .slice(0, at)
+      .trim()
+      .replace(/^export\s+/, "");
+    const value = line.slice(at + 1).trim();
+    const quoted = /^(["'])(.*)\1$/s.exec(value);
+    values.set(name, quoted?.[2] ?? value);
+  }
+  return values;
+}
+
+// ---- Agents, their keys and their workspaces ----
+
+/** An agent has profiles of its own, in a database or in the file of older versions, and uses those that all agents share. */
+async function readProfiles(
+  root: string,
+  files: SourceFiles,
+  agents: readonly string[],
+): Promise<Pick<OpenClawSource, "profiles"> & { readonly problems: OpenClawSource["configProblems"] }> {
+  const problems: { path: string; reason: string }[] = [];
+  const profiles: [string, Json][] = [];
+  const add = (text: unknown): void => {
+    const parsed = recordOf(jsonOf(textOf(text)));
+    for (const [name, profile] of Object.entries(recordOf(parsed?.profiles) ?? parsed ?? {}))
+      if (isRecord(profile)) profiles.push([name, profile]);
+  };
+  const addRows = async (path: string, table: string, sql: string): Promise<void> => {
+    try {
+      for (const { json } of await rowsOf(root, path, table, sql)) add(json);
+    } catch (cause) {
+      problems.push({ path, reason: describeCause(cause) });
+    }
+  };
+  const addAgent = async (agent: string): Promise<void> => {
+    const folder = join(root, "agents", agent, "agent");
+    const own = "SELECT store_json AS json FROM auth_profile_store";
+    await addRows(join(folder, "openclaw-agent.sqlite"), "auth_profile_store", own);
+    const text = files.readCredentials(join(folder, "auth-profiles.json"));
+    if (text.ok) add(text.value);
+  };
+  await addAgent("main");
+  const shared = "SELECT value_json AS json FROM config_machine_state WHERE state_key = 'authProfiles.store'";
+  await addRows(join(root, "state", "openclaw.sqlite"), "config_machine_state", shared);
+  for (const agent of agents) if (agent !== "main") await addAgent(agent);
+  return { profiles, problems };
+}
+
+function agentIds(root: string, config: Json): string[] {
+  const listed = agentList(config).flatMap(({ id }) => textOf(id) ?? []);
+  const folders = namesOf(join(root, "agents")).filter((name) => isFolder(join(root, "agents", name)));
+  return [...new Set([...listed, ...folders])];
+}
+
+/** From `agents.list`, or from `agents.entries` of newer versions, where the id is the key. */
+function agentList(config: Json): Json[] {
+  const { list, entries } = recordOf(config.agents) ?? {};
+  const named = Object.entries(recordOf(entries) ?? {});
+  return [...listOf(list), ...named.map(([id, entry]) => ({ ...recordOf(entry), id }))].filter(isRecord);
+}
+
+type Search = Pick<Surroundings, "userHome"> & {
+  readonly root: string;
+  readonly config: Json;
+  readonly agents: readonly string[];
+  readonly agent?: string;
+};
+
+/** With `agent`, only the workspace of that agent. */
+function workspacesOf(search: Search): Workspace[] {
+  const { root, config, agents, agent, userHome } = search;
+  const inRoot = (name: string): Workspace => {
+    const id = name.startsWith("workspace-") ? name.slice("workspace-".length) : undefined;
+    return { path: join(root, name), hasFolders: name !== FILES_ONLY_WORKSPACE, agent: id };
+  };
+  const custom = (value: unknown, id?: string): Workspace[] => {
+    const given = textOf(value);
+    if (given === undefined) return [];
+    const path = resolve(isAbsolute(given) ? given : expanded(given, userHome));
+    const holdsRoot = isWithin(path, realpathOf(root) ?? root); // not a workspace, and it has the credentials
+    return !holdsRoot && isFolder(path) ? [{ path, hasFolders: true, agent: id }] : [];
+  };
+  const own = agentList(config).flatMap(({ id, workspace }) => custom(workspace, textOf(id)));
+  const standard = recordOf(recordOf(config.agents)?.defaults)?.workspace;
+  if (agent !== undefined) {
+    const all = [...own, inRoot(`workspace-${agent}`)].filter((each) => each.agent === agent);
+    if (agent === "main") all.push(inRoot("workspace"), ...custom(standard));
+    return distinct(all.filter(({ path }) => isFolder(path)));
+  }
+  const others = namesOf(root).filter(
+    (name) => name.startsWith("workspace-") && !FIRST_WORKSPACES.includes(name) && isFolder(join(root, name)),
+  );
+  const rank = (name: string): number => {
+    const at = agents.indexOf(name.slice("workspace-".length));
+    return at < 0 ? agents.length : at;
+  };
+  const roots = [
+    ...FIRST_WORKSPACES,
+    ...others.toSorted((a, b) => rank(a) - rank(b)),
+    FILES_ONLY_WORKSPACE,
+  ].map(inRoot);
+  const found = [...roots, ...custom(standard), ...own].filter(({ path }) => isFolder(path));
+  const isOlder = standard === undefined && !found.some(hasNotes);
+  return distinct(isOlder ? [...found, ...olderDefaults(userHome)] : found);
+}
+
+function hasNotes({ path }: Workspace): boolean {
+  return NOTES.some((name) => existsSync(join(path, name)));
+}
+
+/** Before its renaming the product kept its workspace in `~/clawd` or `~/clawd-<profile>`. */
+function olderDefaults(userHome: string): Workspace[] {
+  const names = namesOf(userHome).filter((name) => name === "clawd" || name.startsWith("clawd-"));
+  return names
+    .map((name) => ({ path: join(userHome, name), hasFolders: true }))
+    .filter(({ path }) => isFolder(path));
+}
+
+function distinct(workspaces: readonly Workspace[]): Workspace[] {
+  const seen = new Set<string>();
+  return workspaces.filter(({ path }) => {
+    const real = realpathOf(path) ?? path;
+    if (seen.has(real)) return false;
+    seen.add(real);
+    return true;
+  });
+}

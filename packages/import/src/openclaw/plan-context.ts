@@ -1,0 +1,236 @@
+// What the planners of all options share: the request, the source, the folder of the run, and what earlier runs left there.
+import { isUtf8 } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { HermesConfig } from "@hermes-memory/core/internal/config";
+import type { MemoryStore } from "@hermes-memory/core/internal/curated";
+import { describeCause } from "@hermes-memory/core/internal/lib";
+import {
+  maskStoredSecrets,
+  SECRET_THREAT_IDS,
+  scanThreats,
+  secondGate,
+} from "@hermes-memory/core/internal/security";
+import type { MarkdownRules } from "../transcripts/kit/markdown.ts";
+import { jsonOf } from "../transcripts/kit/values.ts";
+import type { OpenClawSource, Surroundings, Workspace } from "./discover.ts";
+import { type ArchivedFile, type ImportSessions, itemOf, type PlannedItem } from "./operation.ts";
+import type { Selection } from "./options.ts";
+import type { Redactor } from "./secrets.ts";
+import { isWithin, realpathOf, type SourceFile } from "./source-files.ts";
+import type { IsGenerated } from "./templates.ts";
+
+type SkillConflict = "skip" | "overwrite" | "rename";
+
+export type MigrationRequest = {
+  /** The OpenClaw folder. */
+  readonly sourceRoot: string;
+  readonly home: string;
+  readonly selection: Selection;
+  readonly isOverwriting: boolean;
+  readonly withSecrets: boolean;
+  readonly skillConflict: SkillConflict;
+  readonly isRebranding: boolean;
+  readonly parser: MarkdownRules;
+  readonly workspaceTarget?: string;
+  readonly outputDirectory?: string;
+  readonly agent?: string;
+};
+
+export type MigrationDeps = Surroundings & {
+  /** Not loaded: loading creates its directory. */
+  readonly store: MemoryStore;
+  readonly config: HermesConfig;
+  readonly importSessions: ImportSessions;
+  readonly now: Date;
+};
+
+export type PlanContext = {
+  readonly request: MigrationRequest;
+  readonly deps: MigrationDeps;
+  readonly source: OpenClawSource;
+  readonly redactor: Redactor;
+  /** The folder of this run. */
+  readonly output: string;
+  /** `archive` folders of this and earlier runs. */
+  readonly archives: readonly string[];
+  /** The entries as they will be after the items planned so far. */
+  readonly entries: { memory: readonly string[]; user: readonly string[] };
+  /** Destinations of skills that are planned, with the folder they come from. */
+  readonly plannedSkills: Map<string, readonly SourceFile[]>;
+  /** Files that nobody changed since OpenClaw made them are no one's words, and are left out. */
+  readonly isGenerated: IsGenerated;
+};
+
+export const ARCHIVED_REASON = "Hermes has no direct place for it; it is kept for review";
+
+// ---- Looking for a file in the workspaces ----
+
+export type FoundFile = { readonly path: string; readonly workspace: Workspace };
+
+/** The file in the first workspace that has it, and those that have it too. */
+export function findFiles({ source, isGenerated }: PlanContext, names: readonly string[]): FoundFile[] {
+  const found = source.workspaces.flatMap((workspace) =>
+    names.flatMap((name) => {
+      const path = join(workspace.path, name);
+      const text = source.files.read(path, workspace.path);
+      const isLeftOut = text.ok && (text.value === undefined || isGenerated(name, text.value));
+      return isLeftOut ? [] : [{ path, workspace }];
+    }),
+  );
+  const seen = new Set<string>();
+  return found.filter(({ path }) => {
+    const real = realpathOf(path) ?? path; // MEMORY.md and memory.md are one file where case does not count
+    return !seen.has(real) && seen.add(real);
+  });
+}
+
+/** The first workspace that has this folder. */
+export function findFolder({ source }: PlanContext, name: string): FoundFile | undefined {
+  for (const workspace of source.workspaces) {
+    const path = join(workspace.path, name);
+    if (workspace.hasFolders && source.files.isFolderIn(path, workspace.path)) return { path, workspace };
+  }
+  return undefined;
+}
+
+/** One `skipped` item for each file of a workspace that was not chosen. */
+export function unusedFiles(kind: string, files: readonly FoundFile[]): PlannedItem[] {
+  return files.map(({ path, workspace: { agent } }) => {
+    const how = agent === undefined ? "" : `; '--agent ${agent}' chooses this one`;
+    return { item: itemOf(kind, "skipped", `Another workspace's file is used${how}`, { source: path }) };
+  });
+}
+
+// ---- Archiving ----
+
+/**
+ * An item whose files are copied to the archive; `skipped` when an archive has them already. Files that cannot be read make it an
+ * `error`, and the others are copied all the same.
+ */
+export function archiveItem(
+  context: PlanContext,
+  kind: string,
+  {
+    files,
+    ...where
+  }: { readonly source: string; readonly name: string; readonly files: readonly NewArchiveFile[] },
+  about: { readonly reason?: string; readonly details?: Readonly<Record<string, unknown>> } = {},
+): PlannedItem {
+  const destination = join(context.output, "archive", where.name);
+  const { reason = ARCHIVED_REASON, details = {} } = about;
+  const unreadable: string[] = [];
+  const missing = files.filter(({ name, content }) => {
+    try {
+      return !isArchived(context, name, content());
+    } catch (cause) {
+      unreadable.push(files.length === 1 ? describeCause(cause) : `${name}: ${describeCause(cause)}`);
+      return false;
+    }
+  });
+  const more = { source: where.source, destination, details };
+  const hasFailed = unreadable.length > 0;
+  if (missing.length === 0 && hasFailed) return { item: itemOf(kind, "error", told(unreadable), more) };
+  if (missing.length === 0) return { item: itemOf(kind, "skipped", `Already archived. ${reason}`, more) };
+  const operation = {
+    action: "archive" as const,
+    files: missing.map(
+      ({ name, content }): ArchivedFile => ({ to: join(context.output, "archive", name), content }),
+    ),
+  };
+  const counted = { ...details, files: missing.length };
+  const [status, why] = hasFailed ? (["error", told(unreadable)] as const) : (["archived", reason] as const);
+  return { item: itemOf(kind, status, why, { ...more, details: counted }), operation };
+}
+
+const TOLD_FAILURES = 5;
+
+function told(failures: readonly string[]): string {
+  const rest = failures.length - TOLD_FAILURES;
+  return [...failures.slice(0, TOLD_FAILURES), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
+}
+
+export type NewArchiveFile = {
+  /** Relative to the archive folder, with `/`. */
+  readonly name: string;
+  readonly content: () => Uint8Array;
+};
+
+/** A file of the source for the archive. Credentials in it are replaced: `--migrate-secrets` is about `.env` only. */
+export function archivedCopy(
+  context: PlanContext,
+  file: SourceFile,
+  bound: string,
+  name: string,
+): NewArchiveFile {
+  return {
+    name: safeName(name),
+    content: () => {
+      const bytes = context.source.files.read(file.path, bound);
+      if (!bytes.ok || bytes.value === undefined)
+        throw new Error(bytes.ok ? "The file is gone" : bytes.error);
+      return withoutSecrets(context, bytes.value, file.name);
+    },
+  };
+}
+
+/** Where a file goes in the archive: its path below the source, or `external/<name>`. */
+export function archiveName({ source, request }: PlanContext, path: string): string {
+  const root = realpathOf(source.root) ?? source.root;
+  const real = realpathOf(path) ?? path;
+  const isInside = isWithin(root, real);
+  const inner = isInside ? relative(root, real) : join("external", relative(join(real, ".."), real));
+  const name = safeName(inner.split(/[/\\]/).join("/"));
+  return request.agent === undefined || isInside
+    ? name
+    : name.replace("external/", `external/${request.agent}/`);
+}
+
+/** Control characters of a hostile file name would reach terminals. */
+function safeName(name: string): string {
+  return name.replace(/[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, "_");
+}
+
+function withoutSecrets({ redactor }: PlanContext, bytes: Buffer, name: string): Uint8Array {
+  if (isUtf8(bytes)) {
+    const text = bytes.toString("utf8");
+    const masked = redactor.text(maskStoredSecrets(withoutSecretFields(redactor, text, name)).text);
+    return masked === text ? bytes : Buffer.from(masked);
+  }
+  const text = bytes.toString("latin1");
+  const hasSecret = redactor.holdsKnownSecret(text) || redactor.text(text) !== text;
+  if (hasSecret) return Buffer.from("[This file holds something like a credential and was not copied.]\n");
+  return bytes;
+}
+
+/** In JSON, the name of a field says what a pattern cannot know. The text stays as it is where there is none. */
+function withoutSecretFields(redactor: Redactor, text: string, name: string): string {
+  const value = /\.json$/i.test(name) ? jsonOf(text) : undefined;
+  const redacted = redactor.json(value);
+  return isDeepStrictEqual(value, redacted) ? text : `${JSON.stringify(redacted, null, 2)}\n`;
+}
+
+function isArchived({ archives }: PlanContext, name: string, content: Uint8Array): boolean {
+  return archives.some((archive) => {
+    try {
+      return readFileSync(join(archive, name)).equals(content);
+    } catch {
+      return false; // not there, or not readable: then it is archived once more
+    }
+  });
+}
+
+// ---- Scanning ----
+
+/** Ids of what makes a text unfit for a prompt. */
+export function findingsIn(
+  text: string,
+  scope: "context" | "strict",
+  { redactor, allowSecrets }: { readonly redactor: Redactor; readonly allowSecrets: boolean },
+): string[] {
+  const threats = scanThreats(text, scope, { allow: allowSecrets ? SECRET_THREAT_IDS : [] });
+  const gate = secondGate(text, { allowSecrets });
+  const known = !allowSecrets && redactor.holdsKnownSecret(text) ? ["known_secret"] : [];
+  return [...new Set([...threats, ...gate].map(({ id }) => id).concat(known))];
+}

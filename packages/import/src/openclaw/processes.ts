@@ -1,0 +1,125 @@
+// Whether OpenClaw or a Hermes gateway runs: both would compete with each other for a bot's connection.
+import { execFile } from "node:child_process";
+import { basename, join } from "node:path";
+import { outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
+import { recordOf } from "../transcripts/kit/values.ts";
+
+/** Runs a program; undefined when it cannot be started, fails or takes too long. For tests. */
+type RunProgram = (
+  command: string,
+  args: readonly string[],
+  timeoutMs: number,
+) => Promise<string | undefined>;
+
+export type ProcessDeps = {
+  readonly platform: string;
+  /** Our own process: it and those that started it do not count. */
+  readonly pid: number;
+  readonly run: RunProgram;
+};
+
+type Running = { readonly pid: number; readonly parent: number; readonly words: readonly string[] };
+
+const SERVICE_MS = 5000;
+const LIST_MS = 3000;
+const PRODUCT = /^(?:openclaw|clawdbot|moltbot|clawd)(?:[-.].*)?$/i;
+const RUNTIMES = /^(?:node|nodejs|bun|deno)(?:\.exe)?$/i;
+
+export const systemProcesses: ProcessDeps = {
+  platform: process.platform,
+  pid: process.pid,
+  run: (command, args, timeoutMs) =>
+    new Promise((resolve) => {
+      execFile(command, [...args], { timeout: timeoutMs, maxBuffer: 16 * 1024 * 1024 }, (error, stdout) =>
+        resolve(error === null ? stdout : undefined),
+      );
+    }),
+};
+
+/** One line for each sign that OpenClaw runs. */
+export async function openClawProcesses(deps: ProcessDeps): Promise<string[]> {
+  if (deps.platform === "win32") return windowsProcesses(deps);
+  const [service, listing] = await Promise.all([
+    deps.run("systemctl", ["--user", "is-active", "openclaw-gateway.service"], SERVICE_MS),
+    deps.run("ps", ["-A", "-o", "pid=,ppid=,args="], LIST_MS),
+  ]);
+  const processes = parsed(listing ?? "");
+  const own = familyOf(deps.pid, processes);
+  const found = processes.filter(({ pid, words }) => !own.has(pid) && isOpenClaw(words));
+  return [
+    ...(service?.trim() === "active" ? ["the service openclaw-gateway.service is active"] : []),
+    ...found.map(({ pid, words }) => `process ${pid} (${programOf(words)})`),
+  ];
+}
+
+async function windowsProcesses({ run }: ProcessDeps): Promise<string[]> {
+  const found: string[] = [];
+  for (const image of ["openclaw.exe", "clawd.exe"]) {
+    const answer = await run("tasklist", ["/FI", `IMAGENAME eq ${image}`, "/NH"], SERVICE_MS);
+    if (answer?.toLowerCase().includes(image)) found.push(`process ${image}`);
+  }
+  if (found.length > 0) return found;
+  const query =
+    "Get-CimInstance Win32_Process -Filter \"Name = 'node.exe'\" | " +
+    "Where-Object { $_.CommandLine -match 'openclaw|clawd' } | Select-Object -First 1 -ExpandProperty ProcessId";
+  const answer = await run("powershell", ["-NoProfile", "-Command", query], SERVICE_MS);
+  const pid = /\d+/.exec(answer ?? "")?.[0];
+  return pid === undefined ? [] : [`process ${pid} (node.exe)`];
+}
+
+/** Each line: process, parent, command line. */
+function parsed(listing: string): Running[] {
+  return listing.split("\n").flatMap((line) => {
+    const found = /^\s*(\d+)\s+(\d+)\s+(\S.*)$/.exec(line);
+    if (!found) return [];
+    return [{ pid: Number(found[1]), parent: Number(found[2]), words: (found[3] ?? "").trim().split(/\s+/) }];
+  });
+}
+
+/** Our process, its parents and its children. */
+function familyOf(pid: number, processes: readonly Running[]): ReadonlySet<number> {
+  const family = new Set([pid]);
+  const parents = new Map(processes.map((each) => [each.pid, each.parent]));
+  for (let at = parents.get(pid); at !== undefined && !family.has(at); at = parents.get(at)) family.add(at);
+  for (const each of processes) if (each.parent === pid) family.add(each.pid);
+  return family;
+}
+
+/** The program itself, or a JavaScript runtime whose script belongs to it. An editor that opened such a path is neither. */
+function isOpenClaw(words: readonly string[]): boolean {
+  const [program = "", ...rest] = words;
+  if (PRODUCT.test(basename(program))) return true;
+  if (!RUNTIMES.test(basename(program))) return false;
+  const script = rest.find((word) => !word.startsWith("-"));
+  return script?.split(/[/\\]/).some((part) => PRODUCT.test(part)) ?? false;
+}
+
+/** Without the arguments, which may hold a token. */
+function programOf(words: readonly string[]): string {
+  return basename(words[0] ?? "");
+}
+
+/** Platforms that a running Hermes gateway of this home is connected to; none when it does not run. */
+export function connectedPlatforms(home: string, isAlive: (pid: number) => boolean = isRunning): string[] {
+  const text = readTextFile(join(home, "gateway_state.json"));
+  const pidText = readTextFile(join(home, "gateway.pid"));
+  const state = recordOf(
+    text.ok && text.value !== undefined ? outsideJsonOr(text.value, undefined) : undefined,
+  );
+  const pidFile =
+    pidText.ok && pidText.value !== undefined ? outsideJsonOr(pidText.value, undefined) : undefined;
+  const pid = Number(recordOf(pidFile)?.pid ?? pidFile ?? state?.pid);
+  if (!Number.isSafeInteger(pid) || pid <= 0 || !isAlive(pid)) return [];
+  return Object.entries(recordOf(state?.platforms) ?? {})
+    .filter(([, platform]) => recordOf(platform)?.state === "connected")
+    .map(([name]) => name);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

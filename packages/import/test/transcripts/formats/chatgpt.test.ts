@@ -1,0 +1,110 @@
+// What the fixture of ChatGPT exports cannot show: recognising them, options that are off, a file named by the user.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { chatgpt } from "../../../src/transcripts/formats/chatgpt.ts";
+import { claudeAi } from "../../../src/transcripts/formats/claude-ai.ts";
+import type { Sample } from "../../../src/transcripts/reader.ts";
+import { readHome } from "../read-fixture.ts";
+import { zipped } from "../zip-writer.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "hermes-chatgpt-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function message(id: string, role: string, text: string, more: object = {}) {
+  return {
+    id,
+    author: { role },
+    create_time: 1_788_250_000,
+    content: { content_type: "text", parts: [text] },
+    ...more,
+  };
+}
+function conversation(...messages: { id: string }[]) {
+  const nodes = messages.map((one, place) => [
+    one.id,
+    { id: one.id, parent: messages[place - 1]?.id, message: one },
+  ]);
+  return {
+    conversation_id: "c",
+    title: "T",
+    mapping: Object.fromEntries(nodes),
+    current_node: messages.at(-1)?.id,
+  };
+}
+const OFF = {
+  includeBranches: false,
+  includeReasoning: false,
+  includeSystem: false,
+  tools: "brief" as const,
+};
+
+it("leaves reasoning and system messages out unless asked", async () => {
+  const path = join(folder, "conversations.json");
+  const one = conversation(
+    message("s", "system", "Be brief."),
+    message("u", "user", "hi"),
+    message("r", "assistant", "hm", { channel: "analysis" }),
+    message("a", "assistant", "hello"),
+  );
+  writeFileSync(path, JSON.stringify([one]));
+  const { sessions } = await readHome(chatgpt, folder, { path, options: OFF });
+  expect(sessions[0]?.messages.map(({ id }) => id)).toEqual(["u", "a"]);
+  const all = await readHome(chatgpt, folder, { path });
+  expect(all.sessions[0]?.messages.map(({ id }) => id)).toEqual(["s", "u", "r", "a"]);
+});
+
+it("keeps the ids and adds what is new when a later export is read", async () => {
+  const path = join(folder, "conversations.json");
+  const first = [message("u", "user", "hi"), message("a", "assistant", "hello")];
+  writeFileSync(path, JSON.stringify([conversation(...first)]));
+  const before = await readHome(chatgpt, folder, { path });
+  writeFileSync(path, JSON.stringify([conversation(...first, message("u2", "user", "bye"))]));
+  const after = await readHome(chatgpt, folder, { path });
+  expect(after.sessions[0]?.messages.slice(0, 2)).toEqual(before.sessions[0]?.messages);
+  expect(after.sessions[0]?.messages[2]).toMatchObject({ id: "u2", text: "bye" });
+});
+
+it("reads a file of any name when the user names it, also with a single conversation", async () => {
+  const path = join(folder, "my chat.json");
+  writeFileSync(path, JSON.stringify(conversation(message("u", "user", "hi"))));
+  expect((await readHome(chatgpt, folder, { path })).sessions).toHaveLength(1);
+  expect((await readHome(chatgpt, folder, { path: folder })).sessions).toHaveLength(0);
+});
+
+it("reports an archive it cannot read and goes on", async () => {
+  writeFileSync(join(folder, "a.zip"), "PK\x03\x04 cut off");
+  writeFileSync(
+    join(folder, "conversations.json"),
+    JSON.stringify([conversation(message("u", "user", "hi"))]),
+  );
+  const found = await readHome(chatgpt, folder, { path: folder });
+  expect(found.sessions).toHaveLength(1);
+  expect(found.unreadable).toEqual([
+    expect.stringMatching(/^~\/a\.zip: .*not a zip file, or file is truncated/),
+  ]);
+});
+
+describe("exports with the same file names are told apart", () => {
+  const samples = {
+    chatgpt: [conversation(message("u", "user", "hi ".repeat(1000)))],
+    "claude-ai": [{ uuid: "c", name: "T", chat_messages: [{ uuid: "m", sender: "human", text: "hi" }] }],
+    neither: [{ conversations: [] }],
+  };
+  it.each(Object.entries(samples))("%s", async (name, value) => {
+    writeFileSync(join(folder, "chat.html"), "<html>");
+    writeFileSync(join(folder, "conversations.json"), JSON.stringify(value, undefined, 1));
+    const archive = await zipped(folder);
+    for (const head of [archive, archive.subarray(0, 250), Buffer.from(JSON.stringify(value))]) {
+      const sample: Sample = { path: "export", head, first: undefined };
+      expect([chatgpt.recognises(sample), claudeAi.recognises(sample)]).toEqual([
+        name === "chatgpt",
+        name === "claude-ai",
+      ]);
+    }
+  });
+});

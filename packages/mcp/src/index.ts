@@ -1,0 +1,2 @@
+// The MCP server as a library.
+export { type ServeOptions, serveMcp } from "./serve.ts";

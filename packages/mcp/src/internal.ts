@@ -1,0 +1,3 @@
+// What the gateway answers `/mcp` with.
+export { answerMcp } from "./http.ts";
+export { providerMirror } from "./serve.ts";
