@@ -13,20 +13,31 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 /** For programs: the exit code and the text say it to a person. */
 const FOR_PROGRAMS = new Set(["success", "kind", "message"]);
 
+/** A person who sees nothing would wait for more. */
+const NOTHING = "Nothing.";
+
 export function render(value: unknown, paint: Paint): string[] {
+  const lines = linesOf(value, paint);
+  return lines.length === 0 && value !== undefined ? [NOTHING] : lines;
+}
+
+function linesOf(value: unknown, paint: Paint): string[] {
   if (Array.isArray(value)) return listLines(value, paint);
   if (!isRecord(value)) return isEmpty(value) ? [] : [printable(String(value))];
   const shown = Object.entries(value).filter(([name, each]) => !FOR_PROGRAMS.has(name) && !isEmpty(each));
-  if (shown.length === 1 && typeof value.message !== "string") return render(shown[0]?.[1], paint); // a path, a list
+  if (shown.length === 1 && typeof value.message !== "string") return linesOf(shown[0]?.[1], paint); // a path, a list
   const fields = shown.filter(([, each]) => !isBlock(each));
   const blocks = shown.filter(([, each]) => isBlock(each));
-  return [
+  const head = [
     ...(typeof value.message === "string" ? [printable(value.message)] : []),
     ...fieldLines(fields.map(([name, each]) => [labelOf(name), scalar(each, name)])),
-    ...blocks.flatMap(([name, each]) => [
-      "",
+  ];
+  return [
+    ...head,
+    ...blocks.flatMap(([name, each], index) => [
+      ...(head.length + index > 0 ? [""] : []),
       paint("bold", Array.isArray(each) ? `${labelOf(name)} (${each.length})` : labelOf(name)),
-      ...render(each, paint).map((line) => `  ${line}`),
+      ...linesOf(each, paint).map((line) => (line === "" ? "" : `  ${line}`)),
     ]),
   ];
 }
