@@ -25,7 +25,9 @@ function linesOf(value: unknown, paint: Paint): string[] {
   if (Array.isArray(value)) return listLines(value, paint);
   if (!isRecord(value)) return isEmpty(value) ? [] : [printable(String(value))];
   const shown = Object.entries(value).filter(([name, each]) => !FOR_PROGRAMS.has(name) && !isEmpty(each));
-  if (shown.length === 1 && typeof value.message !== "string") return linesOf(shown[0]?.[1], paint); // a path, a list
+  const [[, only] = []] = shown;
+  if (shown.length === 1 && typeof value.message !== "string" && typeof only !== "number")
+    return linesOf(only, paint); // a path, a list
   const fields = shown.filter(([, each]) => !isBlock(each));
   const blocks = shown.filter(([, each]) => isBlock(each));
   const head = [

@@ -149,7 +149,7 @@ describe("hermes memory reset", () => {
     const refused = await runHere(["memory", "reset"], { home, answers: [false] });
     expect(refused).toMatchObject({ code: 1, stdout: "Cancelled.\n", questions: ["Delete?"] });
     expect(refused.stderr).toBe(
-      `To be deleted in ${join(home, "memories")}:\nname       bytes\nMEMORY.md  5\nUSER.md    4\n`,
+      `To be deleted in ${join(home, "memories")}:\nname       bytes\nMEMORY.md  5 B\nUSER.md    4 B\n`,
     );
     expect(existsSync(file)).toBe(true);
 
@@ -212,7 +212,7 @@ describe("hermes memory reset", () => {
     await runHere(["memory", "pin", "xxx"], { home });
     const before = await runHere(["memory", "reset", "--purge", "-t", "user"], { home, answers: [false] });
     expect(before.questions).toEqual(["Delete all of it?"]);
-    expect(before.stderr).toMatch(/, for good:\n(.*\n)+ {2}USER\.md +36\n/);
+    expect(before.stderr).toMatch(/, for good:\n(.*\n)+ {2}USER\.md +36 B\n/);
     const user = await runHere(["memory", "reset", "--purge", "-t", "user", "--yes"], { home });
     expect(user.code).toBe(0);
     expect(user.stdout).toMatch(

@@ -112,8 +112,8 @@ describe("hermes token", () => {
   });
 
   it("says what it means that there are none", async () => {
-    const { stdout, stderr, code } = await hermes(tempDirectory(), "list");
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
+    const { stderr, code } = await hermes(tempDirectory(), "list");
+    expect(code).toBe(0);
     expect(stderr).toContain("hermes token local");
   });
 
