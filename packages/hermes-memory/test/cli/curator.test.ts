@@ -151,7 +151,7 @@ describe("hermes curator and skills", () => {
     const path = join(home, "skills/tea/SKILL.md");
     const before = readFileSync(path, "utf8");
     writeFileSync(path, "spoilt");
-    expect((await runHere(["curator", "rollback", "--list"], { home })).stdout).toContain(`  ${id}  test`);
+    expect((await runHere(["curator", "rollback", "--list"], { home })).stdout).toContain(`${id}  test`);
     const restore = (backup: unknown) =>
       runHere(["curator", "rollback", String(backup), "--yes", "--json"], { home });
     const lock = takeRunLock(home, "apply", new Date());

@@ -204,14 +204,13 @@ export function statusLines(status: ProviderStatus, paint: Paint): string[] {
       (lane) => (lane.active && lane.user === null) || hasItems(lane) || lane.refused > 0,
     ),
     outbox_problems: status.outboxTroubles,
-    providers: providers.map(({ name, active: isActive, source, hint, problem }) => ({
-      name,
-      active: isActive,
-      source,
-      about: problem ?? hint,
-    })),
+    providers: providers.map((each) => ({ ...listedLine(each), about: each.problem ?? each.hint })),
   };
   return [`${"provider".padEnd(15)} ${printable(active?.name ?? "none")}`, ...render(told, paint)];
+}
+
+function listedLine({ name, source, active }: ListedProvider): object {
+  return { name, source, active };
 }
 
 function remedyOf(
@@ -310,6 +309,13 @@ export const providers: CommandBody = async (_input, context) => {
   context.io.endWithoutWaiting();
   return {
     json: { success: true, active: active === "" ? null : active, providers: rows, warnings },
+    lines: render(
+      rows.map((row) => ({
+        ...listedLine(row),
+        about: row.problem ?? (row.available === false ? `not available: ${row.reason}` : row.description),
+      })),
+      context.io.paint,
+    ),
     notes: isKnown ? [] : [printable(`memory.provider is '${active}', which is not installed.`)],
   };
 };
