@@ -1,5 +1,5 @@
 // The outbox of a home as `hermes memory status` and `hermes memory outbox` show it: how much waits for which server, and what is wrong.
-import { type OutboxEntry, readOutbox } from "@hermes-memory/core/internal/providers";
+import { type OutboxEntry, readOutbox } from "@hermes-memory/providers/internal";
 
 /** A lane in `--json`. */
 export type LaneJson = {
