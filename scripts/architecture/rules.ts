@@ -15,7 +15,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["message"],
     ["tools"],
     ["curated", "providers", "sessions", "skills"],
-    ["prompt", "context"],
+    ["prompt", "context", "staged"],
     ["memory"],
     ["adapters"],
     ["index", "public"],

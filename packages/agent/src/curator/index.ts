@@ -6,9 +6,6 @@ export type {
   CuratorRun,
   CuratorScope,
   Decided,
-  Finding,
-  Outcome,
-  SkillMark,
 } from "./proposals.ts";
 export {
   findRollback,
@@ -29,6 +26,6 @@ export {
   type ScheduledOutcome,
 } from "./run-curator.ts";
 export { currentRunner, tidyUp } from "./run-lock.ts";
-export { type RunRecord, readRuns } from "./run-report.ts";
+export { readRuns } from "./run-report.ts";
 export { curatorDue, type Due } from "./schedule.ts";
 export { listBackups, restoreBackup } from "./skills/skill-backups.ts";

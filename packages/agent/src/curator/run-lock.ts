@@ -12,8 +12,9 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { DEFAULT_MEMORY_CONFIG } from "@hermes-memory/core/internal/config";
-import { CURATOR_TEMP, listTemps, pinsPath } from "@hermes-memory/core/internal/curated";
+import { listTemps, pinsPath } from "@hermes-memory/core/internal/curated";
 import {
+  CURATOR_TEMP,
   err,
   holdFileLock,
   type LockGap,

@@ -7,7 +7,6 @@ export {
   stageOperations,
 } from "./approval/approve.ts";
 export {
-  CURATOR_TEMP,
   lookAtPending,
   type PendingRecord,
   type PendingWrites,
@@ -51,7 +50,12 @@ export {
   STALE_AFTER_MS,
   targetPaths,
 } from "./memory-file.ts";
-export type { Explanation, HistoryChange, HistoryLine } from "./memory-history.ts";
+export {
+  type Explanation,
+  explanationLines,
+  type HistoryChange,
+  type HistoryLine,
+} from "./memory-history.ts";
 export { MemoryStore } from "./memory-store.ts";
 export {
   curatedTools,

@@ -3,7 +3,7 @@
 import { preview, sha256 } from "../lib/index.ts";
 import { findingIds, scanThreats, secondGate } from "../security/index.ts";
 import { lookAtPending, pendingTexts } from "./approval/pending.ts";
-import { entryId, entryIds, hasId, looksLikeId } from "./entries.ts";
+import { entryId, entryIds, fileNameOf, hasId, looksLikeId } from "./entries.ts";
 import { cleanText, type ScanOptions } from "./entry-checks.ts";
 import type { Replay, ReplayedChange, ReplayedRefusal } from "./journal-replay.ts";
 import { isPinned } from "./pins.ts";
@@ -444,4 +444,74 @@ function actor({ origin, sessionId, id }: Pick<ReplayedChange, "origin" | "sessi
 
 function threatIds(text: string, scan: ScanOptions): string[] {
   return scanThreats(text, "strict", scan).map(({ id }) => id);
+}
+
+// ---- In words ----
+
+/** Where a text is or was, in sentences for people. Times are ISO. */
+export function explanationLines(
+  explanation: Explanation,
+  isEnabled: (target: MemoryTarget) => boolean,
+): string[] {
+  const { text, id, leads_to: now, stored, pending, archived, removed, refused } = explanation;
+  const lines = [
+    ...(id === undefined ? [] : [`The id ${id} is that of '${text}'.`]),
+    ...(now === undefined
+      ? []
+      : [
+          `It was replaced (${now.changes.join(", ")}). The entry is now ${now.id} in ${fileNameOf(now.target)}: '${now.entry}'.`,
+        ]),
+    ...stored.map((hit) => aboutStored(hit, isEnabled)),
+    ...pending.map(
+      ({ since, origin, id: pendingId }) =>
+        `A write with it waits for approval since ${since}, from ${origin}: ${pendingId}.`,
+    ),
+    ...archived.map(
+      ({ target, id: archivedId, since, origin, entry }) =>
+        `In the archive of ${fileNameOf(target)} as ${archivedId} since ${since}, moved there by a write of ${origin}: '${entry}'.`,
+    ),
+    ...removed.map(aboutRemoved),
+    ...refused.map(
+      ({ target, time, error, ids, origin }) =>
+        `Refused at ${time} for ${fileNameOf(target)}, from ${origin}: ${[error, ...ids].join(", ")}.`,
+    ),
+  ];
+  const { blocked_ids: blocked } = explanation;
+  return [
+    ...(lines.length > 0 ? lines : ["Never seen here."]),
+    ...(blocked.length > 0 ? [`A write of this text is blocked by the scanner: ${blocked.join(", ")}.`] : []),
+  ];
+}
+
+function aboutStored(
+  hit: Explanation["stored"][number],
+  isEnabled: (target: MemoryTarget) => boolean,
+): string {
+  const { target, id, entry, since, origin, change, session, pinned, blocked_ids: blocked } = hit;
+  const file = fileNameOf(target);
+  const when =
+    since === undefined
+      ? "; the journal does not say since when"
+      : origin === "external"
+        ? ` since ${since} or before, written by another program or by hand, change ${change}`
+        : ` since ${since}, added by ${origin}${inSession(session)}, change ${change}`;
+  return [
+    `Stored in ${file} as ${id}${when}: '${entry}'.`,
+    ...(pinned ? ["It is pinned."] : []),
+    ...(blocked.length > 0 ? [`It is kept out of the prompt: ${blocked.join(", ")}.`] : []),
+    ...(isEnabled(target) ? [] : [`${file} is switched off, so no prompt shows it.`]),
+  ].join(" ");
+}
+
+function aboutRemoved(hit: Explanation["removed"][number]): string {
+  const { target, entry, time, action, origin, session, change, replaced_by: now } = hit;
+  const verb = now !== undefined ? "Replaced in" : action === "archive" ? "Archived from" : "Removed from";
+  const by = origin === "external" ? "another program or by hand" : `${origin}${inSession(session)}`;
+  const how = action === "undo" ? " (an undo)" : "";
+  const after = now === undefined ? "" : ` The new text: '${now}'.`;
+  return `${verb} ${fileNameOf(target)} at ${time} by ${by}${how}, change ${change}: '${entry}'.${after}`;
+}
+
+function inSession(session: string | undefined): string {
+  return session === undefined ? "" : ` in session ${session}`;
 }

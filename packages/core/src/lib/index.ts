@@ -48,7 +48,6 @@ export {
 export { describeHolder, forgetHolder, isAliveHere, isDeadHere, newHolder } from "./lease-holders.ts";
 export {
   type Clock,
-  distinctSeconds,
   isTimeZone,
   randomHex,
   sha256,
@@ -56,6 +55,16 @@ export {
   type TextModel,
 } from "./ports.ts";
 export { describeCause, err, errnoCode, HermesError, ok, type Result, sqliteCode } from "./result.ts";
+export {
+  CURATOR_TEMP,
+  isStagedId,
+  listStagedFiles,
+  readStagedFile,
+  removeStagedFile,
+  type StagedRecord,
+  type StagedRecords,
+  stageFile,
+} from "./staged-files.ts";
 export {
   codePointLength,
   groupThousands,

@@ -4,9 +4,8 @@ import { existsSync } from "node:fs";
 import {
   type CommittedWrite,
   committedWrites,
-  type Explanation,
   entryIds,
-  fileNameOf,
+  explanationLines,
   type HistoryLine,
   looksLikeId,
   MEMORY_TARGETS,
@@ -218,7 +217,7 @@ export class Entries implements Members {
       return {
         text: found.text,
         isStored: stored.length > 0 || now !== undefined,
-        lines: sentences(found, store),
+        lines: explanationLines(found, (target) => store.isEnabled(target)),
         changes: store.history().filter(isAbout).map(changeOf),
       };
     });
@@ -329,65 +328,4 @@ function changeOf(line: HistoryLine): EntryChange {
     group,
     sessionId: session,
   };
-}
-
-function sentences(explanation: Explanation, store: MemoryStore): string[] {
-  const { text, id, leads_to: now, stored, pending, archived, removed, refused } = explanation;
-  const lines = [
-    ...(id === undefined ? [] : [`The id ${id} is that of '${text}'.`]),
-    ...(now === undefined
-      ? []
-      : [
-          `It was replaced (${now.changes.join(", ")}). The entry is now ${now.id} in ${fileNameOf(now.target)}: '${now.entry}'.`,
-        ]),
-    ...stored.map((hit) => aboutStored(hit, store)),
-    ...pending.map(
-      ({ since, origin, id: pendingId }) =>
-        `A write with it waits for approval since ${since}, from ${origin}: ${pendingId}.`,
-    ),
-    ...archived.map(
-      ({ target, since, origin, entry }) =>
-        `In the archive of ${fileNameOf(target)} since ${since}, moved there by a write of ${origin}: '${entry}'.`,
-    ),
-    ...removed.map(aboutRemoved),
-    ...refused.map(
-      ({ target, time, error, ids, origin }) =>
-        `Refused at ${time} for ${fileNameOf(target)}, from ${origin}: ${[error, ...ids].join(", ")}.`,
-    ),
-  ];
-  const { blocked_ids: blocked } = explanation;
-  return [
-    ...(lines.length > 0 ? lines : ["Never seen here."]),
-    ...(blocked.length > 0 ? [`A write of this text is blocked by the scanner: ${blocked.join(", ")}.`] : []),
-  ];
-}
-
-function aboutStored(hit: Explanation["stored"][number], store: MemoryStore): string {
-  const { target, id, entry, since, origin, change, session, pinned, blocked_ids: blocked } = hit;
-  const file = fileNameOf(target);
-  const when =
-    since === undefined
-      ? "; the journal does not say since when"
-      : origin === "external"
-        ? ` since ${since} or before, written by another program or by hand, change ${change}`
-        : ` since ${since}, added by ${origin}${inSession(session)}, change ${change}`;
-  return [
-    `Stored in ${file} as ${id}${when}: '${entry}'.`,
-    ...(pinned ? ["It is pinned."] : []),
-    ...(blocked.length > 0 ? [`It is kept out of the prompt: ${blocked.join(", ")}.`] : []),
-    ...(store.isEnabled(target) ? [] : [`${file} is switched off, so no prompt shows it.`]),
-  ].join(" ");
-}
-
-function aboutRemoved(hit: Explanation["removed"][number]): string {
-  const { target, entry, time, action, origin, session, change, replaced_by: now } = hit;
-  const verb = now !== undefined ? "Replaced in" : action === "archive" ? "Archived from" : "Removed from";
-  const by = origin === "external" ? "another program or by hand" : `${origin}${inSession(session)}`;
-  const how = action === "undo" ? " (an undo)" : "";
-  const after = now === undefined ? "" : ` The new text: '${now}'.`;
-  return `${verb} ${fileNameOf(target)} at ${time} by ${by}${how}, change ${change}: '${entry}'.${after}`;
-}
-
-function inSession(session: string | undefined): string {
-  return session === undefined ? "" : ` in session ${session}`;
 }

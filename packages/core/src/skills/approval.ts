@@ -1,48 +1,33 @@
 // Approval of skill changes: a change is staged, listed, shown as a diff, then approved or rejected.
-import { mkdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   codePointLength,
   describeCause,
-  distinctSeconds,
   err,
-  errnoCode,
-  isRecord,
-  namesIn,
+  isStagedId,
+  listStagedFiles,
   ok,
   type Result,
-  randomHex,
+  readStagedFile,
+  removeStagedFile,
+  type StagedRecord,
+  type StagedRecords,
+  stageFile,
   takeCodePoints,
-  writeFileAtomic,
 } from "../lib/index.ts";
 import type { Plan } from "./change/change-plan.ts";
 import { performCall, previewCall, type SkillChanged, underLock } from "./change/change-skill.ts";
 import { parseSkillCall, type SkillCall } from "./change/skill-call.ts";
-import { fieldOf } from "./frontmatter.ts";
 import { pendingSkillsDirectory } from "./paths.ts";
 import type { SkillError, SkillOrigin } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
 import { earlierChange } from "./undo.ts";
 
-// Staged changes: one private JSON file each, in the format of the Python original.
-
-export type PendingSkillChange = {
-  readonly id: string;
-  readonly subsystem: "skills";
-  readonly action: string;
-  readonly summary: string;
-  readonly origin: string;
-  /** Seconds. */
-  readonly created_at: number;
-  /** The arguments of `skill_manage`. */
-  readonly payload: Readonly<Record<string, unknown>>;
-  /** Proposals with the same group belong together. */
-  readonly group?: string;
-};
+/** `payload` has the arguments of `skill_manage`. */
+export type PendingSkillChange = StagedRecord<"skills", Readonly<Record<string, unknown>>>;
 
 const SUMMARY_CHARS = 120;
-/** Enough for a file of 1 MiB with every character escaped. */
-const MAX_RECORD_BYTES = 8 * 1_048_576;
 
 export function stagePendingSkill(
   directory: string,
@@ -53,82 +38,26 @@ export function stagePendingSkill(
   }: { readonly call: SkillCall; readonly origin: SkillOrigin; readonly group?: string },
   now: Date,
 ): Result<PendingSkillChange, SkillError> {
-  const record: PendingSkillChange = {
-    id: randomHex(4),
-    subsystem: "skills",
-    action: call.action,
-    summary: summaryOf(call),
-    origin: recordOrigin(origin),
-    created_at: distinctSeconds(now.getTime()),
-    payload: payloadOf(call),
-    group,
-  };
-  try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    // The curator cleans up temporary files with this prefix.
-    const tempName = `${group === undefined ? "" : ".curator-"}${record.id}.json.tmp`;
-    writeFileAtomic(join(directory, `${record.id}.json`), `${JSON.stringify(record, null, 2)}\n`, {
-      tempName,
-    });
-    return ok(record);
-  } catch (cause) {
-    const message = `The change could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`;
-    return err({ kind: "io", message });
-  }
+  const { action } = call;
+  const draft = { action, summary: summaryOf(call), origin: recordOrigin(origin), payload: payloadOf(call) };
+  return stageFile(directory, { subsystem: "skills", ...draft, group }, now);
 }
 
-type PendingSkillChanges = {
-  /** Oldest first. */
-  readonly records: readonly PendingSkillChange[];
-  /** Names of files that are no valid record. */
-  readonly skipped: readonly string[];
-};
-
-export function readPendingSkills(directory: string): PendingSkillChanges {
-  const records: PendingSkillChange[] = [];
-  const skipped: string[] = [];
-  for (const name of namesIn(directory).filter((each) => each.endsWith(".json"))) {
-    const record = readPendingSkill(directory, name.slice(0, -5));
-    if (record.ok) records.push(record.value);
-    else skipped.push(name);
-  }
-  return { records: records.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1)), skipped };
+export function readPendingSkills(directory: string): StagedRecords<PendingSkillChange> {
+  return listStagedFiles(directory, (path) => readStagedFile(path, "skills"));
 }
 
 function readPendingSkill(directory: string, id: string): Result<PendingSkillChange, SkillError> {
-  if (!isPendingId(id)) return err(unknown(id));
   const path = join(directory, `${id}.json`);
-  try {
-    if (statSync(path).size > MAX_RECORD_BYTES) return err(damaged(id, path));
-    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
-    const payload = fieldOf(value, "payload");
-    if (fieldOf(value, "id") !== id || !isRecord(payload)) return err(damaged(id, path));
-    const time = fieldOf(value, "created_at");
-    const group = fieldOf(value, "group");
-    return ok({
-      id,
-      subsystem: "skills",
-      action: String(fieldOf(value, "action") ?? fieldOf(payload, "action") ?? ""),
-      summary: String(fieldOf(value, "summary") ?? ""),
-      origin: String(fieldOf(value, "origin") ?? ""),
-      created_at: typeof time === "number" && Math.abs(time) <= 8.64e12 ? time : 0,
-      payload,
-      group: typeof group === "string" ? group : undefined,
-    });
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return err(unknown(id));
-    return err(damaged(id, path));
-  }
+  if (!isStagedId(id) || !existsSync(path)) return err(unknown(id));
+  const record = readStagedFile(path, "skills");
+  return record?.id === id ? ok(record) : err(damaged(id, path));
 }
 
-/** Also removes an invalid record. */
 function removePendingSkill(directory: string, id: string): Result<void, SkillError> {
-  if (!isPendingId(id)) return err(unknown(id));
   try {
-    unlinkSync(join(directory, `${id}.json`));
-    return ok(undefined);
+    return removeStagedFile(directory, id) ? ok(undefined) : err(unknown(id));
   } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return err(unknown(id));
     return err({ kind: "io", message: `Cannot delete pending change '${id}': ${describeCause(cause)}.` });
   }
 }
@@ -190,11 +119,6 @@ function payloadOf(call: SkillCall): Readonly<Record<string, unknown>> {
 function recordOrigin(origin: SkillOrigin): string {
   if (origin === "review") return "background_review";
   return origin === "tool" ? "assistant_tool" : origin;
-}
-
-/** Exactly eight hex digits, because the id is part of a path. */
-function isPendingId(id: string): boolean {
-  return /^[0-9a-f]{8}$/.test(id);
 }
 
 function unknown(id: string): SkillError {

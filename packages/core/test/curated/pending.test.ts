@@ -2,9 +2,10 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { claimPending, isPendingId, stagePending } from "../../src/curated/approval/pending.ts";
+import { claimPending, stagePending } from "../../src/curated/approval/pending.ts";
 import { approvePending, readPendingWrites, rejectPending } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
+import { isStagedId } from "../../src/lib/index.ts";
 import { startScript } from "../fakes/child.ts";
 import { done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
@@ -59,7 +60,7 @@ describe("an id", () => {
     mkdirSync(home.pending, { recursive: true });
     const victim = join(home.home, "x.json");
     writeFileSync(victim, '{"id":"x","payload":{"action":"add","content":"smuggled"}}');
-    expect(isPendingId(id)).toBe(false);
+    expect(isStagedId(id)).toBe(false);
     refused(await approvePending(store, home.pending, id), "no_match");
     refused(rejectPending(home.pending, id), "no_match");
     expect(readFileSync(victim, "utf8")).toContain("smuggled");

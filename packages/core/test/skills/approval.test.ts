@@ -79,7 +79,7 @@ describe("approval of skill changes", () => {
       { action: "create", name: "new", content: skillText("new") },
       { origin: "review" },
     );
-    const patched = await stage(home, patch, { group: "run-1" });
+    const patched = await stage(home, patch, { group: "1f2e3d4c" });
     const deleted = await stage(home, { action: "delete", name: "deploy" });
     expect(await approveSkillChange(store, created)).toMatchObject({
       ok: true,
@@ -98,7 +98,7 @@ describe("approval of skill changes", () => {
       error: { kind: "protected" },
     });
     expect(waiting(home)).toEqual([patched, deleted]);
-    expect(readPendingSkills(pendingSkillsDirectory(home.home)).records[0]?.group).toBe("run-1");
+    expect(readPendingSkills(pendingSkillsDirectory(home.home)).records[0]?.group).toBe("1f2e3d4c");
     expect((await rejectSkillChange(store, patched)).ok).toBe(true);
     expect(await rejectSkillChange(store, patched)).toMatchObject({
       ok: false,

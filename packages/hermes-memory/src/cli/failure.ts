@@ -18,7 +18,9 @@ export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): nu
     return cause.exitCode === 0 ? 0 : EXIT_USAGE; // commander has printed the text
   }
   if (cause instanceof Cancelled) {
-    io.note(`${cause.message}\n`);
+    const kind = cause.by === "interrupt" ? "interrupted" : "cancelled";
+    if (isJson) io.out(`${JSON.stringify({ success: false, kind }, null, 2)}\n`);
+    else io.note(`${cause.message}\n`);
     return cause.by === "interrupt" ? EXIT_INTERRUPTED : 1;
   }
   const message = cause instanceof Error ? cause.message : String(cause);

@@ -1,6 +1,7 @@
 // Text for a terminal: no control character of stored text reaches it, and previews stay on one line.
 import type { Change } from "@hermes-memory/core/internal/curated";
 import { preview } from "@hermes-memory/core/internal/lib";
+import type { CommandInput } from "./command.ts";
 
 const PREVIEW_CHARS = 60;
 // C0 and C1 control characters, ESC among them, and characters that change the reading direction. Newline and tab stay: they are
@@ -29,6 +30,23 @@ export function localTime(time: string): string {
   const two = (value: number): string => String(value).padStart(2, "0");
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** The same for every time in a text. */
+export function localTimes(text: string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, localTime);
+}
+
+const LISTED = 20;
+
+/** As many as --limit says, of a list that has the newest first. */
+export function newestOf<T>(
+  all: readonly T[],
+  { flags: { limit = LISTED } }: CommandInput,
+): { readonly shown: readonly T[]; readonly notes: readonly string[] } {
+  const shown = all.slice(0, Number(limit));
+  const more = `The newest ${shown.length} of ${all.length}; --limit ${all.length} lists them all.`;
+  return { shown, notes: all.length > shown.length ? [more] : [] };
 }
 
 /** `+` added, `-` removed, `~` replaced. */

@@ -153,36 +153,46 @@ export const GROUPS: readonly Group[] = [
   },
 ];
 
+type GlobalOptions = { readonly profile?: string; readonly json?: boolean; readonly version?: boolean };
+
 /** Runs one command line. Returns the exit code. */
 export async function runCommandLine(
   words: readonly string[],
   io: Terminal,
   system: HomeContext,
 ): Promise<number> {
-  const { argv: typed, isJson } = takeJsonFlag(helpAsFlag(words));
-  const argv = await orChat(typed, io, system);
-  if (isJson && argv.length === 1 && /^(-V|--version)$/.test(argv[0] ?? "")) {
-    io.out(`${JSON.stringify({ version: VERSION })}\n`);
-    return 0;
-  }
+  const argv = words[0] === "help" ? [...words.slice(1), "--help"] : [...words];
+  const globals = newProgram(io);
+  const isJson = (): boolean => globals.opts<GlobalOptions>().json === true;
   let exitCode = 0;
   let logHome = resolveHome(system).home;
-  const run: Run = async (spec, input, profile) => {
-    const home = chooseHome(system, profile, spec);
+  const run: Run = async (spec, input) => {
+    const home = chooseHome(system, globals.opts<GlobalOptions>().profile, spec);
     logHome = home.home;
     if (home.notice) io.note(`${home.notice}\n`);
-    exitCode = print(await runBody(spec, input, { home, isJson, io, system }), isJson, io);
+    exitCode = print(await runBody(spec, input, { home, isJson: isJson(), io, system }), isJson(), io);
   };
   try {
-    const program = await buildProgram(argv, io, run);
-    const provider = await providerGroup(program, argv, { io, system });
-    if (provider !== undefined) return await runProviderGroup(program, helpAsFlag(words), provider);
-    if (isBareGroup(program, argv)) return 0;
-    await program.parseAsync([...argv], { from: "user" });
-    return exitCode;
+    // The first word says which commands are loaded; then the whole line is parsed.
+    const { operands, unknown } = globals.parseOptions(argv);
+    const { profile, version } = globals.opts<GlobalOptions>();
+    if (version) return print({ json: { version: VERSION }, lines: [VERSION] }, isJson(), io);
+    const isBare = operands.length + unknown.length === 0;
+    const isTalk = isBare && (await isChat(profile, io, system));
+    if (isTalk) argv.push("chat");
+    const asked = isTalk ? "chat" : operands[0];
+    const isOurs = GROUPS.some(({ name }) => name === asked);
+    const selected = isOurs ? undefined : selectHome(system, { profile });
+    const home = selected?.ok ? selected.value.home : undefined;
+    const program = await withGroups(newProgram(io, isOurs || asked === undefined), asked, run);
+    const own = home === undefined ? undefined : await addProvider(program, { home, asked, io });
+    await program.parseAsync(argv, { from: "user" }).catch((cause: unknown) => {
+      throw own === undefined || cause instanceof CommanderError ? cause : own.failure(cause);
+    });
+    return own === undefined ? exitCode : Number(process.exitCode ?? 0);
   } catch (cause) {
     await logFailure(cause, logHome);
-    return renderFailure(cause, isJson, io);
+    return renderFailure(cause, isJson(), io);
   }
 }
 
@@ -224,150 +234,90 @@ function runInHome(
 }
 
 /** `hermes` alone is `hermes chat`, on a terminal and once a model is chosen. */
-async function orChat(
-  argv: readonly string[],
-  io: Terminal,
-  system: HomeContext,
-): Promise<readonly string[]> {
-  const profile = profileIn(argv);
-  const isBare =
-    wordsOf(argv).length === 0 && argv.every((word) => !word.startsWith("-") || isProfileFlag(word));
-  if (!isBare || !io.isInteractive) return argv;
+async function isChat(profile: string | undefined, io: Terminal, system: HomeContext): Promise<boolean> {
   const selected = selectHome(system, { profile });
-  if (!selected.ok) return argv;
+  if (!selected.ok || !io.isInteractive) return false;
   const { hasModel } = await import("./chat/has-model.ts");
-  return (await hasModel(selected.value.home, io.env)) ? [...argv, "chat"] : argv;
+  return hasModel(selected.value.home, io.env);
 }
 
-/** `help memory add` is `memory add --help`. */
-function helpAsFlag(words: readonly string[]): readonly string[] {
-  return words[0] === "help" ? [...words.slice(1), "--help"] : words;
+type Run = (spec: CommandSpec, input: CommandInput) => Promise<void>;
+
+class HelpfulCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new HelpfulCommand(name);
+  }
+
+  /** `hermes memory` alone is no error. */
+  override help(): never {
+    return super.help();
+  }
 }
 
-/** `--json` may be anywhere on the line. After `--` it is a text. */
-function takeJsonFlag(words: readonly string[]): { argv: readonly string[]; isJson: boolean } {
-  const end = words.includes("--") ? words.indexOf("--") : words.length;
-  const argv = words.filter((word, index) => word !== "--json" || index >= end);
-  return { argv, isJson: argv.length < words.length };
-}
-
-type Run = (spec: CommandSpec, input: CommandInput, profile: string | undefined) => Promise<void>;
-
-async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Promise<Command> {
-  const program = configure(new Command("hermes"), io)
+/** Commands of a provider handle `--json` themselves. */
+function newProgram(io: Terminal, hasJson = true): Command {
+  const program = new HelpfulCommand("hermes")
     .description("Memory for agents: curated notes that survive sessions, with history and undo.")
-    .version(VERSION, "-V, --version", "print the version")
-    .option("-p, --profile <name>", "work in this profile instead of the active one");
-  const [asked] = wordsOf(argv);
-  for (const group of GROUPS) {
-    if (group.name === asked) for (const spec of await group.load()) addCommand(program, spec, io, run);
-    if (group.name !== asked || !group.isCommand)
-      commandAt(program, [group.name], io).description(group.summary);
-    if (group.name === asked)
-      for (const [name, summary] of Object.entries(group.subgroups ?? {}))
-        commandAt(program, name.split(" "), io).description(summary);
+    .option("-p, --profile <name>", "work in this profile instead of the active one")
+    .option("-V, --version", "print the version")
+    .exitOverride()
+    .showHelpAfterError("Add --help for the commands and flags. A text that starts with '-' goes after '--'.")
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.note(text) });
+  return hasJson ? program.option("--json", "print the result as JSON") : program;
+}
+
+/** The commands of the group that was asked for, and a line of the help for every other one. */
+async function withGroups(program: Command, asked: string | undefined, run: Run): Promise<Command> {
+  for (const { name, summary, isCommand, subgroups = {}, load } of GROUPS) {
+    if (name !== asked || !isCommand) commandAt(program, [name]).description(summary);
+    if (name !== asked) continue;
+    for (const spec of await load()) addCommand(program, spec, run);
+    for (const [path, text] of Object.entries(subgroups))
+      commandAt(program, path.split(" ")).description(text);
   }
   return program;
 }
 
-type ProviderGroup = { readonly name: string; readonly hasHandler: boolean };
-
 /** An unknown first word may be the name of the active provider, which brings its own commands. Without a word, it is a line of the help. */
-async function providerGroup(
+async function addProvider(
   program: Command,
-  argv: readonly string[],
-  { io, system }: { readonly io: Terminal; readonly system: HomeContext },
-): Promise<ProviderGroup | undefined> {
-  const [asked] = wordsOf(argv);
-  if (GROUPS.some(({ name }) => name === asked) || argv.some((word) => /^(-V|--version)$/.test(word)))
-    return undefined;
-  const profile = profileIn(argv);
-  const selected = selectHome(system, { profile });
-  if (!selected.ok) return undefined;
-  const { addOwnCommands, ownCommandsLine } = await import("./provider-commands.ts");
-  const makeCommand = (name: string): Command => commandAt(program, [name], io);
+  { home, asked, io }: { readonly home: string; readonly asked: string | undefined; readonly io: Terminal },
+): Promise<{ failure(cause: unknown): CommandFailure } | undefined> {
+  const { addOwnCommands, ownCommandFailure, ownCommandsLine } = await import("./provider-commands.ts");
   if (asked === undefined) {
-    const line = await ownCommandsLine(selected.value.home); // reads files only
+    const line = await ownCommandsLine(home); // reads files only
     if (line !== undefined && !GROUPS.some(({ name }) => name === line.name))
-      makeCommand(line.name).description(`${line.help} (provider)`);
+      program.command(line.name).description(`${line.help} (provider)`);
     return undefined;
   }
-  const own = await addOwnCommands({ home: selected.value.home, asked, io, makeCommand });
-  return own && { name: asked, ...own };
+  const isFound = await addOwnCommands({ home, asked, io, program });
+  return isFound ? { failure: (cause) => ownCommandFailure(asked, cause) } : undefined;
 }
 
-/** Gets every word unchanged: the plugin handles `--json` itself. */
-async function runProviderGroup(
-  program: Command,
-  words: readonly string[],
-  own: ProviderGroup,
-): Promise<number> {
-  if (!own.hasHandler && isBareGroup(program, words)) return 0;
-  try {
-    await program.parseAsync([...words], { from: "user" });
-    return Number(process.exitCode ?? 0);
-  } catch (cause) {
-    if (cause instanceof CommanderError) throw cause;
-    throw (await import("./provider-commands.ts")).ownCommandFailure(own.name, cause);
-  }
-}
-
-/** `hermes` or `hermes memory` alone prints the help, with exit code 0. */
-function isBareGroup(program: Command, argv: readonly string[]): boolean {
-  if (argv.some((word) => /^(-h|--help|-V|--version)$/.test(word))) return false;
-  const words = wordsOf(argv);
-  if (words.length === 1 && GROUPS.some(({ name, isCommand }) => isCommand && name === words[0]))
-    return false;
-  let command = program;
-  for (const word of words) {
-    const next = command.commands.find((each) => each.name() === word);
-    if (!next) return false;
-    command = next;
-  }
-  if (command.commands.length === 0) return false;
-  command.outputHelp();
-  return true;
-}
-
-function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run): void {
-  const command = commandAt(program, spec.name.split(" "), io, spec.isHidden).description(spec.summary);
-  for (const argument of spec.arguments ?? []) command.addArgument(toArgument(argument));
+function addCommand(program: Command, spec: CommandSpec, run: Run): void {
+  const command = commandAt(program, spec.name.split(" "), spec.isHidden).description(spec.summary);
+  const specs = spec.arguments ?? [];
+  for (const argument of specs) command.addArgument(toArgument(argument));
   for (const [name, flag] of Object.entries(spec.flags ?? {})) command.addOption(toOption(name, flag));
-  command.option("--json", "print the result as JSON"); // for the help only: takeJsonFlag removes it before parsing
   if (spec.examples?.length) {
     command.addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}`).join("\n")}`);
   }
-  command.action(async (...given: unknown[]) => {
-    const values = given.slice(0, spec.arguments?.length ?? 0);
-    const args = Object.fromEntries(
-      (spec.arguments ?? []).flatMap(({ name }, index) =>
-        values[index] === undefined || Array.isArray(values[index]) ? [] : [[name, String(values[index])]],
-      ),
-    );
-    const rest = values.flatMap((value) => (Array.isArray(value) ? value.map(String) : []));
-    const flags = command.opts<CommandInput["flags"]>();
-    await run(spec, { args, rest, flags }, program.opts<{ profile?: string }>().profile);
+  command.action(async () => {
+    const given = specs.map(({ name }, index) => [name, command.processedArgs[index] as unknown] as const);
+    const args = given.flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
+    const rest = given.flatMap(([, value]) => (Array.isArray(value) ? value.map(String) : []));
+    await run(spec, { args: Object.fromEntries(args), rest, flags: command.opts<CommandInput["flags"]>() });
   });
 }
 
 /** The command at this path. Missing ones are made. */
-function commandAt(program: Command, words: readonly string[], io: Terminal, isHidden = false): Command {
-  return words.reduce((parent, word) => {
-    const existing = parent.commands.find((each) => each.name() === word);
-    if (existing) return existing;
-    const made = configure(new Command(word), io);
-    parent.addCommand(made, { hidden: isHidden });
-    return made;
-  }, program);
-}
-
-function configure(command: Command, io: Terminal): Command {
-  return command
-    .exitOverride()
-    .showSuggestionAfterError(true)
-    .showHelpAfterError("Add --help for the commands and flags. A text that starts with '-' goes after '--'.")
-    .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.note(text) })
-    .allowExcessArguments(false);
+function commandAt(program: Command, words: readonly string[], isHidden = false): Command {
+  return words.reduce(
+    (parent, word) =>
+      parent.commands.find((each) => each.name() === word) ?? parent.command(word, { hidden: isHidden }),
+    program,
+  );
 }
 
 function toArgument({ name, summary, isOptional, isVariadic, choices }: ArgumentSpec): Argument {
@@ -396,29 +346,6 @@ function wholeNumber(text: string, minimum: number): number {
     throw new InvalidArgumentError(`Give a whole number of at least ${minimum}.`);
   }
   return value;
-}
-
-function wordsOf(argv: readonly string[]): string[] {
-  const words: string[] = [];
-  for (let i = 0; i < argv.length; i += 1) {
-    const word = argv[i] as string;
-    if (word === "-p" || word === "--profile") i += 1;
-    else if (!word.startsWith("-")) words.push(word);
-  }
-  return words;
-}
-
-/** The value of --profile before commander parses the line. */
-function profileIn(argv: readonly string[]): string | undefined {
-  const at = argv.findIndex(isProfileFlag);
-  const word = argv[at];
-  if (word === undefined) return undefined;
-  if (word === "-p" || word === "--profile") return argv[at + 1];
-  return word.replace(/^--profile=|^-p=?/, "");
-}
-
-function isProfileFlag(word: string): boolean {
-  return word.startsWith("-p") || /^--profile(=|$)/.test(word);
 }
 
 function chooseHome(system: HomeContext, profile: string | undefined, spec: CommandSpec): SelectedHome {

@@ -13,32 +13,25 @@ import { Command } from "commander";
 import { CommandFailure, type CommandSpec, type FlagSpec, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";
 
-export type OwnCommands = {
-  /** The provider's name alone is a command. */
-  readonly hasHandler: boolean;
-};
-
 export type OwnCommandsRequest = {
   readonly home: string;
   /** The first word on the line. */
   readonly asked: string;
   readonly io: Terminal;
-  /** Makes the group's command in the program. */
-  readonly makeCommand: (name: string) => Command;
+  readonly program: Command;
 };
 
-/** Undefined when the word is not the provider's name, or when its commands cannot be loaded, which is a warning. */
-export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCommands | undefined> {
-  const { home, asked, io, makeCommand } = request;
+/** False when the word is not the provider's name, or when its commands cannot be loaded, which is a warning. */
+export async function addOwnCommands({ home, asked, io, program }: OwnCommandsRequest): Promise<boolean> {
   if ((await activeIn(home)) !== asked) {
     await hintAtInactive(home, asked, io);
-    return undefined;
+    return false;
   }
   useEnvFile(home);
   const { command: own, warning } = await loadProviderCommands(home, asked);
   if (warning !== undefined) io.note(`warning: ${printable(warning)}\n`);
-  if (own === undefined) return undefined;
-  const command = makeCommand(own.name).description(printable(own.help));
+  if (own === undefined) return false;
+  const command = program.command(own.name).description(printable(own.help));
   const { handler } = own;
   if (handler !== undefined)
     command.action(async () => void (await handler({ args: command.args, ...command.opts() })));
@@ -49,7 +42,7 @@ export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCo
       `warning: ${printable(`The commands of '${asked}' are not complete: ${describeForeign(cause)}.`)}\n`,
     );
   }
-  return { hasHandler: handler !== undefined };
+  return true;
 }
 
 /** Beside the error for an unknown command. Runs none of the provider's code. */
@@ -75,8 +68,7 @@ export async function ownCommandsLine(
 export async function ownCommandSpecs(home: string, io: Terminal): Promise<Omit<CommandSpec, "load">[]> {
   const asked = await activeIn(home);
   const program = new Command();
-  const makeCommand = (name: string): Command => program.command(name);
-  if (asked === "" || !(await addOwnCommands({ home, asked, io, makeCommand }))) return [];
+  if (asked === "" || !(await addOwnCommands({ home, asked, io, program }))) return [];
   return program.commands.flatMap((command) => specsOf(command, []));
 }
 

@@ -7,28 +7,45 @@ import { displayWidth } from "./text-layout.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Columns that a cell of a table may take. */
+/** Columns that a cell of a table may take; the last one may hold a sentence. */
 const CELL_CHARS = 80;
+const LAST_CELL_CHARS = 240;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 /** For programs: the exit code and the text say it to a person. */
 const FOR_PROGRAMS = new Set(["success", "kind", "message"]);
 
+/** A person who sees nothing would wait for more. */
+const NOTHING = "Nothing.";
+
 export function render(value: unknown, paint: Paint): string[] {
+  const [only, ...others] = isRecord(value) && value.message === undefined ? shownIn(value) : [];
+  const isAlone = only !== undefined && others.length === 0 && typeof only[1] !== "number"; // a path, a list
+  const lines = linesOf(isAlone ? only[1] : value, paint);
+  return lines.length === 0 && value !== undefined ? [NOTHING] : lines;
+}
+
+function linesOf(value: unknown, paint: Paint): string[] {
   if (Array.isArray(value)) return listLines(value, paint);
   if (!isRecord(value)) return isEmpty(value) ? [] : [printable(String(value))];
-  const shown = Object.entries(value).filter(([name, each]) => !FOR_PROGRAMS.has(name) && !isEmpty(each));
-  if (shown.length === 1 && typeof value.message !== "string") return render(shown[0]?.[1], paint); // a path, a list
+  const shown = shownIn(value);
   const fields = shown.filter(([, each]) => !isBlock(each));
   const blocks = shown.filter(([, each]) => isBlock(each));
-  return [
+  const head = [
     ...(typeof value.message === "string" ? [printable(value.message)] : []),
     ...fieldLines(fields.map(([name, each]) => [labelOf(name), scalar(each, name)])),
-    ...blocks.flatMap(([name, each]) => [
-      "",
+  ];
+  return [
+    ...head,
+    ...blocks.flatMap(([name, each], index) => [
+      ...(head.length + index > 0 ? [""] : []),
       paint("bold", Array.isArray(each) ? `${labelOf(name)} (${each.length})` : labelOf(name)),
-      ...render(each, paint).map((line) => `  ${line}`),
+      ...linesOf(each, paint).map((line) => (line === "" ? "" : `  ${line}`)),
     ]),
   ];
+}
+
+function shownIn(value: Fields): [name: string, value: unknown][] {
+  return Object.entries(value).filter(([name, each]) => !FOR_PROGRAMS.has(name) && !isEmpty(each));
 }
 
 /** `name  value`, the values below each other. Later lines of a value are indented like its first. */
@@ -61,7 +78,11 @@ function listLines(list: readonly unknown[], paint: Paint): string[] {
   );
   const heads = names.map((name) => paint("dim", labelOf(name)));
   return table(
-    records.map((each) => names.map((name) => oneLine(scalar(each[name], name), CELL_CHARS))),
+    records.map((each) =>
+      names.map((name, column) =>
+        oneLine(scalar(each[name], name), column < names.length - 1 ? CELL_CHARS : LAST_CELL_CHARS),
+      ),
+    ),
     heads.length > 1 ? heads : undefined,
   );
 }
@@ -77,7 +98,7 @@ function isBlock(value: unknown): boolean {
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === "") return true;
   if (Array.isArray(value)) return value.length === 0;
-  return isRecord(value) && Object.values(value as Fields).every(isEmpty);
+  return isRecord(value) && Object.values(value as Fields).every((each) => each === 0 || isEmpty(each));
 }
 
 function scalar(value: unknown, name = ""): string {

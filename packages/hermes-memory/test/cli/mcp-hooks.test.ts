@@ -277,10 +277,10 @@ describe("the difference of a dry run", () => {
     const old = ["a", "b", "c", "d", "e", "f", "g", "h"].join("\n");
     const next = ["a", "x", "c", "d", "e", "f", "g", "h", "i"].join("\n");
     expect(lineDiff("f", old, next)).toEqual([
-      ...["--- f", "+++ f", "@@ -1,4 +1,4 @@", " a", "-b", "+x", " c", " d"],
-      ...["@@ -7,2 +7,3 @@", " g", " h", "+i"],
+      ...["--- f", "+++ f", " a", "-b", "+x", " c", " d"],
+      ...["@@", " g", " h", "+i"],
     ]);
-    expect(lineDiff("f", undefined, "a\n")).toEqual(["--- /dev/null", "+++ f", "@@ -0,0 +1,1 @@", "+a"]);
-    expect(lineDiff("f", "a\n", undefined)).toEqual(["--- f", "+++ /dev/null", "@@ -1,1 +0,0 @@", "-a"]);
+    expect(lineDiff("f", undefined, "a\n")).toEqual(["--- /dev/null", "+++ f", "+a"]);
+    expect(lineDiff("f", "a\n", undefined)).toEqual(["--- f", "+++ /dev/null", "-a"]);
   });
 });

@@ -147,7 +147,7 @@ describe("hermes mcp install", () => {
     const path = join(at.user, ".codex", "config.toml");
     const missing = await install(at, "codex", "--dry-run");
     expect(missing.stdout).toContain(
-      `--- /dev/null\n+++ ${path}\n@@ -0,0 +1,5 @@\n+# Written by 'hermes mcp install'; 'hermes mcp uninstall' removes it.\n+[mcp_servers.hermes-memory]\n`,
+      `--- /dev/null\n+++ ${path}\n+# Written by 'hermes mcp install'; 'hermes mcp uninstall' removes it.\n+[mcp_servers.hermes-memory]\n`,
     );
     expect(missing.stderr).toContain("Nothing was written");
     expect(existsSync(join(at.user, ".codex"))).toBe(false);
@@ -155,7 +155,7 @@ describe("hermes mcp install", () => {
     const token = `sk-${"a1B2".repeat(10)}`;
     writeFileSync(path, `a = 1\nb = 2\nOPENAI_API_KEY = "${token}"\n`);
     const { stdout } = await install(at, "codex", "--dry-run");
-    expect(stdout).toContain("@@ -2,2 +2,8 @@\n b = 2\n OPENAI_API_KEY");
+    expect(stdout).toContain("@@\n b = 2\n OPENAI_API_KEY");
     expect(stdout).not.toContain(token);
     expect(readFileSync(path, "utf8")).toContain(token);
     expect(readdirSync(join(at.user, ".codex"))).toEqual(["config.toml"]);

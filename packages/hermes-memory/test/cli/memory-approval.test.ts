@@ -38,7 +38,7 @@ describe("hermes memory pending, approve, reject", () => {
     expect(stdout.split("\n").slice(0, 4)).toEqual([
       "Pending memory writes (2):",
       `  ${first}  add to memory: alpha`,
-      `  ${second} [auto]  add to memory: be⏎ta`,
+      `  ${second} [auto]  add to memory: be ta`,
       "",
     ]);
     expect(stdout).toContain("hermes memory approve <id>");
@@ -48,7 +48,7 @@ describe("hermes memory pending, approve, reject", () => {
       skipped: ["notes.json"],
     });
     expect((await runHere(["memory", "explain", "alpha"], { home })).stdout).toMatch(
-      new RegExp(`^Waiting for approval since .*, from assistant_tool: ${first} {2}add to memory: alpha\\n$`),
+      new RegExp(`^A write with it waits for approval since .*, from assistant_tool: ${first}\\.\\n$`),
     );
   });
 

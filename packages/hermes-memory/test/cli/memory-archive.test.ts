@@ -40,21 +40,18 @@ describe("hermes memory archive", () => {
       text: "the Harbour crane",
     });
     const listed = await runHermes(["memory", "archive", "list"], { home });
-    expect(listed.stdout).toMatch(
-      new RegExp(`^${entry?.id} {2}\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d {2}memory {2}the Harbour crane\\n$`),
-    );
+    expect(listed.stdout).toMatch(new RegExp(`^${entry?.id} .* the Harbour crane$`, "m"));
     expect((await runHere(["memory", "history", "--limit", "1"], { home })).stdout).toContain(
-      `  - the Harbour crane  (to the archive)  [${entryId("memory", "the Harbour crane")}]\n`,
+      "  - the Harbour crane\n",
     );
     const explained = (await runHere(["memory", "explain", "harbour"], { home })).stdout;
-    expect(explained).toContain("In the archive of MEMORY.md since ");
-    expect(explained).toContain(`'hermes memory archive restore ${entry?.id}'`);
-    expect(explained).toContain("Moved from MEMORY.md to the archive at ");
+    expect(explained).toContain(`In the archive of MEMORY.md as ${entry?.id} since `);
+    expect(explained).toContain("Archived from MEMORY.md at ");
 
     const found = await runHermes(["memory", "archive", "search", "CRANE  harbour"], { home });
     expect(found.stdout).toContain("the Harbour crane");
     const none = await runHere(["memory", "archive", "search", "crane boat"], { home });
-    expect(none).toMatchObject({ code: 0, stdout: "No archived entry has all of these words.\n" });
+    expect(none).toMatchObject({ code: 0, stdout: "Nothing.\n" });
     const whole = await runHere(["memory", "archive", "search", "crane", "--full"], { home });
     expect(whole.stdout).toContain("\n    the Harbour crane\n");
 
@@ -65,7 +62,7 @@ describe("hermes memory archive", () => {
     const restored = await runHermes(["memory", "archive", "restore", entry?.id ?? ""], { home });
     expect(restored.stdout).toContain("Entry restored from the archive.");
     expect(await archived(home)).toEqual([]);
-    expect((await runHere(["memory", "archive", "list"], { home })).stdout).toBe("The archive is empty.\n");
+    expect((await runHere(["memory", "archive", "list"], { home })).stdout).toBe("Nothing.\n");
   });
 
   it("an unknown id is refused, and a bare 'archive' answers with its help", async () => {
@@ -85,12 +82,13 @@ describe("hermes memory pin and unpin", () => {
     const home = await crowdedHome();
     await add(home, "pinned entry here");
     const pinned = await runHermes(["memory", "pin", "pinned"], { home });
-    expect(pinned).toMatchObject({ code: 0, stdout: "Pinned in MEMORY.md: pinned entry here\n" });
+    expect(pinned).toMatchObject({ code: 0, stdout: expect.stringContaining("Pinned in MEMORY.md.\n") });
     await add(home, "second entry here");
     await add(home, "third entry here!");
     expect((await archived(home)).map(({ text }) => text)).toEqual(["second entry here"]);
     expect(await runJson(["memory", "unpin", "pinned"], { home })).toEqual({
       success: true,
+      message: "Unpinned in MEMORY.md.",
       target: "memory",
       id: entryId("memory", "pinned entry here"),
       entry: "pinned entry here",
@@ -104,9 +102,7 @@ describe("hermes memory pin and unpin", () => {
     const home = tempDirectory();
     await add(home, "blue crane");
     await runHere(["memory", "add", "-t", "user", "likes blue"], { home });
-    expect((await runHere(["memory", "pin", "likes"], { home })).stdout).toBe(
-      "Pinned in USER.md: likes blue\n",
-    );
+    expect((await runHere(["memory", "pin", "likes"], { home })).stdout).toContain("Pinned in USER.md.\n");
     const both = await runHermes(["memory", "pin", "blue"], { home });
     expect(both).toMatchObject({ code: 1, stdout: "" });
     expect(both.stderr).toBe(

@@ -29,29 +29,28 @@ describe("hermes memory history and undo", () => {
     const [refused, undo, remove, replace, user, add] = (await runJson(["memory", "history"], {
       home,
     })) as HistoryLine[];
-    const [one, two] = [entryId("memory", "one line"), entryId("memory", "line one\nline two")];
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d`;
     const { stdout, stderr, code } = await runHermes(["memory", "history"], { home });
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
     expect(stdout.replace(new RegExp(`^${time}`, "gm"), "TIME").split("\n")).toEqual([
-      `TIME  ${refused?.id}  memory  cli  add  [refused: blocked by prompt_injection, 32 chars]`,
+      `TIME  ${refused?.id}  memory  cli  add  [refused: blocked prompt_injection]`,
       `TIME  ${undo?.id}  memory  cli  undo of ${remove?.id}`,
-      `  + one line  [${one}]`,
+      "  + one line",
       `TIME  ${remove?.id}  memory  cli  remove  [undone by ${undo?.id}]`,
-      `  - one line  [${one}]`,
+      "  - one line",
       `TIME  ${replace?.id}  memory  cli  replace`,
-      `  ~ line one⏎line two -> one line  [${two} -> ${one}]`,
+      "  ~ line one⏎line two -> one line",
       "    reason: shorter",
       `TIME  ${user?.id}  user    cli  add`,
-      `  + ${"x".repeat(60)}...  [${entryId("user", "x".repeat(61))}]`,
+      `  + ${"x".repeat(60)}...`,
       `TIME  ${add?.id}  memory  cli  add`,
-      `  + line one⏎line two  [${two}]`,
+      "  + line one⏎line two",
       "",
     ]);
     expect(stdout).not.toContain(INJECTION);
     const full = (await runHere(["memory", "history", "--full"], { home })).stdout;
-    expect(full).toContain(`  + ${"x".repeat(61)}  [`);
-    expect(full).toContain("  + line one\n    line two  [");
+    expect(full).toContain(`  + ${"x".repeat(61)}\n`);
+    expect(full).toContain("  + line one\n    line two\n");
   });
 
   it("is shown in local time", async () => {
@@ -71,10 +70,10 @@ describe("hermes memory history and undo", () => {
     expect(await historyOf(home, "--limit", "2")).toHaveLength(2);
     expect(await historyOf(home, "--target", "user")).toHaveLength(1);
     const cut = await runHere(["memory", "history", "--limit", "1"], { home });
-    expect(cut.stderr).toBe("The newest 1 of 4 changes; --limit 4 lists them all.\n");
+    expect(cut.stderr).toBe("The newest 1 of 4; --limit 4 lists them all.\n");
     expect(await runHere(["memory", "history"], { home: tempDirectory() })).toMatchObject({
       code: 0,
-      stdout: "No changes recorded.\n",
+      stdout: "Nothing.\n",
     });
   });
 
@@ -138,11 +137,11 @@ describe("hermes memory explain", () => {
     const exact = await runHermes(["memory", "explain", "the crane is blue"], { home });
     expect(exact.code).toBe(0);
     expect(exact.stdout.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/, "TIME")).toBe(
-      `Stored in MEMORY.md (entry 2, id ${entryId("memory", "the crane is blue")}) since TIME, added by cli, change ${line?.id}.\n`,
+      `Stored in MEMORY.md as ${entryId("memory", "the crane is blue")} since TIME, added by cli, change ${line?.id}: 'the crane is blue'.\n`,
     );
     await runHere(["memory", "pin", "crane"], { home });
     const part = await explained(home, "CRANE");
-    expect(part).toMatch(/ It is pinned\.\n {2}> the crane is blue\n$/);
+    expect(part).toMatch(/'the crane is blue'\. It is pinned\.\n$/);
   });
 
   it("says who removed or replaced a text, and with which text", async () => {
@@ -152,17 +151,17 @@ describe("hermes memory explain", () => {
     const [replaced] = await historyOf(home);
     expect(await explained(home, "alpha")).toMatch(
       new RegExp(
-        `^Replaced in MEMORY\\.md at .* by cli, change ${replaced?.id}\\. The new text: beta⏎gamma\\n$`,
+        `^Replaced in MEMORY\\.md at .* by cli, change ${replaced?.id}: 'alpha'. The new text: 'beta⏎gamma'\\.\\n$`,
       ),
     );
     await runHere(["memory", "remove", "beta"], { home });
     expect(await explained(home, "gamma")).toMatch(/^Removed from MEMORY\.md at .* by cli, change /);
     await runHere(["memory", "add", "delta"], { home });
     await runHere(["memory", "undo"], { home });
-    expect(await explained(home, "delta")).toMatch(/^Taken out of MEMORY\.md at .* by cli \(an undo\), /);
+    expect(await explained(home, "delta")).toMatch(/^Removed from MEMORY\.md at .* by cli \(an undo\), /);
     await runHere(["memory", "add", "epsilon"], { home });
     await runHere(["memory", "reset", "--yes"], { home });
-    expect(await explained(home, "epsilon")).toMatch(/^Deleted with all of MEMORY\.md at /);
+    expect(await explained(home, "epsilon")).toMatch(/^Removed from MEMORY\.md at /);
   });
 
   it("names the session, and other programs", async () => {
@@ -187,7 +186,7 @@ describe("hermes memory explain", () => {
     );
     mkdirSync(join(home, "memories"), { recursive: true });
     writeFileSync(join(home, "memories", "USER.md"), INJECTION);
-    expect(await explained(home, INJECTION)).toContain("  It is kept out of the prompt: prompt_injection.\n");
+    expect(await explained(home, INJECTION)).toContain(" It is kept out of the prompt: prompt_injection.");
   });
 
   it("says that it never saw an unknown text", async () => {

@@ -98,7 +98,7 @@ describe("--entry", () => {
     expect(removed.stdout).toContain("\n  - Deploys with make ship\n");
     expect(memoryOf(home)).toEqual(["Uses fish", "Debian 12 on port 2222"]);
     expect((await runHere(["memory", "explain", "--entry", "2"], { home })).stdout).toContain(
-      "(entry 2, id ",
+      "Stored in MEMORY.md as ",
     );
     const user = await runJson(["memory", "remove", "--entry", "1", "--target", "user"], { home });
     expect(user).toMatchObject({ target: "user", removed: ["Metric units"], entry_ids: [] });
@@ -139,7 +139,7 @@ describe("--id", () => {
     );
     await runHere(["memory", "replace", "--id", metric, "Imperial units"], { home });
     const removed = await runHere(["memory", "remove", metric], { home });
-    expect(removed.stdout).toMatch(/followed change [0-9a-f]{8}\.\n {2}- Imperial units\n/);
+    expect(removed.stdout).toMatch(/followed [0-9a-f]{8}\.\n {2}- Imperial units\n/);
     expect(
       await runJson(["memory", "explain", "--id", shown.memory.entries[0]?.id ?? ""], { home }),
     ).toMatchObject({

@@ -326,7 +326,7 @@ describe("hermes memory forget", () => {
     await addFact(home, SECRET);
     const { code, stderr } = await runHere(["memory", "forget", "vault code"], { home, answers: [false] });
     expect(code).toBe(1);
-    expect(stderr).toContain("1 record of the memory provider 'holographic'");
+    expect(stderr).toContain("memory provider holographic  1");
     expect(facts(home)).toEqual([SECRET]);
   });
 

@@ -264,15 +264,9 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
       await addAsUser(desk, id, text);
     await desk.fake.restart();
     const { code, stdout } = await desk.run("memory", "outbox", "send");
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: [
-        `Sent 3 writes to '${name}'.`,
-        "  owner: sent 1",
-        "  user telegram:7: sent 1",
-        "  user telegram:8: sent 1\n",
-      ].join("\n"),
-    });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Sent 3 writes to '${name}'.`);
+    expect(stdout).toMatch(/telegram:7 +1/);
     for (const text of ["on Monday", "on Tuesday", "on Friday"]) expect(desk.stored()).toContain(text);
     const { lanes } = await desk.json<{ lanes: readonly Lane[] }>("memory", "outbox", "list");
     expect(lanes.map(({ user, waiting }) => [user, waiting])).toEqual([
@@ -291,7 +285,7 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
     const env = { ...desk.env, ...service.env(fake.url, KEY) };
     const status = await runHermes(["memory", "status"], { home: desk.home, env });
     expect(status).toMatchObject({ code: 0, stdout: expect.stringMatching(/ {2}available +yes\n/) });
-    expect(status.stdout).toMatch(/ {2}variable +[A-Z0-9_]+_API_KEY is set\n/);
+    expect(status.stdout).toMatch(/[A-Z0-9_]+_API_KEY +yes/);
     expect(fake.requests).toEqual([]);
     const tested = await runHermes(["memory", "test"], { home: desk.home, env });
     expect(tested).toMatchObject({ code: 0, stdout: expect.stringContaining(`'${name}' works`) });

@@ -125,8 +125,7 @@ describe("hermes model", () => {
     );
     const { code, stdout, stderr } = await runHere(["model"], { home });
     expect(code).toBe(0);
-    expect(stdout).toContain("key       ANTHROPIC_API_KEY\n");
-    expect(stdout).toContain("caching   on, native layout, kept 5m\n");
+    expect(stdout).toContain("source  ANTHROPIC_API_KEY\n");
     expect(stdout + stderr).not.toContain(KEY);
     expect(await runHere(["model", "show"], { home })).toMatchObject({ stdout });
   });
@@ -135,7 +134,7 @@ describe("hermes model", () => {
     const home = homeWith("model:\n  default: claude-sonnet-5-5\n");
     const { code, stdout, stderr } = await runHere(["model"], { home });
     expect(code).toBe(0);
-    expect(stdout).toContain("key       missing\n");
+    expect(stdout).toContain("No key for Anthropic was found.");
     expect(stderr).toContain("Set ANTHROPIC_API_KEY");
   });
 
@@ -165,7 +164,7 @@ describe("hermes model list", () => {
     expect(json.providers).toContainEqual(has("openai", true, "OPENAI_API_KEY"));
     expect(json.providers).toContainEqual(has("anthropic", false, null));
     const shown = await runHere(["model", "list", "--provider", "ollama"], { home: homeWith(config), env });
-    expect(shown.stdout).toContain(`ollama at ${wire.url}: 2 models\n  * qwen3:8b\n    evil\\x1b[2J\n`);
+    expect(shown.stdout).toContain(`ollama at ${wire.url}\n  * qwen3:8b\n    evil\\x1b[2J\n`);
     expect(shown.stdout).not.toContain("anthropic");
     expect(listed.stdout + shown.stdout).not.toContain(KEY);
   });
@@ -235,15 +234,6 @@ describe("hermes model test", () => {
     });
     expect(wire.requests.map(({ tools }) => tools)).toEqual([[], ["report_number"]]);
     expect(wire.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
-  });
-
-  it("prints the same as lines", async () => {
-    const { stdout } = await tried([READY, CALLED]);
-    expect(stdout).toMatch(
-      /^answer {5}"ready", first token after [\d,]+ ms, [\d,]+ ms in all; 20 tokens in, 3 out$/m,
-    );
-    expect(stdout).toMatch(/^window {5}32,768 tokens, served by /m);
-    expect(stdout).toContain("It works.\n");
   });
 
   it("fails with the model's failure", async () => {

@@ -77,7 +77,7 @@ describe("hermes skills new", () => {
     const refused = await runHere(args, { home, input: SKILL });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("looks like a GitHub token");
-    expect(refused.stderr).toContain("To write it anyway: --allow-secret");
+    expect(refused.stderr).toContain("To store it anyway: --allow-secret");
     expect((await runHere([...args, "--allow-secret"], { home, input: SKILL })).code).toBe(0);
   });
 });

@@ -1,7 +1,6 @@
 // /memory: curated memory from inside the chat. Changes are on disk at once and in the prompt of the next session.
 import { isApprovalOn, setConfigValue } from "@hermes-memory/core/internal/config";
 import {
-  approvePending,
   type Change,
   committedWrites,
   entryIds,
@@ -13,18 +12,15 @@ import {
   type MemoryOpOutcome,
   type MemoryStore,
   type MemoryTarget,
-  type PendingRecord,
-  type PendingWrites,
-  pendingOperations,
-  readPendingWrites,
-  rejectPending,
 } from "@hermes-memory/core/internal/curated";
 import { ifUsable, openHome } from "@hermes-memory/core/internal/memory";
 import { areSecretIds } from "@hermes-memory/core/internal/security";
+import { listStaged } from "@hermes-memory/core/internal/staged";
 import type { AgentSurface } from "../surface.ts";
 import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
 import { parseCount, takeOptions, withoutQuotes } from "./parse-line.ts";
 import { failed, localMinute, short, told, usageLine } from "./replies.ts";
+import { decisionReply, pendingReply, placeOf } from "./staged.ts";
 
 /** `rest` is what the user typed after the action's word. */
 type MemoryAction = (call: CommandCall, rest: string) => CommandReply | Promise<CommandReply>;
@@ -65,9 +61,9 @@ export const memoryCommand: SlashCommand = {
 async function overview(call: CommandCall): Promise<CommandReply> {
   const view = await show(call, "");
   if (view.kind !== "text") return view;
-  const waiting = pendingLines(call.agent);
-  const json = { ...(view.json as object), pending: waiting.records };
-  return told([...view.lines, ...(waiting.records.length === 0 ? [] : ["", ...waiting.lines])], json);
+  const { records } = listStaged(placeOf(call.agent), { subsystem: "memory" });
+  const waiting = records.length === 0 ? [] : ["", ...pendingReply(call.agent, "memory").lines];
+  return told([...view.lines, ...waiting], { ...(view.json as object), pending: records });
 }
 
 // /memory show
@@ -301,77 +297,29 @@ function changeText({ before, after }: Change): string {
   return after === null ? `- ${text(before)}` : `~ ${text(before)} -> ${text(after)}`;
 }
 
-// /memory pending, approve, reject, approval: writes that wait for the user's decision. Other programs match on these lines.
+// /memory pending, approve, reject, approval: writes that wait for the user's decision.
 
-const NOTHING = "No pending memory writes.";
 const USAGE = "Usage: /memory approve|reject <id>  (or 'all')";
-const SUMMARY_CHARS = 200;
 
 function pending({ agent }: CommandCall): CommandReply {
-  const { lines, records, skipped } = pendingLines(agent);
-  return told(lines, { pending: records, skipped });
+  return pendingReply(agent, "memory");
 }
 
-function pendingLines(agent: AgentSurface): PendingWrites & { readonly lines: readonly string[] } {
-  const writes = readPendingWrites(agent.person.pendingDirectory);
-  const { records, skipped } = writes;
-  const lines =
-    records.length === 0
-      ? [NOTHING]
-      : [
-          `Pending memory writes (${records.length}):`,
-          ...records.map(recordLine),
-          "",
-          "Save one with '/memory approve <id>', drop it with '/memory reject <id>'. 'all' means every one.",
-        ];
-  return { ...writes, lines: [...lines, ...skipped.map((name) => `${name} is not a staged write.`)] };
+function approve({ agent }: CommandCall, rest: string): CommandReply | Promise<CommandReply> {
+  return agent.memory === undefined ? noMemory() : decide(agent, "approve", rest);
 }
 
-async function approve({ agent }: CommandCall, rest: string): Promise<CommandReply> {
-  const { memory } = agent;
-  if (memory === undefined) return noMemory();
-  const directory = agent.person.pendingDirectory;
-  const chosen = choose(directory, rest);
-  if ("reply" in chosen) return chosen.reply;
-  const approved: string[] = [];
-  const removed: string[] = [];
-  const failures: { id: string; kind: string; error: string }[] = [];
-  for (const { id, origin } of chosen.records) {
-    const outcome = await approvePending(memory, directory, id, {
-      onCommitted: (write) => agent.noteMemoryWrite(write, origin),
-    });
-    if (outcome.ok) {
-      approved.push(id);
-      removed.push(...(outcome.value.removed ?? []), ...(outcome.value.archived ?? []));
-    } else failures.push({ id, kind: outcome.error.kind, error: outcome.error.message });
-  }
-  const lines = [
-    `Approved ${approved.length} memory write(s).`,
-    ...removed.map((entry) => `- ${entry}`),
-    ...(failures.length === 0 ? [] : ["Failed:"]),
-    ...failures.map(({ id, error }) => `  ${id}: ${error}`),
-    ...(approved.length === 0 ? [] : ["What was saved counts from the next session on."]),
-  ];
-  const json = { success: failures.length === 0, approved, removed, failed: failures };
-  return { kind: failures.length === 0 ? "text" : "error", lines, json };
+function reject({ agent }: CommandCall, rest: string): CommandReply | Promise<CommandReply> {
+  return decide(agent, "reject", rest);
 }
 
-async function reject({ agent }: CommandCall, rest: string): Promise<CommandReply> {
-  const directory = agent.person.pendingDirectory;
-  const chosen = choose(directory, rest);
-  if ("reply" in chosen) return chosen.reply;
-  const rejected: string[] = [];
-  for (const record of chosen.records) {
-    const outcome = rejectPending(directory, record.id);
-    if (!outcome.ok && outcome.error.kind === "no_match" && chosen.isAll) continue; // another process has just decided it
-    if (!outcome.ok) return failed(outcome.error.kind, outcome.error.message);
-    rejected.push(record.id);
-    if (agent.memory !== undefined) await noteRejection(agent.memory, agent, record);
-  }
-  const line = chosen.isAll
-    ? `Rejected ${rejected.length} pending memory write(s).`
-    : `Rejected pending memory write '${rejected[0]}'.`;
-  return told([line], { success: true, rejected });
+function decide(
+  agent: AgentSurface,
+  decision: "approve" | "reject",
+  asked: string,
+): CommandReply | Promise<CommandReply> {
+  if (asked === "" || /\s/.test(asked)) return failed("usage", USAGE);
+  return decisionReply(agent, "memory", decision, asked);
 }
 
 const ON: ReadonlySet<string> = new Set(["on", "true", "yes", "1", "enable", "enabled"]);
@@ -403,31 +351,6 @@ async function approval({ agent, host }: CommandCall, rest: string): Promise<Com
     [`memory.write_approval set to '${word(isOn)}'.`, "It counts when the agent is started the next time."],
     { write_approval: isApprovalOn(outcome.value.value), in_use: host.config.memory.writeApproval },
   );
-}
-
-type Choice = { readonly records: readonly PendingRecord[]; readonly isAll: boolean };
-
-function choose(directory: string, asked: string): Choice | { readonly reply: CommandReply } {
-  if (asked === "" || /\s/.test(asked)) return { reply: failed("usage", USAGE) };
-  const { records } = readPendingWrites(directory);
-  const isAll = asked.toLowerCase() === "all";
-  if (isAll && records.length === 0) return { reply: told([NOTHING], { success: true, pending: [] }) };
-  const chosen = isAll ? records : records.filter(({ id }) => id === asked);
-  if (chosen.length > 0) return { records: chosen, isAll };
-  return { reply: failed("no_match", `No pending memory write with id '${short(asked, 40)}'.`) };
-}
-
-/** Lets `hermes memory explain` say later that the user rejected this text. Only a hash of the text is kept. */
-async function noteRejection(memory: MemoryStore, agent: AgentSurface, record: PendingRecord): Promise<void> {
-  const target = MEMORY_TARGETS.find((each) => each === record.payload.target);
-  const ops = pendingOperations(record);
-  if (target === undefined || ops === undefined) return; // a malformed record cannot be noted
-  const meta = { ...metaOf(agent), reason: `rejected ${record.id}` };
-  for (const op of ops) await memory.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
-}
-
-function recordLine({ id, origin, summary }: PendingRecord): string {
-  return `  ${id}${origin === "background_review" ? " [auto]" : ""}  ${short(summary, SUMMARY_CHARS)}`;
 }
 
 function word(isOn: boolean): string {

@@ -34,7 +34,9 @@ describe("/skills", () => {
     expect(textOf(await chat.expect("/skills approve all", "error"))).toContain(
       "Approved 0 skill change(s).",
     );
-    expect(textOf(await chat.expect("/skills reject all", "text"))).toBe("Rejected 1 skill change(s).");
+    expect(textOf(await chat.expect("/skills reject all", "text"))).toBe(
+      "Rejected 1 pending skill change(s).",
+    );
   });
 
   it("explains itself when it is used wrongly", async () => {

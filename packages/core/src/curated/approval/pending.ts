@@ -1,19 +1,23 @@
 // Writes that wait for the user's approval: one private JSON file each, in the form the Python original uses. An approver claims
 // a file by renaming it; a claim whose process died is given back.
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, unlinkSync } from "node:fs";
+import { existsSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import {
   describeCause,
-  distinctSeconds,
   err,
   errnoCode,
   isRecord,
+  isStagedId,
   isStringList,
+  listStagedFiles,
   namesIn,
   ok,
   type Result,
-  randomHex,
-  writeFileAtomic,
+  readStagedFile,
+  removeStagedFile,
+  type StagedRecord,
+  type StagedRecords,
+  stageFile,
 } from "../../lib/index.ts";
 import { type MemoryCuration, type MemoryError, memoryError, refused } from "../types.ts";
 
@@ -39,17 +43,10 @@ export type PendingStep = {
 };
 
 /** A write that waits for approval, as it is stored in `pending/`. */
-export type PendingRecord = {
-  readonly id: string;
-  readonly subsystem: "memory";
-  readonly action: string;
-  readonly summary: string;
-  readonly origin: string;
-  readonly created_at: number;
-  readonly payload: PendingPayload;
-  /** Shared by the records of one curator run. */
-  readonly group?: string;
-};
+export type PendingRecord = StagedRecord<"memory", PendingPayload>;
+
+/** The writes that wait, and files beside them that are none. */
+export type PendingWrites = StagedRecords<PendingRecord>;
 
 /** Every text a staged write is about. */
 export function pendingTexts({ content, old_text, operations = [] }: PendingPayload): string[] {
@@ -57,66 +54,23 @@ export function pendingTexts({ content, old_text, operations = [] }: PendingPayl
   return [content, old_text, ...steps].filter((text) => typeof text === "string");
 }
 
-/** Eight hex digits and nothing else: an id is part of a path. */
-export function isPendingId(id: string): boolean {
-  return /^[0-9a-f]{8}$/.test(id);
-}
-
-// ---- Staging ----
-
-/** Start of the names of temporary files that the curator makes among the staged writes. */
-export const CURATOR_TEMP = ".curator-";
+// ---- Staging and reading ----
 
 export function stagePending(
   directory: string,
   draft: Omit<PendingRecord, "id" | "subsystem" | "created_at">,
   now: Date,
 ): Result<PendingRecord, MemoryError> {
-  const id = randomHex(4);
-  const { action, summary, origin, payload, group } = draft;
-  const created_at = distinctSeconds(now.getTime());
-  const record: PendingRecord = {
-    id,
-    subsystem: "memory",
-    action,
-    summary,
-    origin,
-    created_at,
-    payload,
-    group,
-  };
-  try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    writeFileAtomic(join(directory, `${id}.json`), `${JSON.stringify(toFile(record), null, 2)}\n`, {
-      // Curator runs exclude each other, so the next run may delete a leftover with this name.
-      tempName: group === undefined ? `${id}.json.tmp` : `${CURATOR_TEMP}${id}.json.tmp`,
-    });
-    return ok(record);
-  } catch (cause) {
-    return refused({
-      kind: "io",
-      message: `The write could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`,
-    });
-  }
+  return stageFile(directory, { ...draft, subsystem: "memory" }, now, storedPayload(draft.payload));
 }
 
-function toFile(record: PendingRecord): object {
-  const { curation, action, target, operations } = record.payload;
-  if (operations !== undefined) return { ...record, payload: { action, target, operations } };
-  if (curation === undefined) return record;
+function storedPayload(payload: PendingPayload): object {
+  const { curation, action, target, operations } = payload;
+  if (operations !== undefined) return { action, target, operations };
+  if (curation === undefined) return payload;
   const { remove, text, keep, isArchived: archive } = curation;
-  return { ...record, payload: { ...record.payload, curation: { remove, text, keep, archive } } };
+  return { ...payload, curation: { remove, text, keep, archive } };
 }
-
-// ---- Reading ----
-
-/** The writes that wait, and files beside them that are none. */
-export type PendingWrites = {
-  /** Oldest first. */
-  readonly records: readonly PendingRecord[];
-  /** Names of files that are no pending writes. */
-  readonly skipped: readonly string[];
-};
 
 /** Returns to the list the writes that a dead approver had claimed. */
 export function readPendingWrites(directory: string): PendingWrites {
@@ -126,14 +80,7 @@ export function readPendingWrites(directory: string): PendingWrites {
 
 /** Changes nothing: writes that a dead approver had claimed stay claimed. */
 export function lookAtPending(directory: string): PendingWrites {
-  const records: PendingRecord[] = [];
-  const skipped: string[] = [];
-  for (const name of namesIn(directory).filter((each) => each.endsWith(".json"))) {
-    const record = isPendingId(name.slice(0, -5)) ? readRecord(join(directory, name)) : undefined;
-    if (record && `${record.id}.json` === name) records.push(record);
-    else skipped.push(name);
-  }
-  return { records: records.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1)), skipped };
+  return listStagedFiles(directory, readRecord);
 }
 
 /** Every file of staged writes, half-written, claimed and damaged ones included. */
@@ -145,32 +92,22 @@ export function listPendingFiles(directory: string): string[] {
 }
 
 function readRecord(path: string): PendingRecord | undefined {
-  try {
-    const value = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
-    const payload = value.payload as Record<string, unknown>;
-    const text = (field: unknown): string | null => (typeof field === "string" ? field : null);
-    if (typeof value.id !== "string" || typeof payload !== "object" || payload === null) return undefined;
-    return {
-      id: value.id,
-      subsystem: "memory",
-      action: String(value.action),
-      summary: String(value.summary ?? ""),
-      origin: String(value.origin ?? ""),
-      created_at: isDateSeconds(value.created_at) ? value.created_at : 0,
-      payload: {
-        action: String(payload.action),
-        target: String(payload.target ?? "memory"),
-        content: text(payload.content),
-        old_text: text(payload.old_text),
-        match: payload.match === "entry" ? payload.match : undefined,
-        curation: readCuration(payload.curation),
-        operations: readSteps(payload.operations),
-      },
-      group: typeof value.group === "string" && isPendingId(value.group) ? value.group : undefined,
-    };
-  } catch {
-    return undefined;
-  }
+  const record = readStagedFile(path, "memory");
+  if (record === undefined) return undefined;
+  const { payload } = record;
+  const text = (field: unknown): string | null => (typeof field === "string" ? field : null);
+  return {
+    ...record,
+    payload: {
+      action: String(payload.action),
+      target: String(payload.target ?? "memory"),
+      content: text(payload.content),
+      old_text: text(payload.old_text),
+      match: payload.match === "entry" ? payload.match : undefined,
+      curation: readCuration(payload.curation),
+      operations: readSteps(payload.operations),
+    },
+  };
 }
 
 /** Undefined for anything that is no list of operations: applying only the readable half of a batch would be wrong. */
@@ -200,11 +137,6 @@ function readCuration(value: unknown): MemoryCuration | undefined {
   return { remove, text, keep, isArchived: archive };
 }
 
-/** Seconds that a Date can hold. */
-function isDateSeconds(value: unknown): value is number {
-  return typeof value === "number" && Math.abs(value) <= 8.64e12;
-}
-
 // ---- Claims: one approver at a time ----
 
 export type Claim = {
@@ -217,7 +149,7 @@ export type Claim = {
 
 /** Renames the file to a name with this process's id, so that of two approvers only one can act on it. */
 export function claimPending(directory: string, id: string): Result<Claim, MemoryError> {
-  if (!isPendingId(id)) return err(unknownId(id));
+  if (!isStagedId(id)) return err(unknownId(id));
   recoverClaims(directory);
   const path = join(directory, `${id}.json`);
   const claimed = `${path}.claim-${process.pid}`;
@@ -255,13 +187,10 @@ export function claimPending(directory: string, id: string): Result<Claim, Memor
 
 /** Drops a write that waits for approval. */
 export function rejectPending(directory: string, id: string): Result<void, MemoryError> {
-  if (!isPendingId(id)) return err(unknownId(id));
   recoverClaims(directory);
   try {
-    unlinkSync(join(directory, `${id}.json`));
-    return ok(undefined);
+    return removeStagedFile(directory, id) ? ok(undefined) : err(unknownId(id));
   } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return err(unknownId(id));
     return refused({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` });
   }
 }

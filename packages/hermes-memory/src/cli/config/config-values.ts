@@ -26,7 +26,7 @@ import {
   type Paint,
   unwrap,
 } from "../command.ts";
-import { printable } from "../printing.ts";
+import { counted } from "../printing.ts";
 import { presentable } from "./presentable.ts";
 
 const CHECK = "'hermes config check' lists every mistake.";
@@ -75,13 +75,13 @@ async function getValue(key: string, isRevealed: boolean, context: CommandContex
   const config = await ifUsable(context.memory.config());
   const setting = config && effectiveSettings(config).find((each) => each.key === key);
   const given = found.source === "file" ? found : undefined;
-  const counted = given?.isIgnored ? findConfigKey(path)?.default : (setting?.value ?? found.value);
+  const effective = given?.isIgnored ? findConfigKey(path)?.default : (setting?.value ?? found.value);
   const { show, notes } = showing(isRevealed);
-  const value = show(path, counted) ?? null;
+  const value = show(path, effective) ?? null;
   // The value in the file may be read as another one: `yes` as true, a misspelt `treu` as the default.
-  const isOther = JSON.stringify(counted) !== JSON.stringify(found.value);
+  const isOther = JSON.stringify(effective) !== JSON.stringify(found.value);
   const written = isOther ? show(path, found.value) : undefined;
-  const source = given?.isIgnored ? (counted === undefined ? "unset" : "default") : found.source;
+  const source = given?.isIgnored ? (effective === undefined ? "unset" : "default") : found.source;
   return {
     json: {
       key,
@@ -90,7 +90,7 @@ async function getValue(key: string, isRevealed: boolean, context: CommandContex
       from: given?.from,
       in_file: written,
     },
-    lines: counted === undefined ? [] : [typeof value === "string" ? value : scalar(value)],
+    lines: effective === undefined ? [] : [typeof value === "string" ? value : scalar(value)],
     notes: [
       ...(found.source === "default" ? ["This is the default; config.yaml does not set it."] : []),
       ...(given?.from === undefined ? [] : [otherName(key, given.from)]),
@@ -137,6 +137,7 @@ export const set: CommandBody = async ({ args }, { home }) => {
   return {
     json: {
       success: true,
+      message: changed ? `${key} is now ${scalar(value)}${before}.` : `${key} was ${scalar(value)} already.`,
       key,
       value: value ?? null,
       previous: previous ?? null,
@@ -145,11 +146,6 @@ export const set: CommandBody = async ({ args }, { home }) => {
       note,
       suggestion,
     },
-    lines: [changed ? `${key} is now ${scalar(value)}${before}.` : `${key} was ${scalar(value)} already.`],
-    notes: [
-      ...(note === undefined ? [] : [note]),
-      ...(suggestion === undefined ? [] : [`Did you mean '${suggestion}'?`]),
-    ],
   };
 };
 
@@ -160,8 +156,14 @@ export const unset: CommandBody = async ({ args }, { home }) => {
   const standard = findConfigKey(key.split("."))?.default;
   const rest = standard === undefined ? "" : ` The default is ${scalar(standard)}.`;
   return {
-    json: { success: true, key, previous, changed, path: resolve(change.path) },
-    lines: [changed ? `${key} is no longer set.${rest}` : `${key} was not set.${rest}`],
+    json: {
+      success: true,
+      message: `${key} ${changed ? "is no longer" : "was not"} set.${rest}`,
+      key,
+      previous,
+      changed,
+      path: resolve(change.path),
+    },
   };
 };
 
@@ -183,26 +185,19 @@ function notAKey(key: string, suggestion: string | undefined): CommandFailure {
   });
 }
 
-export const check: CommandBody = async (_input, { home, io }) => {
+export const check: CommandBody = async (_input, { home }) => {
   const found = await checkConfig(home.home, { isThreatId: isFindingId });
   const problems = found.errors.length + found.warnings.length;
   return {
     json: {
       ok: problems === 0,
+      message: found.exists ? counted(problems, "problem") : "There is no file, so the defaults apply.",
       path: resolve(found.path),
       exists: found.exists,
       errors: found.errors,
       warnings: found.warnings,
       unknown_keys: found.unknownKeys,
     },
-    lines: [
-      ...found.errors.map((issue) => `${io.paint("red", "error")}    ${printable(issueText(issue))}`),
-      ...found.warnings.map((issue) => `${io.paint("yellow", "warning")}  ${printable(issueText(issue))}`),
-      ...found.unknownKeys.map(
-        (unknown) => `${io.paint("dim", "note")}     ${printable(unreadKeyText(unknown))}`,
-      ),
-      `${resolve(found.path)}: ${summary(problems, found.exists)}.`,
-    ],
     exitCode: problems === 0 ? 0 : 1,
   };
 };
@@ -218,12 +213,6 @@ export function unreadKeyText({ key, line, suggestion }: UnknownKey): string {
 
 function lineText(line: number | undefined): string {
   return line === undefined ? "" : `line ${line}: `;
-}
-
-function summary(problems: number, exists: boolean): string {
-  if (!exists) return "not there, so the defaults apply";
-  if (problems === 0) return "nothing wrong";
-  return problems === 1 ? "1 problem" : `${problems} problems`;
 }
 
 // The settings that apply, under their names in config.yaml

@@ -20,12 +20,10 @@ import {
   summaryFeasibility,
   windowFit,
 } from "@hermes-memory/core/internal/context";
-import { groupThousands } from "@hermes-memory/core/internal/lib";
 import { usable } from "@hermes-memory/core/internal/memory";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import { type CommandBody, CommandFailure, type Paint } from "../command.ts";
-import { windowText } from "../model/resolution.ts";
-import { oneLine, printable } from "../printing.ts";
+import { type CommandBody, CommandFailure } from "../command.ts";
+import { printable } from "../printing.ts";
 
 type ContextReport = {
   readonly config: HermesConfig;
@@ -47,14 +45,9 @@ type SummaryReport = {
   readonly window: number | undefined;
 };
 
-export const status: CommandBody = async (_input, { memory, io }) => {
-  const report = await inspectContext(await memory.config(), memory.home);
-  return {
-    json: toJson(report),
-    lines: linesOf(report, io.paint),
-    notes: report.notices.map((notice) => `note: ${printable(notice)}`),
-  };
-};
+export const status: CommandBody = async (_input, { memory }) => ({
+  json: toJson(await inspectContext(await memory.config(), memory.home)),
+});
 
 // The context of the next session, from config, the model's server and the plugins folder.
 
@@ -154,8 +147,6 @@ function apiModeOf({ model }: HermesConfig): string {
   return isAnthropic ? "anthropic_messages" : "chat_completions";
 }
 
-// The report as JSON and as lines.
-
 function toJson({ config, engine, window, budgets, summary, caching, notices }: ContextReport): object {
   const { model, compression } = config;
   const { tokens, source, server, isProvisional } = window;
@@ -196,73 +187,17 @@ function toJson({ config, engine, window, budgets, summary, caching, notices }: 
   };
 }
 
-function linesOf(report: ContextReport, paint: Paint): string[] {
-  const { config, engine, window, budgets, summary } = report;
-  const { model, compression, context } = config;
-  const isUsable = engine !== undefined && engine.problem === undefined;
-  const source = isUsable ? `, ${engine.source}` : paint("red", ", not usable");
-  const served = [model.provider === "" ? "" : `by ${model.provider}`, redactSecrets(model.baseUrl)];
-  const place = served.filter((part) => part !== "").join(" at ");
-  const count = groupThousands;
-  const share = Math.round((budgets.thresholdTokens / window.tokens) * 100);
-  const compacts = compression.enabled
-    ? `at ${count(budgets.thresholdTokens)} tokens (${share} % of the window)`
-    : "off; only when asked to";
-  const rules = [
-    row("compacts", compacts),
-    row(
-      "keeps",
-      `the first ${count(compression.protectFirstN)} messages and about ${count(budgets.tailTokens)} tokens at the end`,
-    ),
-    row("summaries", `up to ${count(budgets.maxSummaryTokens)} tokens, by ${summaryModel(summary)}`),
-  ];
-  return [
-    row("engine", `${oneLine(context.engine)}${source}`),
-    row(
-      "model",
-      model.default === "" ? "none set" : `${oneLine(model.default)}${place && `, ${oneLine(place, 100)}`}`,
-    ),
-    row("window", windowText(window)),
-    ...(engine?.source === "plugin" && isUsable ? [row("compacts", "by rules of the plugin")] : rules),
-    row("caching", cachingText(report)),
-  ];
-}
-
-function summaryModel({ model, provider }: ContextReport["summary"]): string {
-  if (model === undefined) return "the conversation's own model";
-  return provider === "auto" ? oneLine(model) : `${oneLine(model)} (${oneLine(provider)})`;
-}
-
-function cachingText({ caching, config }: ContextReport): string {
-  if (caching === undefined) return "not known without a model and its provider";
-  if (!caching.enabled) return "not by markers; a server may still cache on its own";
-  return `on, ${caching.native ? "native" : "envelope"} layout, kept ${config.promptCaching.cacheTtl}`;
-}
-
-function row(name: string, value: string): string {
-  return `${name.padEnd(10)} ${value}`;
-}
-
 // The engines, and choosing one.
 
-export const engines: CommandBody = async (_input, { memory, io }) => {
+export const engines: CommandBody = async (_input, { memory }) => {
   const active = (await memory.config()).context.engine;
   const { engines: all, warnings } = await listEngines(memory.home);
-  const width = Math.max(...all.map(({ name }) => name.length));
   const missing = printable(
     `context.engine is '${active}', which is not installed. 'compressor' takes its place.`,
   );
   return {
     json: { active, engines: all.map((engine) => listed(engine, active)), warnings },
-    lines: all.map(({ name, source, description, problem }) => {
-      const about =
-        problem === undefined ? oneLine(description, 100) : io.paint("yellow", oneLine(problem, 200));
-      return `${name === active ? "*" : " "} ${name.padEnd(width)}  ${source.padEnd(8)}  ${about}`.trimEnd();
-    }),
-    notes: [
-      ...warnings.map((warning) => `warning: ${printable(warning)}`),
-      ...(all.some(({ name }) => name === active) ? [] : [missing]),
-    ],
+    notes: all.some(({ name }) => name === active) ? [] : [missing],
   };
 };
 
@@ -280,12 +215,14 @@ export const use: CommandBody = async ({ args }, { memory }) => {
   const { changed, path } = usable(await setConfigValue(home, "context.engine", name));
   const isOther = previous !== name;
   return {
-    json: { success: true, engine: name, previous, changed, path: resolve(path) },
-    lines: [
-      isOther
-        ? `The context engine is now ${name} (before: ${printable(previous)}).`
-        : `It was ${name} already.`,
-    ],
+    json: {
+      success: true,
+      message: isOther ? `The context engine is now ${name}.` : `It was ${name} already.`,
+      engine: name,
+      previous,
+      changed,
+      path: resolve(path),
+    },
     notes: isOther ? ["A new session uses it; one that is running keeps its engine."] : [],
   };
 };

@@ -31,14 +31,14 @@ export const curatorCommands: readonly CommandSpec[] = [
     summary: "apply the staged proposals of a run",
     arguments: [run],
     examples: ["hermes curator approve", "hermes curator approve 1f2e3d4c"],
-    load: async () => (await import("./past-runs.ts")).approve,
+    load: async () => (await import("../staged.ts")).approveProposals,
   },
   {
     name: "curator reject",
     summary: "drop the staged proposals of a run",
     arguments: [run],
     examples: ["hermes curator reject 1f2e3d4c"],
-    load: async () => (await import("./past-runs.ts")).reject,
+    load: async () => (await import("../staged.ts")).rejectProposals,
   },
   {
     name: "curator rollback",

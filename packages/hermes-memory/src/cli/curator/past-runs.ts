@@ -1,15 +1,11 @@
 // `hermes curator status`, `pause`, `resume`, `history`, `approve`, `reject` and `rollback`: past runs and what they staged or changed.
 import { resolve } from "node:path";
 import {
-  type CuratorState,
   changeState,
   curatorDue,
   currentRunner,
-  type Due,
   findRollback,
   listBackups,
-  type RollbackPlan,
-  type RunRecord,
   readRuns,
   readState,
   restoreBackup,
@@ -17,22 +13,6 @@ import {
   rollbackPlans,
   tidyUp,
 } from "@hermes-memory/agent/internal/curator";
-import type { CuratorConfig } from "@hermes-memory/core/internal/config";
-import {
-  approvePending,
-  type CommittedWrite,
-  type PendingRecord,
-  readPendingWrites,
-  rejectPending,
-} from "@hermes-memory/core/internal/curated";
-import type { Home } from "@hermes-memory/core/internal/memory";
-import {
-  approveSkillChange,
-  type PendingSkillChange,
-  pendingSkillsDirectory,
-  readPendingSkills,
-  rejectSkillChange,
-} from "@hermes-memory/core/internal/skills";
 import {
   type CommandBody,
   type CommandContext,
@@ -42,78 +22,42 @@ import {
   unwrap,
 } from "../command.ts";
 import { declined } from "../confirm.ts";
-import { goneLines } from "../memory/entries.ts";
-import { mirrorToProvider, openStore, withProviderReport } from "../memory/memory-command.ts";
-import { changeLine, counted, localTime, printable } from "../printing.ts";
-import { openSkills } from "../skills/skill-command.ts";
+import { newestOf, printable } from "../printing.ts";
+import { render } from "../render.ts";
+import { stagedByCurator } from "../staged.ts";
 
 export const status: CommandBody = async (_input, context) => {
   const { home } = context.memory;
   const { curator } = await context.memory.config();
   const state = unwrap(readState(home), curatorFailure);
-  const runner = currentRunner(home);
   const due = curatorDue(state, curator, new Date());
-  const staged = allStaged(context.memory);
-  const backups = listBackups(home);
-  const waiting = staged.memory.length + staged.skills.length;
   return {
     json: {
       enabled: curator.enabled,
       paused: state.isPaused,
-      running: runner ?? null,
+      running: currentRunner(home) ?? null,
       last_run_at: state.lastRunAt,
       last_run_summary: state.lastRunSummary,
       last_report: state.lastReportPath,
       run_count: state.runCount,
       due: due.kind,
-      next_run_at: nextOf(due)?.toISOString() ?? null,
-      staged: { memory: staged.memory.length, skills: staged.skills.length },
-      backups: backups.length,
+      next_run_at: (due.kind === "not-due" && due.nextAt?.toISOString()) || null,
+      staged: stagedByCurator(context),
+      backups: listBackups(home).length,
     },
-    lines: [
-      `Curator   ${stateWords(state, curator)}`,
-      ...(runner ? [`Running   process ${runner.pid}, since ${localTime(runner.startedAt)}`] : []),
-      `Last run  ${lastWords(state)}`,
-      `Next run  ${dueWords(due, curator)}`,
-      `Staged    ${waiting === 0 ? "nothing" : `${counted(waiting, "proposal")}; see 'hermes curator approve'`}`,
-      ...(backups[0] ? [`Backups   ${backups.length} of the skills, the newest ${backups[0].id}`] : []),
-    ],
   };
 };
 
 export const pause: CommandBody = (_input, context) => setPaused(context, true);
 export const resume: CommandBody = (_input, context) => setPaused(context, false);
 
-function setPaused(context: CommandContext, isPaused: boolean): CommandOutcome {
-  unwrap(
-    changeState(context.memory.home, () => ({ isPaused })),
-    curatorFailure,
-  );
-  const line = isPaused
+function setPaused({ memory: { home } }: CommandContext, isPaused: boolean): CommandOutcome {
+  const outcome = changeState(home, () => ({ isPaused }));
+  unwrap(outcome, curatorFailure);
+  const message = isPaused
     ? "No scheduled runs start until 'hermes curator resume'. 'hermes curator run' still works."
     : "Scheduled runs may start again.";
-  return { json: { success: true, paused: isPaused }, lines: [line] };
-}
-
-function nextOf(due: Due): Date | undefined {
-  return due.kind === "not-due" ? due.nextAt : undefined;
-}
-
-function stateWords({ isPaused }: CuratorState, { enabled }: CuratorConfig): string {
-  if (!enabled) return "switched off (curator.enabled)";
-  return isPaused ? "paused" : "on";
-}
-
-function lastWords({ lastRunAt, runCount, lastRunSummary }: CuratorState): string {
-  if (runCount === 0 || lastRunAt === null) return "never";
-  return `${localTime(lastRunAt)}: ${printable(lastRunSummary ?? "")}`;
-}
-
-function dueWords(due: Due, { intervalHours }: CuratorConfig): string {
-  if (due.kind === "due") return "at the next start or idle hour";
-  if (due.kind === "first") return `${counted(intervalHours, "hour")} after the next start`;
-  const next = nextOf(due);
-  return next === undefined ? "none is scheduled" : `not before ${localTime(next.toISOString())}`;
+  return { json: { success: true, message, paused: isPaused } };
 }
 
 /** The second argument of `unwrap` for results of the curator. */
@@ -127,122 +71,16 @@ export function curatorFailure({
   return new CommandFailure(printable(message), { details: { kind } });
 }
 
-const DEFAULT_LIMIT = 20;
-
 export const history: CommandBody = (input, context) => {
-  const limit = typeof input.flags.limit === "number" ? input.flags.limit : DEFAULT_LIMIT;
-  const runs = readRuns(resolve(context.home.home));
-  const shown = runs.slice(0, limit);
-  return {
-    json: {
-      runs: shown.map(({ id, startedAt, mode, scope, status, summary, directory }) => ({
-        id,
-        started_at: startedAt,
-        mode,
-        scope,
-        status,
-        summary,
-        report: directory,
-      })),
-      total: runs.length,
+  const all = readRuns(resolve(context.home.home));
+  const { shown, notes } = newestOf(all, input);
+  const runs = shown.map(
+    ({ id, startedAt: started_at, mode, scope, status: state, summary, directory: report }) => {
+      return { id, started_at, mode, scope, status: state, summary, report };
     },
-    lines: runs.length === 0 ? ["The curator has not run here yet."] : shown.map(line),
-    notes:
-      shown.length < runs.length
-        ? [`${runs.length - shown.length} older runs are not shown; see --limit.`]
-        : [],
-  };
+  );
+  return { json: { runs, total: all.length }, notes };
 };
-
-function line({ id, startedAt, mode, scope, status, summary }: RunRecord): string {
-  const end = status === "done" ? summary : status === "stopped" ? "stopped" : "was cut off, or is running";
-  return `${id}  ${localTime(startedAt)}  ${printable(mode)}  ${printable(scope)}  ${printable(end)}`;
-}
-
-// Staged proposals, of one run or of all.
-
-type Failure = { readonly id: string; readonly kind: string; readonly error: string };
-
-export const approve: CommandBody = async (input, context) => {
-  const { memory, skills } = stagedOf(input, context);
-  const approved: string[] = [];
-  const failed: Failure[] = [];
-  const note = (
-    id: string,
-    outcome: { ok: true } | { ok: false; error: { kind: string; message: string } },
-  ): void => {
-    if (outcome.ok) approved.push(id);
-    else failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
-  };
-  const directory = context.memory.administrator.pendingDirectory;
-  const writes: CommittedWrite[] = [];
-  const store = memory.length > 0 ? await openStore({ ...input, flags: {} }, context) : undefined;
-  const gone: string[] = [];
-  const removed: string[] = [];
-  for (const { id } of memory) {
-    if (!store) continue;
-    const outcome = await approvePending(store, directory, id, {
-      onCommitted: (write) => writes.push(write),
-    });
-    note(id, outcome);
-    if (!outcome.ok) continue;
-    gone.push(...goneLines(outcome.value.changes ?? [], outcome.value.archived));
-    removed.push(...(outcome.value.removed ?? []), ...(outcome.value.archived ?? []));
-  }
-  const skillStore = skills.length > 0 ? await openSkills(context) : undefined;
-  for (const { id } of skills) if (skillStore) note(id, await approveSkillChange(skillStore, id));
-  const outcome: CommandOutcome = {
-    json: { success: failed.length === 0, approved, failed, removed },
-    lines: [
-      `Approved ${counted(approved.length, "proposal")}.`,
-      ...gone,
-      ...failed.map(({ id, error }) => `  ${id} failed: ${printable(error)}`),
-    ],
-    notes: store?.warnings ?? [],
-    exitCode: failed.length > 0 ? 1 : 0,
-  };
-  return withProviderReport(outcome, await mirrorToProvider({ flags: {} }, context, writes));
-};
-
-export const reject: CommandBody = async (input, context) => {
-  const { memory, skills } = stagedOf(input, context);
-  const rejected: string[] = [];
-  const directory = context.memory.administrator.pendingDirectory;
-  for (const { id } of memory) if (rejectPending(directory, id).ok) rejected.push(id);
-  const store = skills.length > 0 ? await openSkills(context) : undefined;
-  for (const { id } of skills) if (store && (await rejectSkillChange(store, id)).ok) rejected.push(id);
-  return { json: { success: true, rejected }, lines: [`Rejected ${counted(rejected.length, "proposal")}.`] };
-};
-
-export type Staged = {
-  readonly memory: readonly PendingRecord[];
-  readonly skills: readonly PendingSkillChange[];
-};
-
-/** Proposals that the curator staged in this home, oldest first. */
-export function allStaged({ home, administrator }: Home): Staged {
-  return {
-    memory: readPendingWrites(administrator.pendingDirectory).records.filter(
-      ({ origin }) => origin === "curator",
-    ),
-    skills: readPendingSkills(pendingSkillsDirectory(home)).records.filter(
-      ({ origin }) => origin === "curator",
-    ),
-  };
-}
-
-function stagedOf(input: CommandInput, { memory }: CommandContext): Staged {
-  const wanted = input.args.run;
-  const all = allStaged(memory);
-  if (wanted === undefined) return all;
-  const isWanted = ({ group }: { readonly group?: string }): boolean => group === wanted;
-  const staged = { memory: all.memory.filter(isWanted), skills: all.skills.filter(isWanted) };
-  if (staged.memory.length + staged.skills.length > 0) return staged;
-  throw new CommandFailure(`Nothing that run '${printable(wanted)}' staged is waiting.`, {
-    hint: "'hermes curator status' shows what waits.",
-    details: { kind: "no_match" },
-  });
-}
 
 // Rollback of a run by its id, or of all skills from a backup.
 
@@ -250,52 +88,50 @@ const UNTOUCHED = "Nothing was taken back";
 
 export const rollback: CommandBody = async (input, context) => {
   await context.memory.config(); // fails when config.yaml is broken
-  if (input.flags.list === true) return list(context.memory);
+  if (input.flags.list === true) return listed(context);
   const { id } = input.args;
   if (id !== undefined && !/^[0-9a-f]{8}$/.test(id)) return fromBackup(id, input, context);
   await tidyUp(context.memory); // of a killed run, even one without changes
   const plan = unwrap(await findRollback(context.memory, id), curatorFailure);
+  const question = `Take back run ${plan.run.id}?`;
+  const list = render({ run: plan.run.id, memory: plan.memory, skills: plan.skills }, context.io.paint);
   const refused = await declined(
-    {
-      list: planLines(plan),
-      question: `Take back run ${plan.run.id}?`,
-      json: { id: plan.run.id },
-      untouched: UNTOUCHED,
-    },
+    { list, question, json: { id: plan.run.id }, untouched: UNTOUCHED },
     input,
     context,
   );
   if (refused) return refused;
   const done = await rollBack(plan, context.memory);
   if (!done.ok) {
-    const hint = "done" in done.error && done.error.done ? "The changes before it were undone." : undefined;
-    throw new CommandFailure(printable(done.error.message), {
-      details: { kind: done.error.kind, done: "done" in done.error ? done.error.done : undefined },
-      hint,
+    const { kind, message } = done.error;
+    const isStarted = "done" in done.error ? done.error.done : undefined;
+    throw new CommandFailure(printable(message), {
+      details: { kind, done: isStarted },
+      hint: isStarted ? "The changes before it were undone." : undefined,
     });
   }
   const { memory, skills, exact, removed, notes } = done.value;
   return {
-    json: { success: true, id: plan.run.id, memory, skills, exact, removed },
-    lines: [
-      `Run ${plan.run.id} is taken back: ${planSummary({ memory, skills })}.`,
-      ...removed.map((before) => changeLine({ at: 0, before, after: null }, true)),
-      ...exact.map((target) => `The file of '${target}' is what it was before, byte for byte.`),
-    ],
+    json: {
+      success: true,
+      message: `Run ${plan.run.id} is taken back.`,
+      id: plan.run.id,
+      memory,
+      skills,
+      exact,
+      removed,
+    },
     notes: notes.map((note) => `warning: ${printable(note)}`),
   };
 };
 
-async function list(memory: Home): Promise<CommandOutcome> {
-  const plans = await rollbackPlans(memory);
+async function listed({ memory, io }: CommandContext): Promise<CommandOutcome> {
+  const runs = await rollbackPlans(memory);
   const backups = listBackups(memory.home);
-  const lines = [
-    ...(plans.length === 0 ? ["No run is left to take back."] : ["Runs:"]),
-    ...plans.map((plan) => `  ${plan.run.id}  ${localTime(plan.run.startedAt)}  ${planSummary(plan)}`),
-    ...(backups.length === 0 ? [] : ["Backups of the skills:"]),
-    ...backups.map(({ id, reason }) => `  ${printable(id)}  ${printable(reason)}`),
-  ];
-  return { json: { runs: plans, backups }, lines };
+  const shown = runs.map(({ run: { id, startedAt }, ...changes }) => {
+    return { id, startedAt, memory: changes.memory.length, skills: changes.skills.length };
+  });
+  return { json: { runs, backups }, lines: render({ runs: shown, backups }, io.paint) };
 }
 
 async function fromBackup(id: string, input: CommandInput, context: CommandContext): Promise<CommandOutcome> {
@@ -313,20 +149,6 @@ async function fromBackup(id: string, input: CommandInput, context: CommandConte
   );
   if (refused) return refused;
   const { before } = unwrap(await restoreBackup(home, id, new Date()), curatorFailure);
-  return {
-    json: { success: true, id, backup: before },
-    lines: [`The skills are what they were in backup ${id}. What was there before is in ${before}.`],
-  };
-}
-
-function planLines(plan: RollbackPlan): string[] {
-  return [
-    `Run ${plan.run.id} of ${localTime(plan.run.startedAt)}:`,
-    ...plan.memory.map(({ id, target, action }) => `  ${action} ${id} in ${target}`),
-    ...plan.skills.map(({ id, skill, action }) => `  ${action} ${id} of skill ${printable(skill)}`),
-  ];
-}
-
-function planSummary({ memory, skills }: Record<"memory" | "skills", readonly unknown[]>): string {
-  return `${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills`;
+  const message = `The skills are what they were in backup ${id}. What was there before is in ${before}.`;
+  return { json: { success: true, message, id, backup: before } };
 }

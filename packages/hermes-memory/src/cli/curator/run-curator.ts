@@ -4,16 +4,16 @@ import {
   type CuratorRun,
   type CuratorScope,
   type Decided,
-  type Finding,
-  type Outcome,
   runCurator,
-  type SkillMark,
 } from "@hermes-memory/agent/internal/curator";
 import { curatorModel } from "@hermes-memory/agent/internal/models";
-import { type CommandBody, CommandFailure, type CommandInput, unwrap } from "../command.ts";
+import { type CommandBody, type CommandInput, unwrap, usageFailure } from "../command.ts";
 import { modelSources } from "../model/resolution.ts";
-import { counted, indented, oneLine, printable } from "../printing.ts";
+import { indented, oneLine, printable } from "../printing.ts";
 import { curatorFailure } from "./past-runs.ts";
+
+const STOPPED =
+  "Stopped. 'hermes curator history' shows the run; 'hermes curator rollback' takes back what it did.";
 
 export const run: CommandBody = async (input, context) => {
   const { io, isJson } = context;
@@ -42,13 +42,7 @@ export const run: CommandBody = async (input, context) => {
     }
   });
   if (outcome === undefined)
-    return {
-      json: { success: false, kind: "interrupted" },
-      lines: [
-        "Stopped. 'hermes curator history' shows the run; 'hermes curator rollback' takes back what it did.",
-      ],
-      exitCode: 130,
-    };
+    return { json: { success: false, kind: "interrupted", message: STOPPED }, exitCode: 130 };
   const done = unwrap(outcome, curatorFailure);
   const isRefused = done.decided.some((each) => each.outcome.kind === "refused");
   return {
@@ -61,9 +55,7 @@ export const run: CommandBody = async (input, context) => {
 
 function modeOf({ flags }: CommandInput): CuratorMode {
   if (flags["dry-run"] === true && flags.apply === true)
-    throw new CommandFailure("--dry-run and --apply contradict each other. Pass one of them.", {
-      exitCode: 2,
-    });
+    throw usageFailure("--dry-run and --apply contradict each other. Pass one of them.");
   if (flags["dry-run"] === true) return "dry-run";
   return flags.apply === true ? "apply" : "propose";
 }
@@ -82,20 +74,6 @@ function droppedNote(dropped: readonly string[]): string[] {
   ];
 }
 
-// The report of a run: `-` an entry to remove, `+` a new one, `=` one that stays because of it.
-
-function runLines(run: CuratorRun): string[] {
-  const memory = run.decided.filter(({ proposal }) => proposal.layer === "memory");
-  const skills = run.decided.filter(({ proposal }) => proposal.layer === "skills");
-  return [
-    headline(run),
-    ...titled("Memory", memory.flatMap(decidedLines)),
-    ...titled("Skills", [...skills.flatMap(decidedLines), ...run.marks.map(markLine)]),
-    ...titled("To look at", run.findings.flatMap(findingLines)),
-    ...closing(run),
-  ];
-}
-
 function runJson(run: CuratorRun): object {
   const { id, mode, scope, summary, decided, findings, marks, model, notes, reportDirectory } = run;
   return {
@@ -104,7 +82,7 @@ function runJson(run: CuratorRun): object {
     mode,
     scope,
     summary,
-    proposals: decided.map(decidedJson),
+    proposals: decided.map(proposalJson),
     findings,
     marks,
     model: { used: model.isUsed, calls: model.calls, failures: model.failures, dropped: model.dropped },
@@ -113,77 +91,14 @@ function runJson(run: CuratorRun): object {
   };
 }
 
-function headline({ mode, summary, id }: CuratorRun): string {
-  if (mode === "dry-run") return `Dry run: ${summary}. Nothing was written.`;
-  return `Run ${id}: ${summary}.`;
-}
-
-function closing({ mode, decided, id }: CuratorRun): string[] {
-  const count = (kind: Outcome["kind"]): number =>
-    decided.filter(({ outcome }) => outcome.kind === kind).length;
-  const lines: string[] = [];
-  if (mode === "dry-run" && count("proposed") > 0)
-    lines.push("Stage this with 'hermes curator run', or do it with 'hermes curator run --apply'.");
-  if (count("staged") > 0)
-    lines.push(
-      `Do what was staged with 'hermes curator approve ${id}', drop it with 'hermes curator reject ${id}'.`,
-    );
-  if (count("applied") > 0) lines.push(`Take it back with 'hermes curator rollback ${id}'.`);
-  return lines.length === 0 ? [] : ["", ...lines];
-}
-
-function titled(title: string, lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : ["", title, ...lines];
-}
-
-function decidedLines({ proposal, outcome }: Decided): string[] {
-  const by = proposal.by === "model" ? " (model)" : "";
-  if (proposal.layer === "skills") {
-    const into = proposal.into ? ` -> ${proposal.into.name}` : "";
-    const names = proposal.skills.join(", ");
-    return [`  ${proposal.kind}${by}: ${names}${into}: ${proposal.reason}${outcomeText(outcome)}`];
-  }
-  const { kind, target, curation, reason } = proposal;
-  return [
-    `  ${kind}${by} in ${target}: ${printable(reason)}${outcomeText(outcome)}`,
-    ...curation.remove.map((text) => `    - ${indented(text, 6)}`),
-    ...(curation.text === undefined ? [] : [`    + ${indented(curation.text, 6)}`]),
-    ...(curation.keep ?? []).map((text) => `    = ${indented(text, 6)}`),
-  ];
-}
-
-function outcomeText(outcome: Outcome): string {
-  switch (outcome.kind) {
-    case "proposed":
-      return "";
-    case "staged":
-      return ` [staged as ${outcome.id}]`;
-    case "applied":
-      return ` [done as ${outcome.ids.join(", ")}]`;
-    case "waiting":
-      return ` [${outcome.reason}]`;
-    case "refused":
-      return ` [refused: ${printable(outcome.reason)}]`;
-    default:
-      return outcome satisfies never;
-  }
-}
-
-function markLine({ skill, mark }: SkillMark): string {
-  const words = { stale: "is stale", active: "is in use again", seed: "is counted from now on" };
-  return `  ${skill} ${words[mark]}`;
-}
-
-function findingLines({ kind, target, entries, reason, by }: Finding): string[] {
-  const head = `  ${kind}${by === "model" ? " (model)" : ""} in ${target}: ${counted(entries.length, "entry", "entries")}`;
-  const what = entries.length === 0 ? `  ${kind} in ${target}` : head;
-  return [`${what}, ${printable(reason)}`, ...entries.map((text) => `    ${oneLine(text, 100)}`)];
-}
-
-function decidedJson({ proposal, outcome }: Decided): object {
-  const common = { layer: proposal.layer, kind: proposal.kind, by: proposal.by, reason: proposal.reason };
-  const about =
-    proposal.layer === "memory"
+function proposalJson({ proposal, outcome }: Decided): object {
+  const { layer, kind, by, reason } = proposal;
+  return {
+    layer,
+    kind,
+    by,
+    reason,
+    ...(proposal.layer === "memory"
       ? {
           target: proposal.target,
           remove: proposal.curation.remove,
@@ -191,12 +106,52 @@ function decidedJson({ proposal, outcome }: Decided): object {
           keep: proposal.curation.keep ?? [],
           archive: proposal.curation.isArchived ?? false,
         }
-      : { skills: proposal.skills, into: proposal.into?.name ?? null };
-  return { ...common, ...about, outcome: outcome.kind, ...outcomeJson(outcome) };
+      : { skills: proposal.skills, into: proposal.into?.name ?? null }),
+    outcome: outcome.kind,
+    pending_id: outcome.kind === "staged" ? outcome.id : undefined,
+    change_ids: outcome.kind === "applied" ? outcome.ids : undefined,
+    detail: "reason" in outcome ? outcome.reason : undefined,
+  };
 }
 
-function outcomeJson(outcome: Outcome): object {
-  if (outcome.kind === "staged") return { pending_id: outcome.id };
-  if (outcome.kind === "applied") return { change_ids: outcome.ids };
-  return "reason" in outcome ? { detail: outcome.reason } : {};
+// The report of a run: `-` an entry to remove, `+` a new one, `=` one that stays because of it.
+
+function runLines({ id, mode, summary, findings, marks, decided }: CuratorRun): string[] {
+  const isThere = (kind: string): boolean => decided.some(({ outcome }) => outcome.kind === kind);
+  const isDry = mode === "dry-run";
+  return [
+    isDry ? `Dry run: ${summary}. Nothing was written.` : `Run ${id}: ${summary}.`,
+    ...decided.flatMap(proposalLines),
+    ...marks.map(({ skill, mark }) => `  ${skill} is ${mark}`),
+    ...findings.flatMap(({ kind, target, entries, reason }) => [
+      `  to look at: ${kind} in ${target}, ${reason}`,
+      ...entries.map((text) => `    ${oneLine(text, 100)}`),
+    ]),
+    ...(isDry && isThere("proposed")
+      ? ["Stage this with 'hermes curator run', or do it with 'hermes curator run --apply'."]
+      : []),
+    ...(isThere("staged")
+      ? [
+          `Do what was staged with 'hermes curator approve ${id}', drop it with 'hermes curator reject ${id}'.`,
+        ]
+      : []),
+    ...(isThere("applied") ? [`Take it back with 'hermes curator rollback ${id}'.`] : []),
+  ].map(printable);
+}
+
+function proposalLines({ proposal, outcome }: Decided): string[] {
+  const { kind, by, reason } = proposal;
+  const isMemory = proposal.layer === "memory";
+  const what = isMemory
+    ? proposal.target
+    : [...proposal.skills, ...(proposal.into ? ["->", proposal.into.name] : [])].join(" ");
+  const { remove, text, keep = [] } = isMemory ? proposal.curation : { remove: [] };
+  const { kind: state, ...details } = outcome;
+  const end = state === "proposed" ? "" : ` [${[state, ...Object.values(details).flat()].join(" ")}]`;
+  return [
+    `  ${kind}${by === "model" ? " (model)" : ""} in ${what}: ${reason}${end}`,
+    ...remove.map((entry) => `    - ${indented(entry, 6)}`),
+    ...(text === undefined ? [] : [`    + ${indented(text, 6)}`]),
+    ...keep.map((entry) => `    = ${indented(entry, 6)}`),
+  ];
 }

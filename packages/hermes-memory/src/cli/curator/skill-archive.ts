@@ -8,7 +8,7 @@ import {
   type CommandInput,
   unwrap,
 } from "../command.ts";
-import { localTime, printable } from "../printing.ts";
+import { printable } from "../printing.ts";
 import { openSkills, skillFailure } from "../skills/skill-command.ts";
 
 export const pin: CommandBody = (input, context) => setPin(input, context, true);
@@ -26,10 +26,7 @@ async function setPin(input: CommandInput, context: CommandContext, isPinned: bo
       },
     );
   unwrap(await setPinned(store, skill.relativePath, isPinned), skillFailure);
-  return {
-    json: { success: true, skill: skill.directoryName, pinned: isPinned },
-    lines: [printable(`The skill '${skill.name}' is ${isPinned ? "pinned" : "no longer pinned"}.`)],
-  };
+  return { json: { success: true, skill: skill.directoryName, pinned: isPinned } };
 }
 
 /** By the rules of the curator: no pinned skills, and none that come from elsewhere. */
@@ -42,39 +39,22 @@ export const archive: CommandBody = async (input, context) => {
     throw new CommandFailure(printable(String(error ?? "The skill was not archived.")), {
       details: { kind: "refused" },
     });
-  return {
-    json: { success: true, skill: name, change_id },
-    lines: [
-      printable(`The skill '${name}' is in the archive. 'hermes curator restore ${name}' brings it back.`),
-    ],
-  };
+  const message = `The skill is in the archive. 'hermes curator restore ${name}' brings it back.`;
+  return { json: { success: true, message, skill: name, change_id } };
 };
 
 export const restore: CommandBody = async (input, context) => {
   const store = await openSkills(context);
   const path = unwrap(await restoreArchivedSkill(store, input.args.skill ?? ""), skillFailure);
-  return {
-    json: { success: true, path },
-    lines: [printable(`The skill is back, in ${path}.`)],
-  };
+  return { json: { success: true, path } };
 };
 
-export const listArchived: CommandBody = async (_input, context) => {
-  const skills = listArchivedSkills(await openSkills(context));
-  return {
-    json: {
-      skills: skills.map(({ name, archivedAt, absorbedInto }) => ({
-        name,
-        archived_at: archivedAt,
-        absorbed_into: absorbedInto,
-      })),
-    },
-    lines:
-      skills.length === 0
-        ? ["The archive is empty."]
-        : skills.map(({ name, archivedAt, absorbedInto }) => {
-            const when = archivedAt === null ? "" : `  ${localTime(archivedAt)}`;
-            return printable(`${name}${when}${absorbedInto === null ? "" : `  in ${absorbedInto}`}`);
-          }),
-  };
-};
+export const listArchived: CommandBody = async (_input, context) => ({
+  json: {
+    skills: listArchivedSkills(await openSkills(context)).map(({ name, archivedAt, absorbedInto }) => ({
+      name,
+      archived_at: archivedAt,
+      absorbed_into: absorbedInto,
+    })),
+  },
+});

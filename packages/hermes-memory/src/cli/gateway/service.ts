@@ -66,25 +66,24 @@ export const status: CommandBody = (_input, context) => {
   const text = readClientConfig(file);
   const isCurrent = text === render(launchOf(thisProgram(), context));
   const state = text === undefined ? null : stateOf(asks);
-  const installed =
-    text === undefined
-      ? "no; 'hermes service install' writes it"
-      : isCurrent
-        ? "yes"
-        : "yes, but not as this version would write it for this home; 'hermes service install --dry-run' shows the difference";
   return {
-    json: { manager: name, name: NAME, path: file, installed: text !== undefined, current: isCurrent, state },
-    lines: [
-      row("file", file),
-      row("installed", installed),
-      ...(text === undefined ? [] : [row("state", state ?? `unknown: ${asks[0]} does not answer`)]),
-    ],
+    json: {
+      message: isCurrent
+        ? undefined
+        : `${text === undefined ? "Not installed" : "Not as this version would write it for this home"}; 'hermes service install' writes it.`,
+      manager: name,
+      name: NAME,
+      path: file,
+      installed: text !== undefined,
+      current: isCurrent,
+      state,
+    },
   };
 };
 
 export const path: CommandBody = (_input, { io }) => {
   const { path: file } = managerOf(process.platform, io.env);
-  return { json: { path: file }, lines: [file] };
+  return { json: { path: file } };
 };
 
 type Change = {
@@ -110,6 +109,7 @@ function outcome(
   const isChange = action !== "unchanged" && action !== "absent";
   return {
     json: {
+      message: isDryRun && isChange ? "Nothing was changed: this was a dry run." : `${file}: ${done}.`,
       manager: name,
       name: NAME,
       path: file,
@@ -119,12 +119,7 @@ function outcome(
       diff,
       next,
     },
-    lines: [
-      ...(isDryRun ? diff.map(printable) : []),
-      isDryRun && isChange ? "Nothing was changed: this was a dry run." : `${file}: ${done}.`,
-      ...(backup === undefined ? [] : [`The file as it was: ${backup}`]),
-      ...(next.length > 0 && !isDryRun ? ["", "Now run:", ...next.map((line) => `  ${line}`)] : []),
-    ],
+    lines: isDryRun ? [...diff.map(printable), ...(isChange ? ["Nothing was changed."] : [])] : undefined,
     notes,
   };
 }
@@ -258,8 +253,4 @@ function stateOf([command = "", ...args]: readonly string[]): string | null {
   const [word = ""] = stdout.trim().split("\n");
   if (/^[a-z-]+$/.test(word)) return word;
   return code === 0 ? "active" : "inactive";
-}
-
-function row(name: string, text: string): string {
-  return `  ${name.padEnd(9)} ${printable(text)}`;
 }

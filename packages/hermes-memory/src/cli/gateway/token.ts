@@ -21,6 +21,7 @@ import {
 } from "../command.ts";
 import { declined } from "../confirm.ts";
 import { localTime, printable } from "../printing.ts";
+import { render } from "../render.ts";
 
 export const create: CommandBody = async ({ flags }, context) => {
   const rights = rightsOf(flags);
@@ -53,24 +54,18 @@ export const list: CommandBody = (_input, context) => {
   const tokens = tokensOf(context).list();
   const { path: file, problem } = readLocalToken(context.home.home);
   const now = new Date();
-  const rows = tokens.map((token) => [
-    token.id,
-    printable(token.name),
-    whom(token.rights),
-    `made ${localTime(token.createdAt)}`,
-    token.lastUsedAt === undefined ? "never used" : `used ${localTime(token.lastUsedAt)}`,
-    expiry(token, now),
-    limitsText(token.limits),
-  ]);
-  const widths = [0, 1, 2, 3, 4, 5].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const rows = tokens.map((token) => ({
+    id: token.id,
+    name: token.name,
+    acts_for: whom(token.rights),
+    made: token.createdAt,
+    used: token.lastUsedAt ?? "never",
+    expires: expiry(token, now),
+    limits: limitsText(token.limits),
+  }));
   return {
     json: { tokens: tokens.map((token) => tokenJson(token, now)) },
-    lines: rows.map((row) =>
-      row
-        .map((text, column) => text.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    ),
+    lines: render(rows, context.io.paint),
     notes: [
       ...(tokens.length === 0 ? ["No tokens, except the local one of your own programs."] : []),
       problem === undefined
@@ -132,14 +127,18 @@ export const revoke: CommandBody = async (input, context) => {
   if (left !== undefined) return left;
   unwrap(await tokens.revoke(found.id));
   return {
-    json: { success: true, token, tokens_left: all.length - 1 },
-    lines: [`Revoked '${printable(found.name)}' (${found.id}).`],
+    json: {
+      success: true,
+      message: `Revoked '${found.name}' (${found.id}).`,
+      token,
+      tokens_left: all.length - 1,
+    },
   };
 };
 
 export const path: CommandBody = (_input, context) => {
   const { path: file } = tokensOf(context);
-  return { json: { path: file }, lines: [file] };
+  return { json: { path: file } };
 };
 
 function tokensOf({ home }: CommandContext): Tokens {
@@ -241,7 +240,7 @@ function whom(rights: TokenRights): string {
 
 function expiry({ expiresAt }: TokenSummary, now: Date): string {
   if (expiresAt === undefined) return "";
-  return `${Date.parse(expiresAt) <= now.getTime() ? "expired" : "expires"} ${localTime(expiresAt)}`;
+  return `${Date.parse(expiresAt) <= now.getTime() ? "expired " : ""}${localTime(expiresAt)}`;
 }
 
 function tokenJson(token: TokenSummary, now: Date) {

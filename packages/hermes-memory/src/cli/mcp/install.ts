@@ -148,12 +148,21 @@ type Changed = {
 };
 
 function carryOut(edits: readonly Edited[], { clientName, isDryRun }: EditRequest): Changed {
-  const reports = edits.map((each) => ({ ...each, ...written(each, isDryRun) }));
-  const facts = ({ part, action, backup, diff }: (typeof reports)[number]): object => ({
-    path: part.path,
-    action,
-    backup: backup ?? null,
-    diff: isDryRun ? diff.join("\n") : undefined,
+  const reports = edits.map(({ part, before, next, action }) => {
+    const isChange = action !== "unchanged" && action !== "absent";
+    // The diff shows neighbouring entries as well, whose keys must not be printed.
+    const diff = isChange
+      ? lineDiff(part.path, before, next).map((line) => printable(redactSecrets(line)))
+      : [];
+    const backup = isChange && !isDryRun ? replaced(part.path, before, next) : undefined;
+    const facts = {
+      path: part.path,
+      action,
+      backup: backup ?? null,
+      diff: isDryRun ? diff.join("\n") : undefined,
+    };
+    const done = [sentence(action, part), ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])];
+    return { part, isChange, facts, lines: isChange && isDryRun ? diff : done };
   });
   const server = reports.find(({ part }) => part.kind === "server");
   const hooks = reports.find(({ part }) => part.kind === "hooks");
@@ -163,36 +172,12 @@ function carryOut(edits: readonly Edited[], { clientName, isDryRun }: EditReques
     json: {
       success: true,
       client: clientName,
-      ...(server?.part.kind === "server" ? { name: server.part.name, ...facts(server) } : {}),
+      ...(server?.part.kind === "server" ? { name: server.part.name, ...server.facts } : {}),
       dry_run: isDryRun,
-      ...(hooks ? { hooks: facts(hooks) } : {}),
+      ...(hooks ? { hooks: hooks.facts } : {}),
     },
     lines: reports.flatMap(({ lines }) => lines),
     notes: changes.length === 0 ? [] : isDryRun ? ["Nothing was written (--dry-run)."] : after,
-  };
-}
-
-type Written = {
-  readonly isChange: boolean;
-  readonly backup: string | undefined;
-  readonly diff: readonly string[];
-  readonly lines: readonly string[];
-};
-
-function written({ part, before, next, action }: Edited, isDryRun: boolean): Written {
-  const isChange = action !== "unchanged" && action !== "absent";
-  // The diff shows neighbouring entries as well, whose keys must not be printed.
-  const diff = isChange
-    ? lineDiff(part.path, before, next).map((line) => printable(redactSecrets(line)))
-    : [];
-  if (isChange && isDryRun) return { isChange, backup: undefined, diff, lines: diff };
-  const backup = isChange ? replaced(part.path, before, next) : undefined;
-  const done = sentence(action, part);
-  return {
-    isChange,
-    backup,
-    diff,
-    lines: [done, ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
   };
 }
 

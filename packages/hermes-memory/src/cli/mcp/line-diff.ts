@@ -1,4 +1,4 @@
-// Two texts as a unified diff, for a dry run.
+// The difference of two texts, for a dry run.
 import { diff } from "node:util";
 
 const CONTEXT = 2;
@@ -16,29 +16,12 @@ export function lineDiff(path: string, before: string | undefined, after: string
   ];
 }
 
+/** The changed lines with their neighbours, and `@@` where lines are left out. */
 function hunksOf(lines: readonly string[]): string[] {
   const isShown = lines.map((_line, at) =>
     lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => !line.startsWith(" ")),
   );
-  const texts: string[] = [];
-  let [old, next] = [0, 0];
-  for (let from = 0; from < lines.length; ) {
-    let to = from;
-    while (to < lines.length && isShown[to] === isShown[from]) to += 1;
-    const part = lines.slice(from, to);
-    const oldCount = part.filter((line) => !line.startsWith("+")).length;
-    const nextCount = part.filter((line) => !line.startsWith("-")).length;
-    if (isShown[from]) texts.push(`@@ -${place(old, oldCount)} +${place(next, nextCount)} @@`, ...part);
-    old += oldCount;
-    next += nextCount;
-    from = to;
-  }
-  return texts;
-}
-
-/** Line numbers start at 1; an empty side names the line before it. */
-function place(before: number, count: number): string {
-  return `${before + (count === 0 ? 0 : 1)},${count}`;
+  return lines.flatMap((line, at) => (isShown[at] ? [line] : isShown[at + 1] ? ["@@"] : []));
 }
 
 function linesOf(text = ""): string[] {

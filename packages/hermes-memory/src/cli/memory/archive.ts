@@ -25,14 +25,14 @@ type Archived = ArchivedEntry & { readonly target: MemoryTarget };
 
 export const list: CommandBody = async (input, context) => {
   const store = await openStore(input, context);
-  return listing(archivedIn(store, input), input, store, "The archive is empty.");
+  return listing(archivedIn(store, input), input, store);
 };
 
 export const search: CommandBody = async (input, context) => {
   const words = await nonEmptyText(input, context, "words");
   const store = await openStore(input, context);
   const hits = withAllWords(archivedIn(store, input), words);
-  return listing(hits, input, store, "No archived entry has all of these words.");
+  return listing(hits, input, store);
 };
 
 export const restore: CommandBody = async (input, context) => {
@@ -55,8 +55,14 @@ async function setPin(input: CommandInput, context: CommandContext, isOn: boolea
   const { oldText, match } = entryName(asked, store, target);
   const entry = unwrap(await store.pin(target, oldText, isOn, match), memoryFailure);
   return {
-    json: { success: true, target, id: entryId(target, entry), entry, pinned: isOn },
-    lines: [`${isOn ? "Pinned" : "Unpinned"} in ${fileNameOf(target)}: ${oneLine(entry)}`],
+    json: {
+      success: true,
+      message: `${isOn ? "Pinned" : "Unpinned"} in ${fileNameOf(target)}.`,
+      target,
+      id: entryId(target, entry),
+      entry,
+      pinned: isOn,
+    },
     notes: store.warnings,
   };
 }
@@ -77,29 +83,12 @@ function archivedIn(store: MemoryStore, input: CommandInput): Archived[] {
   return targetsFlag(input).flatMap((target) => store.archived(target));
 }
 
-function listing(
-  entries: readonly Archived[],
-  input: CommandInput,
-  store: MemoryStore,
-  whenEmpty: string,
-): CommandOutcome {
-  return {
-    json: entries.map(({ id, time, target, origin, sessionId, text }) => ({
-      id,
-      entry_id: entryId(target, text),
-      time,
-      target,
-      origin,
-      session: sessionId,
-      text,
-    })),
-    lines:
-      entries.length === 0 ? [whenEmpty] : entries.map((entry) => line(entry, input.flags.full === true)),
-    notes: store.warnings,
-  };
-}
-
-function line({ id, time, target, text }: Archived, isWhole: boolean): string {
-  const head = `${id}  ${localTime(time)}  ${target.padEnd(6)}`;
-  return isWhole ? `${head}\n    ${indented(text, 4)}` : `${head}  ${oneLine(text)}`;
+function listing(entries: readonly Archived[], { flags }: CommandInput, store: MemoryStore): CommandOutcome {
+  const json = entries.map(({ id, time, target, origin, sessionId: session, text }) => {
+    return { id, entry_id: entryId(target, text), time, target, origin, session, text };
+  });
+  const whole = json.map(
+    ({ id, time, target, text }) => `${id}  ${localTime(time)}  ${target}\n    ${indented(text, 4)}`,
+  );
+  return { json, lines: flags.full === true ? whole : undefined, notes: store.warnings };
 }

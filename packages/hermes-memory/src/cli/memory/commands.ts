@@ -267,7 +267,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory pending",
     summary: "list the writes that wait for approval",
     examples: ["hermes memory pending", "hermes memory pending --json"],
-    load: async () => (await import("./approval.ts")).pending,
+    load: async () => (await import("../staged.ts")).pendingMemory,
   },
   {
     name: "memory approve",
@@ -275,14 +275,14 @@ export const memoryCommands: readonly CommandSpec[] = [
     arguments: [pendingId],
     flags: { "allow-secret": allowSecret },
     examples: ["hermes memory approve 1a2b3c4d", "hermes memory approve all"],
-    load: async () => (await import("./approval.ts")).approve,
+    load: async () => (await import("../staged.ts")).approveMemory,
   },
   {
     name: "memory reject",
     summary: "drop a staged write, or all of them",
     arguments: [pendingId],
     examples: ["hermes memory reject 1a2b3c4d", "hermes memory reject all"],
-    load: async () => (await import("./approval.ts")).reject,
+    load: async () => (await import("../staged.ts")).rejectMemory,
   },
   {
     name: "memory reset",

@@ -1,7 +1,6 @@
 // `hermes memory show`, `add`, `replace` and `remove`.
 import type { MemoryConfig } from "@hermes-memory/core/internal/config";
 import {
-  type Change,
   committedWrites,
   entryIds,
   formatUsage,
@@ -50,11 +49,12 @@ export const show: CommandBody = async (input, context) => {
     };
   }
   const pins = viewPins(store);
+  const shown = targets.map((target) => [target, describe(store, target, pins)] as const);
   return {
-    json: Object.fromEntries(targets.map((target) => [target, describe(store, target, pins)])),
-    lines: targets.flatMap((target, index) => [
+    json: Object.fromEntries(shown),
+    lines: shown.flatMap(([target, each], index) => [
       ...(index > 0 ? [""] : []),
-      ...render(store, target, pins, { io: context.io, hasIds: input.flags.ids === true }),
+      ...linesOf(target, each, input.flags.ids === true, context),
     ]),
     notes: [...store.warnings, ...pins.notes],
   };
@@ -105,7 +105,11 @@ async function change(
 ): Promise<CommandOutcome> {
   const reason = typeof input.flags.reason === "string" ? input.flags.reason : undefined;
   const outcome = await store.apply(target, op, { origin: "cli", reason });
-  if (!outcome.ok) throw memoryFailure(outcome.error, secretHint(outcome.error));
+  if (!outcome.ok)
+    throw memoryFailure(
+      outcome.error,
+      outcome.error.kind === "blocked" ? secretHint(outcome.error.ids) : undefined,
+    );
   const done = await changed(outcome.value, store, input, context);
   const config = await context.memory.memoryConfig();
   return isKeptOut(op, config) ? { ...done, notes: [...(done.notes ?? []), KEPT_OUT] } : done;
@@ -134,7 +138,7 @@ export async function changed(
 function describeChange(
   outcome: MemoryOpOutcome,
   store: MemoryStore,
-  context: CommandContext,
+  { io }: CommandContext,
 ): CommandOutcome {
   const { target, message, entries, entryCount, usedChars, charLimit, warning, archived, changeId } = outcome;
   const { removed, followed, changes = [] } = outcome;
@@ -155,9 +159,15 @@ function describeChange(
       change_id: changeId,
     },
     lines: [
-      `${message}  ${context.io.paint("dim", `${target} ${usage}${changeId ? `, change ${changeId}` : ""}`)}`,
-      ...(followed === undefined ? [] : [followedLine(followed)]),
-      ...goneLines(changes, archived),
+      `${message}  ${io.paint("dim", `${target} ${usage}${changeId ? `, change ${changeId}` : ""}`)}`,
+      ...(followed
+        ? [`The id belongs to an earlier text of this entry; followed ${followed.join(", ")}.`]
+        : []),
+      // Each text that left the file, whole, and the text that replaced it.
+      ...changes.flatMap((step) => {
+        const mark = step.before !== null && archived?.includes(step.before) ? "  (to the archive)" : "";
+        return step.before === null ? [] : [`${changeLine(step, true)}${mark}`];
+      }),
     ],
     notes: [
       ...store.warnings.filter((line) => !warning?.includes(line)), // the store repeats warnings about locks
@@ -166,20 +176,7 @@ function describeChange(
   };
 }
 
-/** Each text that left the file, whole, and the text that replaced it. */
-export function goneLines(changes: readonly Change[], archived: readonly string[] = []): string[] {
-  return changes.flatMap((step) => {
-    if (step.before === null) return [];
-    const mark = archived.includes(step.before) ? "  (to the archive)" : "";
-    return [`${changeLine(step, true)}${mark}`];
-  });
-}
-
-function followedLine(followed: readonly string[]): string {
-  return `The id belongs to an earlier text of this entry; followed ${followed.length === 1 ? "change" : "changes"} ${followed.join(", ")}.`;
-}
-
-function describe(store: MemoryStore, target: MemoryTarget, pins: PinView): object {
+function describe(store: MemoryStore, target: MemoryTarget, pins: PinView) {
   const { used, limit } = store.usage(target);
   const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
   const ids = entryIds(target, store.entries(target));
@@ -197,24 +194,23 @@ function describe(store: MemoryStore, target: MemoryTarget, pins: PinView): obje
   };
 }
 
-function render(
-  store: MemoryStore,
+function linesOf(
   target: MemoryTarget,
-  pins: PinView,
-  { io, hasIds }: Pick<CommandContext, "io"> & { hasIds: boolean },
+  { entries, usage, enabled }: ReturnType<typeof describe>,
+  hasIds: boolean,
+  { io: { paint } }: CommandContext,
 ): string[] {
-  const ids = hasIds ? entryIds(target, store.entries(target)) : undefined;
-  const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
-  const off = store.isEnabled(target) ? "" : io.paint("yellow", "  (switched off)");
-  const head = `${io.paint("bold", TITLES[target])}  ${io.paint("dim", formatUsage(store.usage(target)))}${off}`;
-  const entries = store.entries(target).map((text, index) => {
+  const off = enabled ? "" : paint("yellow", "  (switched off)");
+  const shown = entries.map(({ id, text, pinned, blocked_ids: blocked }, index) => {
     const marks = [
-      ...(ids === undefined ? [] : [io.paint("dim", `id ${ids[index]}`)]),
-      ...(pins.isPinned(target, text) ? [io.paint("cyan", "pinned")] : []),
-      ...(blocked.has(index) ? [io.paint("red", `blocked: ${blocked.get(index)?.join(", ")}`)] : []),
+      ...(hasIds ? [paint("dim", `id ${id}`)] : []),
+      ...(pinned ? [paint("cyan", "pinned")] : []),
+      ...(blocked ? [paint("red", `blocked: ${blocked.join(", ")}`)] : []),
     ];
-    const number = String(index + 1).padStart(3);
-    return `${number}. ${indented(text, 5)}${marks.length > 0 ? `  [${marks.join("; ")}]` : ""}`;
+    return `${String(index + 1).padStart(3)}. ${indented(text, 5)}${marks.length > 0 ? `  [${marks.join("; ")}]` : ""}`;
   });
-  return [head, ...(entries.length > 0 ? entries : [io.paint("dim", "  (empty)")])];
+  return [
+    `${paint("bold", TITLES[target])}  ${paint("dim", usage)}${off}`,
+    ...(shown.length > 0 ? shown : [paint("dim", "  (empty)")]),
+  ];
 }

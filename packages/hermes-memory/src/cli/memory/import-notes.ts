@@ -25,7 +25,8 @@ import {
   usageFailure,
 } from "../command.ts";
 import { declined } from "../confirm.ts";
-import { counted, oneLine, printable } from "../printing.ts";
+import { counted, printable } from "../printing.ts";
+import { render } from "../render.ts";
 import { placeOf } from "../sessions/import-transcripts.ts";
 import {
   memoryDirectory,
@@ -35,54 +36,53 @@ import {
   withProviderReport,
 } from "./memory-command.ts";
 
-/** On the terminal, per status; `--json` has all of them. */
-const LISTED = 40;
-const TEXT_COLUMNS = 90;
+/** Of the preview; `--json` has all of them. */
+const LISTED = 100;
 
 export const importNotes: CommandBody = async (input, context) => {
-  const isDry = input.flags["dry-run"] === true;
   const sources = await context.io.untilInterrupted((signal) => readAll(input, context, signal));
   // Loading creates the directory, which a preview must not do.
   const isThere = existsSync(memoryDirectory(input, context));
   const store = await openStore(input, context, { isLoaded: isThere });
+  const { target, limit, overflow: file, again } = input.flags;
   const plan = planNotes(sources, store, {
-    target: input.flags.target === "memory" || input.flags.target === "user" ? input.flags.target : "auto",
-    limit: typeof input.flags.limit === "number" ? input.flags.limit : undefined,
-    again: input.flags.again === true,
+    target: target === "memory" || target === "user" ? target : "auto",
+    limit: typeof limit === "number" ? limit : undefined,
+    again: again === true,
   });
   const remarks = sources.flatMap((source) => source.remarks.map(printable));
-  const preview = previewLines(plan, sources, context);
   const json = { ...planJson(plan, sources), remarks };
+  const preview = previewLines(json, context);
   const overflow = overflowOf(plan);
-  const overflowFile = typeof input.flags.overflow === "string" ? input.flags.overflow : undefined;
-  const added = plan.filter(({ status }) => status === "add");
-  const archived = plan.filter(({ status }) => status === "archive");
-  if (isDry)
-    return {
-      json: { success: true, dry_run: true, ...json },
-      lines: [...preview, "Nothing was written (--dry-run)."],
-      notes: remarks,
-    };
-  if (added.length + archived.length === 0 && (overflow.length === 0 || overflowFile === undefined))
-    return {
-      json: { success: true, added: 0, ...json },
-      lines: [...preview, "Nothing was imported.", ...hintFor(overflow, overflowFile)],
-      notes: remarks,
-    };
-  const answer = await declined(
-    {
-      list: [...preview, ...remarks],
-      question: questionOf(added.length, archived.length, overflow, overflowFile),
-      json,
-      isShort: true,
-      untouched: "Nothing was imported",
-    },
-    input,
-    context,
-  );
+  const overflowFile = typeof file === "string" ? file : undefined;
+  const { add = 0, archive = 0 } = json.counts;
+  if (input.flags["dry-run"] === true) {
+    const done = { success: true, dry_run: true, message: "Nothing was written (--dry-run)." };
+    return { json: { ...done, ...json }, lines: [...preview, done.message], notes: remarks };
+  }
+  if (add + archive === 0 && (overflow.length === 0 || overflowFile === undefined)) {
+    const done = { success: true, message: "Nothing was imported.", added: 0 };
+    const notes = [...remarks, ...hintFor(overflow, overflowFile)];
+    return { json: { ...done, ...json }, lines: [...preview, done.message], notes };
+  }
+  const question = [
+    `Add ${counted(add, "entry", "entries")}`,
+    ...(archive === 0 ? [] : [`archive ${archive}`]),
+    ...(overflowFile === undefined || overflow.length === 0
+      ? []
+      : [`write ${overflow.length} without room to ${printable(basename(overflowFile))}`]),
+  ].join(", and ");
+  const list = [...preview, ...remarks];
+  const untouched = "Nothing was imported";
+  const ask = { list, question: `${question}?`, json, isShort: true, untouched };
+  const answer = await declined(ask, input, context);
   if (answer !== undefined) return answer;
   if (!isThere) await store.load();
-  return carryOut(input, context, { plan, store, overflowFile, json, remarks, preview });
+  const outcome = await carryOut(input, context, { plan, store, overflowFile, json });
+  // A user who was asked has seen the preview.
+  if (input.flags.yes !== true) return outcome;
+  const { message } = outcome.json as { readonly message: string };
+  return { ...outcome, lines: [...preview, message], notes: [...remarks, ...(outcome.notes ?? [])] };
 };
 
 // ---- The files ----
@@ -151,14 +151,12 @@ type Work = {
   readonly plan: readonly PlannedNote[];
   readonly store: MemoryStore;
   readonly overflowFile: string | undefined;
-  readonly json: object;
-  readonly remarks: readonly string[];
-  readonly preview: readonly string[];
+  readonly json: ReturnType<typeof planJson>;
 };
 
 /** The overflow file is written first: if that fails, no entry was stored. */
 async function carryOut(input: CommandInput, context: CommandContext, work: Work): Promise<CommandOutcome> {
-  const { plan, store, overflowFile, json, remarks, preview } = work;
+  const { plan, store, overflowFile, json } = work;
   const overflow = overflowOf(plan);
   const kept = overflowFile === undefined || overflow.length === 0 ? undefined : keep(overflowFile, overflow);
   const { outcomes, error } = await applyNotes(plan, store);
@@ -167,35 +165,28 @@ async function carryOut(input: CommandInput, context: CommandContext, work: Work
     const done = outcomes.map(({ target, changeId }) => `Before that, ${target} was changed (${changeId}).`);
     throw memoryFailure(error.error, done.join(" ") || undefined);
   }
-  const changes = outcomes.map(({ target, changeId, usedChars, charLimit }) => ({
-    target,
-    change_id: changeId,
-    usage: formatUsage({ used: usedChars, limit: charLimit }),
-  }));
-  const added = plan.filter(({ status }) => status === "add").length;
-  const archived = plan.filter(({ status }) => status === "archive").length;
+  const { add: added = 0, archive: archived = 0 } = json.counts;
+  const message = [
+    `Imported ${counted(added, "entry", "entries")}${archived === 0 ? "" : `, and ${archived} into the archive`}.`,
+    ...outcomes.map(({ target, changeId }) => `'hermes memory undo ${changeId}' takes it back (${target}).`),
+    ...(kept === undefined ? [] : [`${kept} without room added to ${overflowFile}.`]),
+  ].join("\n");
   const outcome: CommandOutcome = {
     json: {
       success: true,
+      message,
       added,
       ...(archived === 0 ? {} : { archived }),
-      changes,
+      changes: outcomes.map(({ target, changeId, usedChars, charLimit }) => ({
+        target,
+        change_id: changeId,
+        usage: formatUsage({ used: usedChars, limit: charLimit }),
+      })),
       ...(kept === undefined ? {} : { overflow_file: overflowFile, overflow_kept: kept }),
       ...json,
     },
-    lines: [
-      // A user who was asked has seen the preview.
-      ...(input.flags.yes === true ? preview : []),
-      `Imported ${counted(added, "entry", "entries")}${archived === 0 ? "" : `, and ${archived} into the archive`}.`,
-      ...changes.map(
-        (change) =>
-          `  ${change.target} ${change.usage}; 'hermes memory undo ${change.change_id}' takes it back.`,
-      ),
-      ...(kept === undefined
-        ? hintFor(overflow, overflowFile)
-        : [`${counted(kept, "entry", "entries")} without room added to ${printable(overflowFile ?? "")}.`]),
-    ],
-    notes: [...(input.flags.yes === true ? remarks : []), ...store.warnings.map(printable)],
+    lines: [printable(message)],
+    notes: [...hintFor(overflow, overflowFile), ...store.warnings.map(printable)],
   };
   return withProviderReport(outcome, report);
 }
@@ -211,67 +202,15 @@ function keep(path: string, notes: readonly PlannedNote[]): number {
 
 // ---- What the user sees ----
 
-const HEADS: Readonly<Record<NoteStatus, string>> = {
-  add: "To add",
-  archive: "To archive",
-  duplicate: "There already",
-  removed: "Imported before and removed since (--again adds them)",
-  over_budget: "No room",
-  too_long: "Too long",
-  blocked: "Blocked by the security scan",
-  invalid: "Cannot be stored",
-  disabled: "Target switched off",
-  over_limit: "Left out by --limit",
-};
-
-function previewLines(
-  plan: readonly PlannedNote[],
-  sources: readonly NoteSource[],
-  { io }: CommandContext,
-): string[] {
-  const heads = sources.map(
-    ({ path, format, notes }) => `${printable(path)}: ${counted(notes.length, "note")} (${format.title})`,
-  );
-  const groups = statuses().flatMap((status) => {
-    const notes = plan.filter((note) => note.status === status);
-    if (notes.length === 0) return [];
-    const rest = notes.length - LISTED;
-    return [
-      io.paint("bold", `${HEADS[status]}: ${notes.length}`),
-      ...notes.slice(0, LISTED).map((note) => noteLine(note)),
-      ...(rest > 0 ? [`  and ${rest} more; --json lists all of them`] : []),
-    ];
+function previewLines(json: ReturnType<typeof planJson>, { io }: CommandContext): string[] {
+  const entries = json.entries.map(({ status, target, chars, text, reason }) => {
+    return { status, target, chars, text, reason };
   });
-  return [...heads, ...groups];
-}
-
-function statuses(): NoteStatus[] {
-  return Object.keys(HEADS) as NoteStatus[];
-}
-
-function noteLine({ target, chars, text, status, reason }: PlannedNote): string {
-  const why =
-    reason === undefined || status === "duplicate" || status === "removed" ? "" : `  [${printable(reason)}]`;
-  return `  ${target.padEnd(6)} ${String(chars).padStart(5)}  ${oneLine(shown(text), TEXT_COLUMNS)}${why}`;
-}
-
-/** A credential is not printed, not even one that is refused. */
-function shown(text: string): string {
-  return maskStoredSecrets(text).text;
-}
-
-function questionOf(
-  added: number,
-  archived: number,
-  overflow: readonly PlannedNote[],
-  file: string | undefined,
-): string {
-  const rest =
-    file === undefined || overflow.length === 0
-      ? ""
-      : `, and write ${counted(overflow.length, "entry", "entries")} without room to ${printable(basename(file))}`;
-  const old = archived === 0 ? "" : `, and archive ${archived}`;
-  return `Add ${counted(added, "entry", "entries")}${old}${rest}?`;
+  const rest = entries.length - LISTED;
+  return [
+    ...render({ ...json, entries: entries.slice(0, LISTED), remarks: [] }, io.paint),
+    ...(rest > 0 ? [`  and ${rest} more; --json lists all of them`] : []),
+  ];
 }
 
 function hintFor(overflow: readonly PlannedNote[], file: string | undefined): string[] {
@@ -281,18 +220,16 @@ function hintFor(overflow: readonly PlannedNote[], file: string | undefined): st
   ];
 }
 
-function planJson(plan: readonly PlannedNote[], sources: readonly NoteSource[]): object {
-  const counts = Object.fromEntries(
-    statuses().flatMap((status) => {
-      const count = plan.filter((note) => note.status === status).length;
-      return count === 0 ? [] : [[status, count]];
-    }),
+function planJson(plan: readonly PlannedNote[], sources: readonly NoteSource[]) {
+  const byStatus = Map.groupBy(plan, ({ status }) => status);
+  const counts: Partial<Record<NoteStatus, number>> = Object.fromEntries(
+    [...byStatus].map(([status, notes]) => [status, notes.length]),
   );
   return {
     files: sources.map(({ path, format, notes }) => ({ path, format: format.name, notes: notes.length })),
     counts,
     entries: plan.map(({ text, target, chars, status, reason, ids, format, path, place }) => ({
-      text: shown(text),
+      text: maskStoredSecrets(text).text, // a credential is not printed, not even one that is refused
       target,
       chars,
       status,

@@ -117,10 +117,10 @@ export function memoryFailure(error: MemoryError, extraHint?: string): CommandFa
   });
 }
 
-/** Printed for the user only. The memory tool, whose answer a model reads, does not say how to get around the check. */
-export function secretHint(error: MemoryError): string | undefined {
-  return error.kind === "blocked" && areSecretIds(error.ids)
-    ? "To store it anyway: --allow-secret, or 'hermes config set memory.allow_secrets true'."
+/** Printed for the user only. The tool, whose answer a model reads, does not say how to get around the check. */
+export function secretHint(findings: unknown, section = "memory"): string | undefined {
+  return Array.isArray(findings) && areSecretIds(findings.map(String))
+    ? `To store it anyway: --allow-secret, or 'hermes config set ${section}.allow_secrets true'.`
     : undefined;
 }
 

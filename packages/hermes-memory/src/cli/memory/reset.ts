@@ -10,7 +10,6 @@ import {
   type MemoryTarget,
   targetPaths,
 } from "@hermes-memory/core/internal/curated";
-import { groupThousands } from "@hermes-memory/core/internal/lib";
 import type { Scrubbed } from "@hermes-memory/core/internal/providers";
 import {
   type CommandBody,
@@ -20,7 +19,8 @@ import {
   unwrap,
 } from "../command.ts";
 import { declined } from "../confirm.ts";
-import { changeLine, counted, printable } from "../printing.ts";
+import { printable } from "../printing.ts";
+import { render } from "../render.ts";
 import {
   hasProvider,
   isHomeMemory,
@@ -37,58 +37,49 @@ export const reset: CommandBody = async (input, context) => {
   const store = await openStore(input, context);
   const { target: flag = "all" } = input.flags;
   const asked = MEMORY_TARGETS.filter((target) => flag === "all" || flag === target);
-  return input.flags.purge === true
-    ? purgeAll(store, asked, input, context)
-    : resetAll(store, asked, input, context);
+  const outcome =
+    input.flags.purge === true
+      ? await purgeAll(store, asked, input, context)
+      : await resetAll(store, asked, input, context);
+  const nothing = { success: true, message: "Nothing to delete: there is no memory here yet.", deleted: [] };
+  return outcome ?? { json: nothing, notes: store.warnings };
 };
+
+type Reset = CommandOutcome | undefined;
 
 async function resetAll(
   store: MemoryStore,
   asked: readonly MemoryTarget[],
   input: CommandInput,
   context: CommandContext,
-): Promise<CommandOutcome> {
+): Promise<Reset> {
   const files = asked.flatMap((target) => {
     const bytes = statSync(targetPaths(store.dir, target).file, { throwIfNoEntry: false })?.size;
     return bytes === undefined ? [] : [{ target, name: fileNameOf(target), bytes }];
   });
-  if (files.length === 0) return nothingThere(store);
-  const list = files.map(({ name, bytes }) => `  ${name}  ${bytesText(bytes)}`);
-  const refused = await declined(
-    {
-      list: [`To be deleted in ${store.dir}:`, ...list],
-      question: "Delete?",
-      json: { files: files.map(({ name, bytes }) => ({ name, bytes })) },
-    },
-    input,
-    context,
-  );
+  if (files.length === 0) return undefined;
+  const json = { files: files.map(({ name, bytes }) => ({ name, bytes })) };
+  const list = [`To be deleted in ${store.dir}:`, ...render(json.files, context.io.paint)];
+  const refused = await declined({ list, question: "Delete?", json }, input, context);
   if (refused) return refused;
-  const done: { name: string; bytes: number; removed: readonly string[]; changeId?: string }[] = [];
   const writes: CommittedWrite[] = [];
-  for (const { target, name, bytes } of files) {
+  const changes: string[] = [];
+  const removed: string[] = [];
+  for (const { target } of files) {
     const hadEntries = store.entries(target).length > 0;
     const result = await store.reset(target, { origin: "cli" });
     const outcome = unwrap(result, (error) => memoryFailure(error, error.kind === "io" ? STUCK : undefined));
     writes.push(...committedWrites(outcome));
-    const changeId = hadEntries ? outcome.changeId : undefined;
-    done.push({ name, bytes, removed: outcome.removed ?? [], changeId });
+    removed.push(...(outcome.removed ?? []));
+    if (hadEntries && outcome.changeId !== undefined) changes.push(outcome.changeId);
   }
-  const deleted: CommandOutcome = {
-    json: {
-      success: true,
-      deleted: done.map(({ name }) => name),
-      changes: done.flatMap(({ changeId }) => changeId ?? []),
-      removed: done.flatMap(({ removed }) => removed),
-    },
-    lines: done.flatMap(({ name, bytes, removed, changeId }) => {
-      const back = changeId === undefined ? "" : ` 'hermes memory undo ${changeId}' brings it back.`;
-      const removedLines = removed.map((before) => changeLine({ at: 0, before, after: null }, true));
-      return [`Deleted ${name} (${bytesText(bytes)}).${back}`, ...removedLines];
-    }),
-    notes: store.warnings,
-  };
-  return withProviderReport(deleted, await mirrorToProvider(input, context, writes));
+  const deleted = files.map(({ name }) => name);
+  const back = changes.map((id) => ` 'hermes memory undo ${id}'`).join(" and");
+  const message = `Deleted ${deleted.join(" and ")}.${back === "" ? "" : `${back} brings it back.`}`;
+  return withProviderReport(
+    { json: { success: true, message, deleted, changes, removed }, notes: store.warnings },
+    await mirrorToProvider(input, context, writes),
+  );
 }
 
 async function purgeAll(
@@ -96,46 +87,51 @@ async function purgeAll(
   asked: readonly MemoryTarget[],
   input: CommandInput,
   context: CommandContext,
-): Promise<CommandOutcome> {
+): Promise<Reset> {
   const options = stagedWritesOf(input, context);
-  const found = asked
+  const targets = asked
     .map((target) => ({ target, ...store.purgeable(target, options) }))
     .filter(({ files, pins, pending }) => files.length + pins + pending > 0);
-  if (found.length === 0) return nothingThere(store);
-  const list = found.flatMap((each) => linesOf(each, store.dir));
-  const refused = await declined(
-    {
-      list: [`To be deleted in ${store.dir}, for good:`, ...list],
-      question: "Delete all of it?",
-      json: { targets: found },
-    },
-    input,
-    context,
-  );
+  if (targets.length === 0) return undefined;
+  const list = [
+    `To be deleted in ${store.dir}, for good:`,
+    ...targets.flatMap((each) =>
+      render(
+        { ...each, files: each.files.map(({ path, bytes }) => ({ path: nameIn(store.dir, path), bytes })) },
+        context.io.paint,
+      ),
+    ),
+  ];
+  const refused = await declined({ list, question: "Delete all of it?", json: { targets } }, input, context);
   if (refused) return refused;
   const purged = [];
-  const writes: CommittedWrite[] = [];
-  for (const { target } of found) {
-    // The provider still has the archived entries.
-    const texts = [...store.entries(target), ...archivedTexts(store, target)];
-    writes.push(
-      ...texts.map((oldText) => ({ target, op: { action: "remove", oldText } as const, changeId: "purge" })),
-    );
-    purged.push({ target, ...unwrap(await store.purge(target, options), memoryFailure) });
+  // The provider still has the archived entries.
+  const texts: { readonly target: MemoryTarget; readonly oldText: string }[] = [];
+  for (const { target } of targets) {
+    for (const oldText of [...store.entries(target), ...archivedTexts(store, target)])
+      texts.push({ target, oldText });
+    purged.push(unwrap(await store.purge(target, options), memoryFailure));
   }
   const done: CommandOutcome = {
     json: {
       success: true,
+      message: "Deleted for good.",
       deleted: purged.flatMap(({ files }) => files.map(({ path }) => nameIn(store.dir, path))),
       pins: purged.reduce((sum, { pins }) => sum + pins, 0),
       pending: purged.reduce((sum, { pending }) => sum + pending, 0),
     },
-    lines: ["Deleted for good:", ...purged.flatMap((each) => linesOf(each, store.dir))],
     notes: store.warnings,
   };
+  const writes = texts.map(({ target, oldText }) => {
+    return { target, op: { action: "remove", oldText } as const, changeId: "purge" };
+  });
   const mirrored = withProviderReport(done, await mirrorToProvider(input, context, writes));
-  const texts = writes.flatMap(({ op }) => (op.action === "remove" ? [op.oldText] : []));
-  return withScrub(mirrored, texts, input, context);
+  return withScrub(
+    mirrored,
+    texts.map(({ oldText }) => oldText),
+    input,
+    context,
+  );
 }
 
 /** The provider has deleted its records; this erases their bytes from its files. */
@@ -149,7 +145,7 @@ async function withScrub(
   const scrubbed: Scrubbed = (await hasProvider(input, context))
     ? await context.memory.administrator.provider.scrub(texts)
     : { kind: "none" };
-  const remaining = [leftInProvider(scrubbed) ?? [], await leftInOutbox(texts, context)].flat();
+  const remaining = [...leftInProvider(scrubbed), ...(await leftInOutbox(texts, context))];
   if (remaining.length === 0) return done;
   return {
     ...done,
@@ -173,19 +169,20 @@ async function leftInOutbox(texts: readonly string[], { memory }: CommandContext
   );
 }
 
-function leftInProvider(outcome: Scrubbed): string | undefined {
+function leftInProvider(outcome: Scrubbed): string[] {
   switch (outcome.kind) {
     case "none":
-      return undefined;
+      return [];
     case "cannot":
-      return `The memory provider '${outcome.provider}' has no way to erase deleted text to the bytes.`;
+      return [`The memory provider '${outcome.provider}' has no way to erase deleted text to the bytes.`];
     case "failed":
-      return `The memory provider '${outcome.provider}' could not erase deleted text: ${outcome.reason} 'hermes memory forget' tries it again, text by text.`;
+      return [
+        `The memory provider '${outcome.provider}' could not erase deleted text: ${outcome.reason} 'hermes memory forget' tries it again, text by text.`,
+      ];
     case "scrubbed": {
       const { provider, live, remaining } = outcome;
       const own = `'${provider}' has ${live} of the texts in other records, which stay: 'hermes memory forget' erases those too.`;
-      const left = [...(remaining === undefined ? [] : [remaining]), ...(live === 0 ? [] : [own])];
-      return left.length === 0 ? undefined : left.join(" ");
+      return [...(remaining === undefined ? [] : [remaining]), ...(live === 0 ? [] : [own])];
     }
     default:
       return outcome satisfies never;
@@ -201,30 +198,8 @@ function archivedTexts(store: MemoryStore, target: MemoryTarget): string[] {
   }
 }
 
-type Purgeable = ReturnType<MemoryStore["purgeable"]> & { readonly target: MemoryTarget };
-
-function linesOf({ target, files, pins, pending }: Purgeable, dir: string): string[] {
-  return [
-    ...files.map(({ path, bytes }) => `  ${nameIn(dir, path)}  ${bytesText(bytes)}`),
-    ...(pins > 0 ? [`  ${counted(pins, "pin")} of ${fileNameOf(target)}`] : []),
-    ...(pending > 0 ? [`  ${counted(pending, "staged write")} for ${fileNameOf(target)}`] : []),
-  ];
-}
-
 /** Relative to the directory, unless a link leads outside. */
 function nameIn(dir: string, path: string): string {
   const short = relative(dir, path);
   return short.startsWith("..") || isAbsolute(short) ? path : short;
-}
-
-function nothingThere(store: MemoryStore): CommandOutcome {
-  return {
-    json: { success: true, deleted: [] },
-    lines: ["Nothing to delete: there is no memory here yet."],
-    notes: store.warnings,
-  };
-}
-
-function bytesText(bytes: number): string {
-  return `${groupThousands(bytes)} ${bytes === 1 ? "byte" : "bytes"}`;
 }

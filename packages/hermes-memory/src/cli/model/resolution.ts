@@ -9,7 +9,7 @@ import {
 } from "@hermes-memory/agent/internal/models";
 import { type HermesConfig, type ModelConfig, useEnvFile } from "@hermes-memory/core/internal/config";
 import { type CachingPolicy, cachingPolicy } from "@hermes-memory/core/internal/context";
-import { err, groupThousands, ok, type Result } from "@hermes-memory/core/internal/lib";
+import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { type CommandContext, CommandFailure, type Terminal } from "../command.ts";
 import { oneLine } from "../printing.ts";
@@ -104,18 +104,8 @@ export function identityJson({ model, provider, baseUrl, apiMode }: ModelIdentit
   return { model, provider, base_url: address, api_mode: apiMode };
 }
 
-export function windowText(window: ContextWindow): string {
-  return `${groupThousands(window.tokens)} tokens, ${sourceText(window)}`;
-}
-
 export function windowJson({ tokens, source, server, isProvisional }: ContextWindow): object {
   return { tokens, source, server: server ?? null, provisional: isProvisional };
-}
-
-export function cachingText(identity: ModelIdentity, ttl: string): string {
-  const policy = cachingPolicy(identity);
-  if (!policy.enabled) return "not by markers; a server may still cache on its own";
-  return `on, ${layoutOf(policy)} layout, kept ${ttl}`;
 }
 
 export function cachingJson(identity: ModelIdentity, ttl: string): object {
@@ -125,28 +115,6 @@ export function cachingJson(identity: ModelIdentity, ttl: string): object {
 
 function layoutOf(policy: Extract<CachingPolicy, { enabled: true }>): string {
   return policy.native ? "native" : "envelope";
-}
-
-function sourceText({ source, server, isProvisional }: ContextWindow): string {
-  switch (source) {
-    case "option":
-      return "given by the program";
-    case "config":
-      return "set in config.yaml (model.context_length)";
-    case "custom_provider":
-      return "set in config.yaml (custom_providers)";
-    case "server":
-      return isProvisional ? `the most that ${server} could serve` : `served by ${server}`;
-    case "cache":
-      return "reported by the server earlier (context_length_cache.yaml)";
-    case "table":
-    case "catalogue":
-      return "known of this model";
-    case "default":
-      return "assumed: nothing is known of this model";
-    default:
-      return source satisfies never;
-  }
 }
 
 function identityOf({ model, provider, apiMode, baseUrl }: ModelIdentity): ModelIdentity {

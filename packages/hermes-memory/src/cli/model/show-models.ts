@@ -3,7 +3,8 @@ import { type ModelIdentity, resolveContextWindow } from "@hermes-memory/agent/i
 import { configPath, nearest } from "@hermes-memory/core/internal/config";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { type CommandBody, CommandFailure, type Paint } from "../command.ts";
-import { counted, oneLine, printable } from "../printing.ts";
+import { oneLine, printable } from "../printing.ts";
+import { render } from "../render.ts";
 import {
   allVendors,
   isSameAddress,
@@ -16,15 +17,12 @@ import {
   addressText,
   CHOOSING_VARIABLES,
   cachingJson,
-  cachingText,
   choiceFailure,
   identityJson,
   type ModelSources,
   modelSources,
-  modelText,
   resolveModel,
   windowJson,
-  windowText,
 } from "./resolution.ts";
 
 type ListedServer = {
@@ -64,25 +62,12 @@ export const show: CommandBody = async (_input, context) => {
       chosen_by: overrides,
       config_path: configPath(home),
     },
-    lines: [
-      row("model", printable(identity.model)),
-      row("provider", printable(identity.provider)),
-      row("address", identity.baseUrl === "" ? "the provider's own" : addressText(identity.baseUrl)),
-      row("protocol", identity.apiMode),
-      row("key", hasKey ? printable(resolved.value.chosen.keySource) : context.io.paint("yellow", "missing")),
-      row("window", windowText(window)),
-      row("caching", cachingText(identity, ttl)),
-    ],
     notes: [
       ...(hasKey ? [] : [resolved.value.problem.message, resolved.value.problem.hint].map(printable)),
       ...(overrides.length === 0 ? [] : [`Chosen by ${overrides.join(" and ")}, before config.yaml.`]),
     ],
   };
 };
-
-function row(name: string, value: string): string {
-  return `${name.padEnd(9)} ${value}`;
-}
 
 // `hermes model list`. Servers on other machines are asked only when the user names them.
 
@@ -174,62 +159,25 @@ function toJson({ current, servers, vendors }: ModelList): object {
   };
 }
 
-const NAME_CHARS = 100;
 /** A gateway may have hundreds; `--json` prints them all. */
 const MOST_MODELS = 100;
 
-function listLines(list: ModelList, paint: Paint): string[] {
-  const { current, servers, vendors } = list;
-  const others = vendors.filter(({ isLocal }) => !isLocal);
-  const silent = vendors.filter(
-    ({ isLocal, name }) => isLocal && !servers.some(({ provider }) => provider === name),
-  );
-  return [
-    paint("bold", "Set"),
-    `  ${current === undefined ? "no model" : modelText(current)}`,
-    paint("bold", "Servers"),
-    ...servers.flatMap((server) => serverLines(server, list, paint)),
-    ...silent.map(({ name, baseUrl }) =>
-      paint("dim", `  ${name}: nothing answers at ${addressText(baseUrl)}`),
-    ),
-    ...(others.length === 0 ? [] : [paint("bold", "Providers"), ...vendorLines(others, paint)]),
-  ];
-}
-
-function serverLines(
-  { provider, baseUrl, isAsked, models }: ListedServer,
-  { current }: ModelList,
-  paint: Paint,
-): string[] {
-  const name = oneLine(provider);
-  const head = `  ${name} at ${addressText(baseUrl)}`;
-  if (!isAsked) return [`${head}: not asked; 'hermes model list --provider ${name}' does`];
-  if (models === undefined) return [paint("yellow", `${head}: no answer, or no list of models`)];
-  const isCurrent = (name: string): boolean => current?.provider === provider && current.model === name;
-  const shown = models.slice(0, MOST_MODELS).map((name) => {
-    const line = `  ${isCurrent(name) ? "*" : " "} ${oneLine(name, NAME_CHARS)}`;
-    return isCurrent(name) ? paint("green", line) : line;
+/** The models of each server below its name, then the vendors. */
+function listLines({ servers, vendors, current }: ModelList, paint: Paint): string[] {
+  const models = servers.flatMap(({ provider, baseUrl, isAsked, models }) => {
+    const silent = isAsked ? "no answer, or no list of models" : "not asked; --provider asks it";
+    const names = models?.map((name) => `${name === current?.model ? "*" : " "} ${oneLine(name, 100)}`);
+    const more = (names?.length ?? 0) - MOST_MODELS;
+    return [
+      paint("bold", `${oneLine(provider)} at ${addressText(baseUrl)}`),
+      ...(names ?? [silent]).slice(0, MOST_MODELS).map((line) => `  ${line}`),
+      ...(more > 0 ? [`    and ${more} more; --json prints them all`] : []),
+    ];
   });
-  const rest = models.length - shown.length;
-  return [
-    `${head}: ${models.length === 0 ? "no model yet" : counted(models.length, "model")}`,
-    ...shown,
-    ...(rest === 0 ? [] : [`    and ${rest} more; --json prints them all`]),
-  ];
-}
-
-function vendorLines(vendors: readonly ListedVendor[], paint: Paint): string[] {
-  const keys = vendors.map(({ variables: [usual], keyIn }) => {
-    if (keyIn !== undefined) return `key in ${keyIn}`;
-    return usual === undefined ? "no key set" : `no key; set ${usual}`;
-  });
-  const width = Math.max(...vendors.map(({ name }) => name.length));
-  const keyWidth = Math.max(...keys.map((key) => key.length));
-  return vendors.map(({ name, keyIn, models }, index) => {
-    const padded = (keys[index] ?? "").padEnd(models.length === 0 ? 0 : keyWidth);
-    const key = keyIn === undefined ? paint("yellow", padded) : padded;
-    const such =
-      models.length === 0 ? "" : paint("dim", `  ${models.map((each) => oneLine(each)).join(", ")}`);
-    return `  ${oneLine(name).padEnd(width)}  ${key}${such}`;
-  });
+  const providers = vendors.map(({ name, isLocal, variables, keyIn, models: suggested }) => ({
+    name,
+    key: isLocal ? "none needed" : keyIn === undefined ? `set ${variables[0] ?? "it"}` : `in ${keyIn}`,
+    suggested_models: suggested,
+  }));
+  return [...models, ...render({ providers }, paint)];
 }

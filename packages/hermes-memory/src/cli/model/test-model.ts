@@ -10,35 +10,30 @@ import {
   type ModelReply,
   type ModelRequest,
   openModel,
-  promptTokens,
   resolveContextWindow,
   type Usage,
 } from "@hermes-memory/agent/internal/models";
-import {
-  err,
-  groupThousands,
-  isRecord,
-  ok,
-  outsideJsonOr,
-  type Result,
-} from "@hermes-memory/core/internal/lib";
+import { err, isRecord, ok, outsideJsonOr, type Result } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import { type AssistantMessage, newMessage, textOf } from "@hermes-memory/core/internal/message";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import { type CommandBody, CommandFailure, type CommandOutcome, type Terminal, unwrap } from "../command.ts";
-import { cancelled } from "../confirm.ts";
-import { oneLine, printable } from "../printing.ts";
+import {
+  Cancelled,
+  type CommandBody,
+  CommandFailure,
+  type CommandOutcome,
+  type Terminal,
+  unwrap,
+} from "../command.ts";
+import { printable } from "../printing.ts";
 import {
   cachingJson,
-  cachingText,
   choiceFailure,
   identityJson,
   type ModelSources,
   modelSources,
-  modelText,
   windowJson,
-  windowText,
 } from "./resolution.ts";
 import { modelFlagsOf } from "./set-model.ts";
 
@@ -79,9 +74,9 @@ export const test: CommandBody = async (input, context) => {
   const notes: string[] = [];
   try {
     const tried = await stoppable(io, (signal) => tryOut(chosen, sources, { signal, log: noting(notes) }));
-    if (tried === undefined) return { ...cancelled(130), lines: ["Interrupted."] };
+    if (tried === undefined) throw new Cancelled("interrupt", "Interrupted.");
     const ttl = sources.config.promptCaching.cacheTtl;
-    return outcomeOf(chosen, tried, { ttl, notes: notes.map(printable), io });
+    return outcomeOf(chosen, tried, { ttl, notes: notes.map(printable) });
   } finally {
     io.endWithoutWaiting();
   }
@@ -221,12 +216,12 @@ export function explainFailure(failure: TrialFailure): string {
   return `It answers, but did not call the tool it was asked to call: ${failure.saw}. Memory and search need tools.`;
 }
 
-// The report as JSON and as lines.
+// The report
 
 function outcomeOf(
   chosen: ChosenModel,
   { trial, window }: Tried,
-  { ttl, notes, io }: { readonly ttl: string; readonly notes: readonly string[]; readonly io: Terminal },
+  { ttl, notes }: { readonly ttl: string; readonly notes: readonly string[] },
 ): CommandOutcome {
   const { answer, toolCall, failure } = trial;
   const details = {
@@ -237,21 +232,12 @@ function outcomeOf(
     window: windowJson(window),
     prompt_caching: cachingJson(chosen, ttl),
   };
-  const lines = [
-    row("model", modelText(chosen)),
-    row("key", printable(chosen.keySource)),
-    ...(answer === undefined ? [] : [row("answer", callText(answer))]),
-    ...(toolCall === undefined ? [] : [row("tool call", callText(toolCall))]),
-    row("window", windowText(window)),
-    row("caching", cachingText(chosen, ttl)),
-  ];
-  if (failure !== undefined) {
-    for (const line of notes) io.note(`${line}\n`);
-    if (answer !== undefined) io.note(`${lines.join("\n")}\n`);
-    const kind = failure.kind === "failed" ? failure.failure.kind : failure.kind;
-    throw new CommandFailure(explainFailure(failure), { details: { kind, step: failure.step, ...details } });
-  }
-  return { json: { success: true, ...details }, lines: [...lines, io.paint("green", "It works.")], notes };
+  if (failure === undefined) return { json: { success: true, message: "It works.", ...details }, notes };
+  const kind = failure.kind === "failed" ? failure.failure.kind : failure.kind;
+  throw new CommandFailure(explainFailure(failure), {
+    hint: notes.length === 0 ? undefined : notes.join("\n"),
+    details: { kind, step: failure.step, ...details },
+  });
 }
 
 function callJson({ firstMs, totalMs, usage, finish, text, model }: CallReport): object {
@@ -267,21 +253,4 @@ function callJson({ firstMs, totalMs, usage, finish, text, model }: CallReport):
 
 function usageJson({ input, output, cacheRead, cacheWrite, reasoning }: Usage): object {
   return { input, output, cache_read: cacheRead, cache_write: cacheWrite, reasoning };
-}
-
-function callText({ firstMs, totalMs, usage, finish, text }: CallReport): string {
-  const answer = text.trim() === "" ? "" : `"${oneLine(text.trim(), 40)}", `;
-  const first = firstMs === undefined ? "" : `first token after ${groupThousands(firstMs)} ms, `;
-  const cut = finish === "length" ? ", cut off at the limit of this test" : "";
-  return `${answer}${first}${groupThousands(totalMs)} ms in all${cut}; ${usageText(usage)}`;
-}
-
-function usageText(usage: Usage | undefined): string {
-  if (usage === undefined) return "the server does not report tokens";
-  const cached = usage.cacheRead === 0 ? "" : ` (${groupThousands(usage.cacheRead)} from the cache)`;
-  return `${groupThousands(promptTokens(usage))} tokens in${cached}, ${groupThousands(usage.output)} out`;
-}
-
-function row(name: string, value: string): string {
-  return `${name.padEnd(10)} ${value}`;
 }

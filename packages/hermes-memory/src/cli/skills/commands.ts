@@ -83,7 +83,7 @@ export const skillsCommands: readonly CommandSpec[] = [
     summary: "list the changes that wait for approval",
     flags: { diff: { kind: "boolean", summary: "also print what each of them would change" } },
     examples: ["hermes skills pending", "hermes skills pending --diff"],
-    load: async () => (await import("./staged-skills.ts")).pending,
+    load: async () => (await import("../staged.ts")).pendingSkills,
   },
   {
     name: "skills approve",
@@ -91,14 +91,14 @@ export const skillsCommands: readonly CommandSpec[] = [
     arguments: [pendingId],
     flags: { "allow-secret": allowSecret },
     examples: ["hermes skills approve 1a2b3c4d", "hermes skills approve all"],
-    load: async () => (await import("./staged-skills.ts")).approve,
+    load: async () => (await import("../staged.ts")).approveSkills,
   },
   {
     name: "skills reject",
     summary: "drop a staged change, or all of them",
     arguments: [pendingId],
     examples: ["hermes skills reject 1a2b3c4d", "hermes skills reject all"],
-    load: async () => (await import("./staged-skills.ts")).reject,
+    load: async () => (await import("../staged.ts")).rejectSkills,
   },
   {
     name: "skills path",

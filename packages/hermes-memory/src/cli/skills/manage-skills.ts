@@ -5,13 +5,9 @@ import { usable } from "@hermes-memory/core/internal/memory";
 import {
   changeSkill,
   findUsable,
-  type HistoryEntry,
-  type Provenance,
   provenanceOf,
   readOrigins,
   readUsage,
-  type Skill,
-  type SkillUsage,
   skillHistory,
   undoSkillChange,
   viewSkill,
@@ -25,56 +21,52 @@ import {
   type CommandOutcome,
   unwrap,
 } from "../command.ts";
-import { counted, localTime, oneLine, printable } from "../printing.ts";
+import { counted, newestOf, printable } from "../printing.ts";
+import { render } from "../render.ts";
 import { openSkills, skillFailure } from "./skill-command.ts";
-
-const DESCRIPTION_CHARS = 70;
-
-type Row = {
-  readonly name: string;
-  readonly description: string;
-  readonly category: string | null;
-  readonly directory: string;
-  readonly provenance: Provenance;
-  readonly pinned: boolean;
-  /** Why agents do not see it; null when they do. */
-  readonly hidden: string | null;
-  readonly usage: SkillUsage | null;
-};
 
 export const list: CommandBody = async ({ flags }, context) => {
   const store = await openSkills(context);
   const { skills: visible, contents } = await store.visible();
   const origins = readOrigins(store);
   const usage = readUsage(store);
-  const toRow = (skill: Skill): Row => ({
-    name: skill.name,
-    description: skill.header.description,
-    category: skill.category,
-    directory: skill.directory,
-    provenance: provenanceOf(skill, origins),
-    pinned: usage.get(skill.directoryName)?.pinned ?? false,
-    hidden: store.hiddenReason(skill) ?? (visible.includes(skill) ? null : "shadowed"),
-    usage: usage.get(skill.directoryName) ?? null,
-  });
   const rows = (flags.all === true ? contents.skills : visible)
-    .map(toRow)
     .filter(({ category }) => flags.category === undefined || category === flags.category)
-    .sort(byCategory);
+    .map((skill) => ({
+      name: skill.name,
+      description: skill.header.description,
+      category: skill.category,
+      directory: skill.directory,
+      provenance: provenanceOf(skill, origins),
+      pinned: usage.get(skill.directoryName)?.pinned ?? false,
+      // Why agents do not see it; null when they do.
+      hidden: store.hiddenReason(skill) ?? (visible.includes(skill) ? null : "shadowed"),
+      usage: usage.get(skill.directoryName) ?? null,
+    }))
+    .sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+  const shown = rows.map(({ category, name, hidden, pinned, provenance, description }) => {
+    const marks = [hidden, pinned ? "pinned" : null, provenance === "agent" ? null : provenance];
+    return { category, name, marks: marks.filter((mark) => mark !== null).join(", "), description };
+  });
   const hiddenCount = contents.skills.length - visible.length;
-  const more = `${counted(hiddenCount, "skill")} not shown; --all lists every one.`;
   return {
     json: { skills: rows, count: rows.length },
-    lines: rows.length === 0 ? ["No skills."] : linesOf(rows, context),
+    lines: render(shown, context.io.paint),
     notes: [
       ...contents.warnings.map(printable),
-      ...(hiddenCount > 0 && flags.all !== true ? [more] : []),
+      ...(hiddenCount > 0 && flags.all !== true
+        ? [`${counted(hiddenCount, "skill")} not shown; --all lists every one.`]
+        : []),
       ...(contents.skills.length === 0
         ? [`Skills live in ${store.directory}. Write one with 'hermes skills new <name>'.`]
         : []),
     ],
   };
 };
+
+function sortKey({ category, name }: { readonly category: string | null; readonly name: string }): string {
+  return `${category ?? ""}/${name}`;
+}
 
 export const view: CommandBody = async ({ args }, context) => {
   const store = await openSkills(context);
@@ -114,30 +106,6 @@ export const path: CommandBody = async ({ args }, context) => {
   };
 };
 
-function linesOf(rows: readonly Row[], { io }: CommandContext): string[] {
-  const width = Math.min(30, Math.max(...rows.map(({ name }) => [...name].length)));
-  return [...Map.groupBy(rows, ({ category }) => category ?? "")].flatMap(([category, members]) => [
-    ...(category === "" ? [] : [io.paint("bold", printable(category))]),
-    ...members.map((row) => {
-      const marks = [
-        row.hidden,
-        row.pinned ? "pinned" : null,
-        row.provenance === "agent" ? null : row.provenance,
-      ];
-      const shown = marks.filter((mark) => mark !== null).map((mark) => io.paint("yellow", `[${mark}] `));
-      const label = oneLine(row.name).padEnd(width);
-      return `  ${label}  ${shown.join("")}${oneLine(row.description, DESCRIPTION_CHARS)}`;
-    }),
-  ]);
-}
-
-function byCategory(a: Row, b: Row): number {
-  const first = a.category ?? "";
-  const second = b.category ?? "";
-  if (first !== second) return first < second ? -1 : 1;
-  return a.name < b.name ? -1 : 1;
-}
-
 /**
  * The same rules as for agents, except that the text is not scanned for threat patterns, because it is the user's own. Credentials and
  * disguised text are refused here, too.
@@ -157,10 +125,8 @@ export const create: CommandBody = async ({ args, flags }, context) => {
     await changeSkill(store, call, { origin: "cli" }),
     skillFailure,
   );
-  const file = String(reply.skill_md);
   return {
     json: { success: true, ...reply, change_id: changeId, warning },
-    lines: [printable(String(reply.message)), file],
     notes: [
       ...(flags.stdin === true ? [] : ["Fill in the parts in brackets; agents see the skill at once."]),
       ...(warning === undefined ? [] : [warning]),
@@ -217,76 +183,41 @@ export const enable: CommandBody = async (input, context) => {
 type Wanted = { readonly name: string; readonly isOff: boolean; readonly names: readonly string[] };
 
 async function change(
-  { flags }: CommandInput,
+  { flags: { platform } }: CommandInput,
   { memory }: CommandContext,
   { name, isOff, names }: Wanted,
 ): Promise<CommandOutcome> {
-  const platform = typeof flags.platform === "string" ? flags.platform : undefined;
-  if (platform !== undefined && !/^[\w-]+$/.test(platform))
+  const isForAll = typeof platform !== "string";
+  if (!isForAll && !/^[\w-]+$/.test(platform))
     throw new CommandFailure(`'${platform}' is not the name of a platform.`, { exitCode: 2 });
   const { skills } = await memory.config();
-  const key = platform === undefined ? "skills.disabled" : `skills.platform_disabled.${platform}`;
-  const before = platform === undefined ? skills.disabled : (skills.platformDisabled[platform] ?? []);
+  const key = isForAll ? "skills.disabled" : `skills.platform_disabled.${platform}`;
+  const before = isForAll ? skills.disabled : (skills.platformDisabled[platform] ?? []);
   const rest = before.filter((each) => !names.includes(each));
-  const after = isOff ? [...rest, name] : rest;
-  const isChanged = isOff ? !before.includes(name) : rest.length < before.length;
-  if (isChanged) usable(await setConfigValue(memory.home, key, JSON.stringify(after)));
-  const where = platform === undefined ? "" : ` on ${platform}`;
-  const state = isOff ? "switched off" : "switched on";
+  const changed = isOff ? !before.includes(name) : rest.length < before.length;
+  const value = !changed ? before : isOff ? [...rest, name] : rest;
+  if (changed) usable(await setConfigValue(memory.home, key, JSON.stringify(value)));
+  const message = `The skill '${name}' is ${changed ? "now" : "already"} switched ${isOff ? "off" : "on"}.`;
   return {
-    json: {
-      success: true,
-      name,
-      disabled: isOff,
-      key,
-      value: isChanged ? after : before,
-      changed: isChanged,
-    },
-    lines: [printable(`The skill '${name}' is ${isChanged ? "now" : "already"} ${state}${where}.`)],
-    notes: isChanged ? ["Running sessions keep the list they started with."] : [],
+    json: { success: true, message, name, disabled: isOff, key, value, changed },
+    notes: changed ? ["Running sessions keep the list they started with."] : [],
   };
 }
 
-const DEFAULT_LIMIT = 20;
-
-export const history: CommandBody = async ({ flags }, context) => {
-  const all = skillHistory(await openSkills(context));
-  const lines = all.slice(0, typeof flags.limit === "number" ? flags.limit : DEFAULT_LIMIT);
-  const more = `The newest ${lines.length} of ${all.length} changes; --limit ${all.length} lists them all.`;
-  return {
-    json: lines,
-    lines: lines.length > 0 ? lines.map((line) => render(line, context)) : ["No changes recorded."],
-    notes: all.length > lines.length ? [more] : [],
-  };
+export const history: CommandBody = async (input, context) => {
+  const { shown, notes } = newestOf(skillHistory(await openSkills(context)), input);
+  const columns = shown.map(({ id, time, origin, action, path: place, file, undoes, undone_by }) => {
+    return { id, time, origin, action, path: file === null ? place : `${place}/${file}`, undoes, undone_by };
+  });
+  return { json: shown, lines: render(columns, context.io.paint), notes };
 };
 
 export const undo: CommandBody = async ({ args }, context) => {
   const store = await openSkills(context);
   const { undone, changeId } = unwrap(await undoSkillChange(store, args.id, { origin: "cli" }), skillFailure);
+  const { id, skill, action } = undone;
   return {
-    json: {
-      success: true,
-      undone: undone.id,
-      change_id: changeId,
-      skill: undone.skill,
-      action: undone.action,
-    },
-    lines: [printable(`Took back ${undone.id}: ${what(undone)}.`)],
+    json: { success: true, undone: id, change_id: changeId, skill, action },
     notes: [`'hermes skills undo ${changeId}' makes the change again.`],
   };
 };
-
-function render(entry: HistoryEntry, { io }: CommandContext): string {
-  const head = `${localTime(entry.time)}  ${entry.id}  ${entry.origin.padEnd(7)}  ${what(entry)}`;
-  const mark =
-    entry.undone_by === undefined ? "" : `  ${io.paint("yellow", `[undone by ${entry.undone_by}]`)}`;
-  return printable(head) + mark;
-}
-
-function what({ action, undoes, path, file, moved, absorbed_into }: HistoryEntry): string {
-  const verb = undoes === undefined ? action : `${action} of ${undoes}`;
-  const place = file === null ? path : `${path}/${file}`;
-  const target =
-    moved?.to.startsWith(".archive/") && !moved.to.startsWith(".archive/.deleted/") ? ` -> ${moved.to}` : "";
-  return `${verb} ${place}${target}${absorbed_into ? ` (absorbed into ${absorbed_into})` : ""}`;
-}

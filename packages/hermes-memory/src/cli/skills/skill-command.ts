@@ -1,7 +1,7 @@
 // Shared by the skill commands: opening the skills of the home, and rendering their errors.
-import { areSecretIds } from "@hermes-memory/core/internal/security";
 import type { SkillError, SkillStore } from "@hermes-memory/core/internal/skills";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { secretHint } from "../memory/memory-command.ts";
 import { oneLine, printable } from "../printing.ts";
 
 export function openSkills(
@@ -20,13 +20,6 @@ export function skillFailure({ kind, message, details = {} }: SkillError): Comma
   });
 }
 
-/** Only for users: the tool's answer to a model does not mention it. */
-export function secretHint(findings: unknown): string | undefined {
-  return Array.isArray(findings) && areSecretIds(findings.map(String))
-    ? "To write it anyway: --allow-secret, or 'hermes config set skills.allow_secrets true'."
-    : undefined;
-}
-
 const LISTS: Readonly<Record<string, string>> = {
   matches: "These fit:",
   available_skills: "There are:",
@@ -34,7 +27,7 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 function hintOf(details: Readonly<Record<string, unknown>>): string | undefined {
-  const override = secretHint(details.findings);
+  const override = secretHint(details.findings, "skills");
   if (override !== undefined) return override;
   for (const [field, title] of Object.entries(LISTS)) {
     const items = details[field];

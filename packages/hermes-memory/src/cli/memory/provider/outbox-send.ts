@@ -4,10 +4,10 @@ import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { Person } from "@hermes-memory/core/internal/memory";
 import { userOfLane } from "@hermes-memory/providers/internal";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
-import { counted, oneLine, printable } from "../../printing.ts";
+import { counted, printable } from "../../printing.ts";
 import { type ProgressDisplay, progressDisplay } from "../../sessions/progress.ts";
 import { activeName, namedOrActive } from "./find-provider.ts";
-import { type LaneJson, lanesIn, MESSAGE_CHARS } from "./outbox-state.ts";
+import { type LaneJson, lanesIn } from "./outbox-state.ts";
 import { withActiveProvider } from "./run-provider.ts";
 
 const SEND_SECONDS = 30;
@@ -160,8 +160,16 @@ function sentOf(before: LaneJson, after: LaneJson | undefined, why: string): Sen
 function nothingWaits(name: string, lanes: readonly LaneJson[]): CommandOutcome {
   const dead = lanes.reduce((sum, lane) => sum + lane.dead, 0);
   return {
-    json: { success: true, provider: name, sent: 0, left: 0, dead, blocked: null, lanes: [] },
-    lines: [printable(`Nothing waits for '${name}'.`)],
+    json: {
+      success: true,
+      message: `Nothing waits for '${name}'.`,
+      provider: name,
+      sent: 0,
+      left: 0,
+      dead,
+      blocked: null,
+      lanes: [],
+    },
     notes: dead === 0 ? [] : [deadNote(dead)],
   };
 }
@@ -185,45 +193,21 @@ function sentOutcome(
   return {
     json: {
       success: isDone,
+      message: `Sent ${counted(sum("sent"), "write")} to '${name}'.${sum("left") > 0 ? " Nothing is lost." : ""}`,
       provider: name,
       sent: sum("sent"),
       left: sum("left"),
       dead,
       blocked,
-      lanes: lanes.map((lane) => ({ ...lane })),
+      lanes,
     },
-    lines: [
-      `Sent ${counted(sum("sent"), "write")} to '${printable(name)}'.`,
-      ...lanes.flatMap((lane) => laneLines(lane, lanes.length > 1 || lane.user !== null)),
-      ...(sum("left") > 0 ? ["Nothing is lost."] : []),
-      ...(sum("died") > 0 ? ["'hermes memory outbox list' shows why the server refused."] : []),
-    ],
     notes: [
       ...(blocked === null || blocked.includes("hermes memory setup")
         ? []
         : [printable(`Correct it with 'hermes memory setup ${name}', then send again.`)]),
-      ...(dead > sum("died") ? [deadNote(dead)] : []),
-      ...lastErrors(lanes),
+      ...(dead > 0 ? [deadNote(dead)] : []),
       ...notes,
     ],
     exitCode: isInterrupted ? 130 : isDone ? 0 : 1,
   };
-}
-
-function laneLines({ user, sent, left, died, reason }: Sent, isNamed: boolean): string[] {
-  const parts = [
-    ...(isNamed ? [`sent ${sent}`] : []),
-    ...(left > 0 ? [`${left} left: ${oneLine(reason ?? "", MESSAGE_CHARS)}`] : []),
-    ...(died > 0 ? [`${died} refused for good`] : []),
-  ];
-  if (parts.length === 0) return [];
-  const whose = user === null ? "owner" : `user ${oneLine(user)}`;
-  return [`  ${isNamed ? `${whose}: ` : ""}${parts.join("; ")}`];
-}
-
-function lastErrors(lanes: readonly Sent[]): string[] {
-  const texts = lanes.flatMap(({ left, blocked, last_error }) =>
-    left > 0 && blocked === null && last_error !== null ? [oneLine(last_error.message, MESSAGE_CHARS)] : [],
-  );
-  return [...new Set(texts)].map((text) => `last error: ${text}`);
 }

@@ -17,13 +17,13 @@ import {
   usageFailure,
 } from "../../command.ts";
 import { declined } from "../../confirm.ts";
-import { counted, localTime, oneLine, printable } from "../../printing.ts";
+import { counted, oneLine, printable } from "../../printing.ts";
+import { render } from "../../render.ts";
 import { activeName } from "./find-provider.ts";
-import { counts, type LaneJson, lanesIn, MESSAGE_CHARS, troubleOf } from "./outbox-state.ts";
+import { lanesIn } from "./outbox-state.ts";
 
 /** Of each lane. */
 const SHOWN_WAITING = 10;
-const PREVIEW_CHARS = 80;
 
 export const list: CommandBody = async (input, context) => {
   const active = await activeName(context);
@@ -35,16 +35,12 @@ export const list: CommandBody = async (input, context) => {
   return {
     json: {
       success: true,
+      message: lanes.length === 0 ? "Nothing waits for a server." : undefined,
       active: active === "" ? null : active,
       lanes,
       waiting: waiting.map(waitingJson),
       dead: dead.map(deadJson),
     },
-    lines: [
-      ...(lanes.length === 0 ? ["Nothing waits for a server."] : []),
-      ...lanes.flatMap((lane) => [laneLine(lane), ...waitingLines(lane, waiting)]),
-      ...(dead.length === 0 ? [] : ["", "Dead letters, which the server refused:", ...dead.map(deadLine)]),
-    ],
     notes: [
       ...(waiting.length === 0
         ? []
@@ -67,8 +63,11 @@ export const retry: CommandBody = async (input, context) => {
   const active = await activeName(context);
   const others = [...new Set(chosen.map(({ provider }) => provider))].filter((name) => name !== active);
   return {
-    json: { success: true, retried },
-    lines: [`${counted(retried, "dead letter waits", "dead letters wait")} to be sent again.`],
+    json: {
+      success: true,
+      message: `${counted(retried, "dead letter waits", "dead letters wait")} to be sent again.`,
+      retried,
+    },
     notes: [
       "An agent sends what waits while it runs; 'hermes memory outbox send' does it now.",
       ...others.map((name) =>
@@ -98,8 +97,7 @@ export const drop: CommandBody = async (input, context) => {
     {
       list: [
         "This cannot be undone. These writes will never reach the server:",
-        ...waiting.map((write) => waitingLine(write, true)),
-        ...chosen.map(deadLine),
+        ...render([...waiting.map(waitingJson), ...chosen.map(deadJson)], context.io.paint),
       ],
       question: `Delete ${what}?`,
       json: { waiting: waiting.map(waitingJson), dead: chosen.map(deadJson) },
@@ -115,8 +113,7 @@ export const drop: CommandBody = async (input, context) => {
   );
   const gone = waiting.length + chosen.length - dropped;
   return {
-    json: { success: true, dropped },
-    lines: [`Deleted ${gone === 0 ? what : counted(dropped, "write")}.`],
+    json: { success: true, message: `Deleted ${gone === 0 ? what : counted(dropped, "write")}.`, dropped },
     notes: gone === 0 ? [] : [`${counted(gone, "write was", "writes were")} gone by then, sent or deleted.`],
   };
 };
@@ -167,33 +164,7 @@ function selection(
 }
 
 function nothingDead(done: "retried" | "dropped"): CommandOutcome {
-  return { json: { success: true, [done]: 0 }, lines: ["There are no dead letters."] };
-}
-
-function laneLine(lane: LaneJson): string {
-  const { provider, user, active } = lane;
-  const whose = user === null ? "" : `, user ${oneLine(user)}`;
-  const state = active ? "" : " (not active)";
-  const trouble = troubleOf(lane);
-  return `${printable(provider)}${whose}${state}: ${counts(lane)}${trouble === undefined ? "" : `; ${oneLine(trouble, MESSAGE_CHARS)}`}`;
-}
-
-function waitingLines(lane: LaneJson, all: readonly WaitingWrite[]): string[] {
-  const own = all.filter(({ provider, user }) => provider === lane.provider && user === (lane.user ?? ""));
-  const more = lane.waiting + lane.held - own.length;
-  return [
-    ...own.map((write) => waitingLine(write, false)),
-    ...(own.length > 0 && more > 0 ? [`         and ${more} more`] : []),
-  ];
-}
-
-function waitingLine(
-  { id, provider, kind, state, createdAt, preview }: WaitingWrite,
-  isNamed: boolean,
-): string {
-  const where = isNamed ? `${printable(provider)} ` : "";
-  const held = state === "held" ? " (held)" : "";
-  return `  ${String(id).padStart(5)}  ${age(createdAt).padStart(6)}  ${where}${oneLine(kind)}${held}: ${oneLine(preview, PREVIEW_CHARS)}`;
+  return { json: { success: true, message: "There are no dead letters.", [done]: 0 } };
 }
 
 function waitingJson({
@@ -216,20 +187,6 @@ function waitingJson({
     created_at: createdAt,
     preview,
   };
-}
-
-/** `45 s`, `12 min`, `3 h`, `20 d`. */
-function age(since: string): string {
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(since)) / 1000));
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 2 * 86_400) return `${Math.floor(seconds / 3600)} h`;
-  return `${Math.floor(seconds / 86_400)} d`;
-}
-
-function deadLine({ id, provider, user, kind, createdAt, error, preview }: DeadLetter): string {
-  const whose = user === "" ? "" : ` (user ${oneLine(user)})`;
-  return `  ${String(id).padStart(5)}  ${localTime(createdAt)}  ${printable(provider)} ${oneLine(kind)}${whose}: ${oneLine(preview)}  -> ${oneLine(error, MESSAGE_CHARS)}`;
 }
 
 function deadJson({ id, provider, user, kind, sessionId, createdAt, error, preview }: DeadLetter): object {

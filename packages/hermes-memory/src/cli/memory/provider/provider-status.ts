@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/internal/config";
-import { groupThousands, isRecord } from "@hermes-memory/core/internal/lib";
+import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import {
   type Availability,
@@ -13,7 +13,6 @@ import {
   type FoundProvider,
   fieldsOf,
   findProviders,
-  type HookCounts,
   ifReadable,
   isProviderName,
   loadProvider,
@@ -26,9 +25,10 @@ import {
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { unreadableOutboxes } from "@hermes-memory/providers/internal";
 import type { CommandBody, CommandContext, Paint } from "../../command.ts";
-import { counted, localTime, oneLine, printable } from "../../printing.ts";
+import { printable } from "../../printing.ts";
+import { render } from "../../render.ts";
 import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";
-import { activeLaneLines, type LaneJson, lanesIn, otherLaneLines, troubleOf } from "./outbox-state.ts";
+import { hasItems, type LaneJson, lanesIn } from "./outbox-state.ts";
 
 /** `checked_at` is absent when the provider was checked by this command. */
 type KnownAvailability = {
@@ -192,167 +192,67 @@ function variableValue(home: string, variable: string): string {
   return process.env[variable] || (file.ok ? (file.value.values.get(variable) ?? "") : "");
 }
 
-// The status as lines. Control characters in a plugin's text are escaped.
-
-const TEXT_CHARS = 700;
+// The same facts for a person: counters that are zero and users for whom nothing waits are left out.
 
 export function statusLines(status: ProviderStatus, paint: Paint): string[] {
-  const { active, providers } = status;
-  const width = Math.max(...providers.map(({ name }) => name.length));
-  return [
-    row("provider", active === null ? "none" : shown(active.name)),
-    ...(active === null ? [] : activeLines(active, status, paint)),
-    ...otherLaneLines(status.outbox, row, paint),
-    ...status.outboxTroubles.map(({ problem, remedy }) =>
-      row("outbox", `${paint("yellow", printable(problem))} ${printable(remedy)}`),
+  const { active, providers, pluginsDirectory: plugins, outbox } = status;
+  const told = {
+    remedy: active === null ? undefined : remedyOf(active, plugins),
+    provider_status:
+      active === null ? undefined : { ...active, name: undefined, health: toldHealth(active, outbox) },
+    outbox: outbox.filter(
+      (lane) => (lane.active && lane.user === null) || hasItems(lane) || lane.refused > 0,
     ),
-    "",
-    paint("bold", "Providers"),
-    ...providers.map((provider) => {
-      const { hint, problem } = provider;
-      return listLine(provider, width, problem === undefined ? shown(hint) : paint("yellow", shown(problem)));
-    }),
-  ];
+    outbox_problems: status.outboxTroubles,
+    providers: providers.map((each) => ({ ...listedLine(each), about: each.problem ?? each.hint })),
+  };
+  return [`${"provider".padEnd(15)} ${printable(active?.name ?? "none")}`, ...render(told, paint)];
 }
 
-function activeLines(
-  active: ActiveProvider,
-  { pluginsDirectory: plugins, outbox }: Pick<ProviderStatus, "pluginsDirectory" | "outbox">,
-  paint: Paint,
-): string[] {
-  const settings = Object.entries(active.settings);
-  const lanes = outbox.filter((lane) => lane.active);
-  const connection = currentConnection(active.health, lanes);
-  const isTold = (message: string): boolean =>
-    [connection?.message, ...lanes.map(troubleOf)].some((told) => saysTheSame(told, message));
-  return [
-    row("  installed", installedText(active, plugins, paint)),
-    ...(active.installed && active.problem === undefined
-      ? [row("  available", availabilityText(active.availability, paint))]
-      : []),
-    ...(active.variables ?? []).map((variable) => row("  variable", variableText(variable, paint))),
-    ...settings.map(([key, value]) => row("  setting", `${shown(key)}: ${shown(asText(value))}`)),
-    ...(connection === undefined ? [] : [row("  connection", connectionText(connection, paint))]),
-    ...activeLaneLines(outbox, row, paint),
-    ...(active.health === null ? [] : healthLines(active.health, paint, isTold)),
-  ];
+function listedLine({ name, source, active }: ListedProvider): object {
+  return { name, source, active };
 }
 
-/** Undefined when a lane tells the same error, or when something was delivered after a check that failed. */
-function currentConnection(
-  health: ProviderHealth | null,
-  lanes: readonly LaneJson[],
-): ProviderHealth["connection"] {
-  const connection = health?.connection;
-  if (connection === undefined || connection.ok) return connection;
-  const isOver = lanes.some(({ last_delivery_at }) => (last_delivery_at ?? "") > connection.checked_at);
-  const isTold = lanes.some((lane) => saysTheSame(troubleOf(lane), connection.message));
-  return isOver || isTold ? undefined : connection;
-}
-
-/** The same error has other words before it when another call met it. */
-function saysTheSame(one: string | undefined, other: string): boolean {
-  if (one === undefined) return false;
-  const [a, b] = [one, other].map((text) =>
-    text
-      .replace(/^.*?failed: /s, "")
-      .replace(/ [A-Z]+ \/\S* /, " ") // the request that met it
-      .replace(/[.\s]+$/, ""),
-  );
-  return a !== undefined && b !== undefined && a !== "" && b !== "" && (a.includes(b) || b.includes(a));
-}
-
-function connectionText(
-  { ok: isReached, message, checked_at }: NonNullable<ProviderHealth["connection"]>,
-  paint: Paint,
-): string {
-  const when = ` (${localTime(checked_at)}; 'hermes doctor --network' checks it again)`;
-  return `${isReached ? shown(message) : `${paint("red", "failed:")} ${shown(message)}`}${when}`;
-}
-
-function installedText(
-  { source, directory, problem, installed: isThere, name }: ActiveProvider,
+function remedyOf(
+  { installed, name, availability, problem }: ActiveProvider,
   plugins: string,
-  paint: Paint,
-): string {
-  if (!isThere) {
+): string | undefined {
+  if (!installed) {
     const place = isProviderName(name)
-      ? `put it into ${join(plugins, name)}, or`
-      : "no provider can have this name;";
-    const remedy = `${place} choose another with 'hermes memory setup'`;
-    return `${paint("red", "no:")} ${printable(remedy)}`;
+      ? `Put it into ${join(plugins, name)}, or`
+      : "No provider can have this name;";
+    return `${place} choose another with 'hermes memory setup'.`;
   }
-  if (problem !== undefined) return paint("red", shown(problem));
-  return source === "bundled" ? "yes, bundled" : `yes, in ${printable(directory ?? plugins)}`;
+  if (problem !== undefined || availability?.available === true) return undefined;
+  return "'hermes memory test' checks whether it is available.";
 }
 
-function availabilityText(known: KnownAvailability | null, paint: Paint): string {
-  if (known === null) return "not checked yet; 'hermes memory test' checks it";
-  const { available, reason, checked_at, checked_by } = known;
-  const when =
-    checked_at === undefined
-      ? ""
-      : ` (${localTime(checked_at)}, by ${checked_by}; 'hermes memory test' checks it again)`;
-  if (available) return `yes${when}`;
-  return `${paint("red", "no:")} ${shown(reason ?? "it gives no reason")}${when}`;
-}
-
-function variableText({ variable, is_set, value, required, url }: Variable, paint: Paint): string {
-  if (is_set)
-    return value === undefined ? `${variable} is set` : `${variable} is ${shown(redactSecrets(value))}`;
-  return `${variable} ${required ? paint("yellow", "is not set") : "is not set (optional)"}${url === undefined ? "" : `, see ${shown(url)}`}`;
-}
-
-function healthLines(health: ProviderHealth, paint: Paint, isTold: (message: string) => boolean): string[] {
-  const { texts, dropped_tasks, stray_errors, last_error } = health;
-  const changed = [
-    ...(texts.cut > 0 ? [`${texts.cut} cut to the limit`] : []),
-    ...(texts.unfenced > 0 ? [`${texts.unfenced} with fences of their own`] : []),
-    ...(texts.blocked > 0 ? [counted(texts.blocked, "paragraph kept out", "paragraphs kept out")] : []),
-  ];
-  const dropped = counted(dropped_tasks, "background task");
-  const stray = `${counted(stray_errors, "error")} in work that was not awaited`;
-  const hooks = Object.entries(health.hooks).filter(([, counts]) => counts.calls + counts.skipped > 0);
-  return [
-    ...(hooks.length > 0 ? [row("  counted", `since ${localTime(health.since)}`)] : []),
-    ...hooks.map(([hook, counts]) => row("  calls", `${shown(hook)} ${callsText(counts, paint)}`)),
-    ...(changed.length > 0 ? [row("  texts", paint("yellow", changed.join(", ")))] : []),
-    ...(dropped_tasks > 0 ? [row("  dropped", paint("yellow", dropped))] : []),
-    ...(stray_errors > 0 ? [row("  stray", paint("yellow", stray))] : []),
-    ...(last_error === undefined || isTold(last_error.message)
-      ? []
-      : [row("  last error", errorText(last_error))]),
-  ];
-}
-
-function errorText({ at, hook, message }: NonNullable<ProviderHealth["last_error"]>): string {
-  return `${localTime(at)}  ${shown(hook)}: ${shown(message)}`;
-}
-
-function callsText(
-  { calls, failures, timeouts, skipped, total_ms, max_ms }: HookCounts,
-  paint: Paint,
-): string {
-  const bad = [
-    ...(failures > 0 ? [`${failures} failed`] : []),
-    ...(timeouts > 0 ? [`${timeouts} timed out`] : []),
-    ...(skipped > 0 ? [`${skipped} skipped`] : []),
-  ];
-  const times =
-    calls > 0 ? `, ${Math.round(total_ms / calls)} ms on average, ${Math.round(max_ms)} ms at most` : "";
-  return `${groupThousands(calls)}${times}${bad.length > 0 ? `, ${paint("red", bad.join(", "))}` : ""}`;
+function toldHealth({ health }: ActiveProvider, outbox: readonly LaneJson[]): object | undefined {
+  if (health === null) return undefined;
+  const { connection, hooks, texts, dropped_tasks, stray_errors, last_error, since } = health;
+  // Something was delivered after a check that failed.
+  const isOver = outbox.some(
+    (lane) => lane.active && (lane.last_delivery_at ?? "") > (connection?.checked_at ?? ""),
+  );
+  const called = Object.entries(hooks).filter(([, { calls, skipped }]) => calls + skipped > 0);
+  return {
+    connection: isOver && connection?.ok === false ? undefined : connection,
+    since,
+    calls: called.map(([hook, { total_ms, max_ms, ...counts }]) => ({
+      hook,
+      ...counts,
+      average_ms: counts.calls > 0 ? Math.round(total_ms / counts.calls) : 0,
+      max_ms: Math.round(max_ms),
+    })),
+    texts: Object.fromEntries(Object.entries(texts).filter(([, count]) => count > 0)),
+    dropped_tasks: dropped_tasks || undefined,
+    stray_errors: stray_errors || undefined,
+    last_error,
+  };
 }
 
 function asText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-}
-
-function shown(text: string): string {
-  return oneLine(text, TEXT_CHARS);
-}
-
-function row(name: string, value: string): string {
-  return `${name.padEnd(15)} ${value}`;
 }
 
 // The provider's settings without secrets
@@ -409,11 +309,14 @@ export const providers: CommandBody = async (_input, context) => {
   context.io.endWithoutWaiting();
   return {
     json: { success: true, active: active === "" ? null : active, providers: rows, warnings },
-    lines: listLines(rows, context.io.paint),
-    notes: [
-      ...warnings.map((warning) => `warning: ${printable(warning)}`),
-      ...(isKnown ? [] : [printable(`memory.provider is '${active}', which is not installed.`)]),
-    ],
+    lines: render(
+      rows.map((row) => ({
+        ...listedLine(row),
+        about: row.problem ?? (row.available === false ? `not available: ${row.reason}` : row.description),
+      })),
+      context.io.paint,
+    ),
+    notes: isKnown ? [] : [printable(`memory.provider is '${active}', which is not installed.`)],
   };
 };
 
@@ -422,22 +325,6 @@ function listed(
   active: string,
 ): ListedProvider {
   return { name, source, description: manifest.description, active: name === active, directory, problem };
-}
-
-function listLines(rows: readonly (ListedProvider & Partial<Availability>)[], paint: Paint): string[] {
-  const width = Math.max(...rows.map(({ name }) => name.length));
-  return rows.map((row) => {
-    const { description, problem, available, reason } = row;
-    const trouble =
-      problem ?? (available === false ? `not available: ${reason ?? "no reason given"}` : undefined);
-    const about =
-      trouble === undefined ? oneLine(description, 100) : paint("yellow", oneLine(trouble, TEXT_CHARS));
-    return listLine(row, width, about);
-  });
-}
-
-function listLine({ active, name, source }: ListedProvider, width: number, about: string): string {
-  return `${active ? "*" : " "} ${name.padEnd(width)}  ${source.padEnd(7)}  ${about}`.trimEnd();
 }
 
 /** For bundled providers only: checking a user's plugin would run its code. */

@@ -16,9 +16,14 @@ import {
   type SelfTestReport,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
-import { cancelled } from "../../confirm.ts";
-import { oneLine, printable } from "../../printing.ts";
+import {
+  Cancelled,
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandOutcome,
+} from "../../command.ts";
+import { printable } from "../../printing.ts";
 import { nonEmptyText } from "../memory-command.ts";
 import { activeName, loadNamed, namedOrActive } from "./find-provider.ts";
 
@@ -120,8 +125,6 @@ function recordAnswer(home: string, name: string, message: string): void {
 const INITIALIZE_MS = 10_000;
 const SELF_TEST_MS = 60_000;
 const SHUTDOWN_MS = 2_500;
-/** Enough for a sentence that says what to do. */
-const DETAIL_CHARS = 200;
 
 type Step = { readonly name: string; readonly ms: number; readonly detail?: string };
 
@@ -155,7 +158,7 @@ export const test: CommandBody = async ({ args }, context) => {
       trial: await tryOut(provider, { home, config, interrupted: signal }),
       isInterrupted: signal.aborted,
     }));
-    if (isInterrupted) return { ...cancelled(130), lines: ["Interrupted."] };
+    if (isInterrupted) throw new Cancelled("interrupt", "Interrupted.");
     if (trial.isSupported && trial.failure === undefined) recordAnswer(home, name, "The test succeeded.");
     return outcomeOf(name, trial);
   } finally {
@@ -257,23 +260,14 @@ function outcomeOf(name: string, { steps, isSupported, failure, totalMs }: Trial
   return {
     json: {
       success: true,
+      message: verdict,
       provider: name,
       available: true,
       supported: isSupported,
       steps,
       total_ms: totalMs,
     },
-    lines: [...stepLines(steps), verdict],
   };
-}
-
-function stepLines(steps: readonly Step[]): string[] {
-  const names = steps.map(({ name }) => oneLine(name));
-  const width = Math.max(...names.map((name) => name.length));
-  return steps.map(({ ms, detail }, index) => {
-    const line = `  ${(names[index] ?? "").padEnd(width)} ${String(ms).padStart(8)} ms`;
-    return detail === undefined ? line : `${line}  ${oneLine(detail, DETAIL_CHARS)}`;
-  });
 }
 
 function since(startedAt: number): number {

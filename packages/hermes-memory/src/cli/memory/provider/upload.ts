@@ -1,10 +1,5 @@
 // `hermes memory upload`: copies entries that the active provider does not have yet.
-import {
-  fileNameOf,
-  MEMORY_TARGETS,
-  type MemoryStore,
-  type MemoryTarget,
-} from "@hermes-memory/core/internal/curated";
+import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/internal/curated";
 import type { CuratedEntry, Uploaded } from "@hermes-memory/core/internal/providers";
 import {
   type CommandBody,
@@ -13,12 +8,11 @@ import {
   type CommandInput,
   type CommandOutcome,
 } from "../../command.ts";
-import { counted, oneLine, printable } from "../../printing.ts";
+import { counted, printable } from "../../printing.ts";
 import { progressDisplay } from "../../sessions/progress.ts";
 import { openStore, targetsFlag } from "../memory-command.ts";
 import { namedOrActive } from "./find-provider.ts";
 
-const REASON_CHARS = 500;
 const BLOCKED = "The scanner keeps it out of the prompt, so it is not copied: 'hermes memory show' says why.";
 
 type Done = Extract<Uploaded, { readonly kind: "uploaded" }>;
@@ -93,11 +87,15 @@ function outcomeOf(
   { isDryRun, isInterrupted }: { readonly isDryRun: boolean; readonly isInterrupted: boolean },
 ): CommandOutcome {
   const isDone = refused.length === 0 && left.length === 0;
-  const name = printable(provider);
   const nothing = copied.length + waiting.length + refused.length + left.length === 0;
   return {
     json: {
       success: isDone,
+      message: nothing
+        ? `Nothing to copy: '${provider}' has all ${counted(present.length, "entry", "entries")}.`
+        : isDryRun
+          ? `${counted(copied.length, "entry", "entries")} would be copied to '${provider}'.`
+          : `Copied ${counted(copied.length, "entry", "entries")} to '${provider}'.`,
       provider,
       dry_run: isDryRun,
       copied: isDryRun ? 0 : copied.length,
@@ -115,44 +113,14 @@ function outcomeOf(
       },
       problem,
     },
-    lines: [
-      ...(nothing
-        ? [`Nothing to copy: '${name}' has all ${counted(present.length, "entry", "entries")}.`]
-        : [
-            isDryRun
-              ? `${counted(copied.length, "entry", "entries")} would be copied to '${name}'.`
-              : `Copied ${counted(copied.length, "entry", "entries")} to '${name}'.`,
-            ...copied.map(entryLine),
-            ...(present.length > 0 ? [`Already there: ${present.length}.`] : []),
-          ]),
+    notes: [
       ...(waiting.length > 0
-        ? [
-            `Waiting in the outbox: ${waiting.length} (${reasons(waiting)}). An agent sends them; 'hermes memory outbox send' tries at once.`,
-            ...waiting.map(entryLine),
-          ]
+        ? ["An agent sends what waits; 'hermes memory outbox send' tries at once."]
         : []),
-      ...(refused.length > 0
-        ? [
-            `Refused: ${refused.length}.`,
-            ...refused.map((entry) => `${entryLine(entry)}\n    ${oneLine(entry.reason, REASON_CHARS)}`),
-          ]
-        : []),
-      ...(left.length > 0
-        ? [
-            `Not tried: ${left.length}. ${printable(problem ?? "")} Run the command again: nothing is copied twice.`,
-          ]
-        : []),
+      ...(left.length > 0 ? ["What was not tried: run the command again, nothing is copied twice."] : []),
     ],
     exitCode: isInterrupted ? 130 : isDone ? 0 : 1,
   };
-}
-
-function entryLine({ target, text }: CuratedEntry): string {
-  return `  ${fileNameOf(target)}: ${oneLine(text)}`;
-}
-
-function reasons(waiting: Done["waiting"]): string {
-  return [...new Set(waiting.map(({ reason }) => oneLine(reason, REASON_CHARS)))].join(" ");
 }
 
 /** What setup says at its end. */
