@@ -1,8 +1,8 @@
 // Stored text that a write would be refused for today: credentials and disguised text. A finding names the place and the kind of
 // text, never the text.
 import {
-  lookAtPending,
   type MemoryTarget,
+  readPendingWrites,
   scanOptions,
   targetPaths,
 } from "@hermes-memory/core/internal/curated";
@@ -62,7 +62,7 @@ export function storedInPending({
   memory: opened,
   config,
 }: Pick<CheckedHome, "home" | "memory" | "config">): Finding[] {
-  const memory = lookAtPending(opened.administrator.pendingDirectory).records.map((record) => {
+  const memory = readPendingWrites(opened.administrator.pendingDirectory).records.map((record) => {
     const { content, old_text, curation } = record.payload;
     const texts = [content, old_text, record.summary, curation?.text, ...(curation?.remove ?? [])];
     return { id: record.id, texts, group: "memory" };
