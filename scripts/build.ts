@@ -31,7 +31,7 @@ type Package = { readonly folder: string; readonly dist: string; readonly manife
 const root = resolve(import.meta.dirname, "..");
 
 /** Each after its dependencies, whose declarations it needs. */
-const packages = ["core", "agent", "mcp", "import", "gateway", "hermes-memory"].map(readPackage);
+const packages = ["core", "providers", "agent", "mcp", "import", "gateway", "hermes-memory"].map(readPackage);
 
 // commander: every command loads it. yaml: bundlers take its CommonJS build, whose `require("process")` fails in a bundle of ES modules.
 const BUNDLED = ["commander", "yaml"];

@@ -1,7 +1,7 @@
 // A home with the provider, used as an agent does: through its tools and its recall.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createHolographicProvider } from "../../packages/core/src/providers/bundled/holographic/provider.ts";
+import { createHolographicProvider } from "../../packages/providers/src/holographic/provider.ts";
 
 /** Keys of the section `plugins.hermes-memory-store`. Without any, the defaults apply. */
 export type Settings = Readonly<Record<string, string>>;

@@ -5,8 +5,8 @@ import { openHome, openMemory } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { filesOf, fixtureHome, fixtureTokens } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
-import { FakeMem0 } from "../../core/test/fakes/servers/mem0.ts";
 import { runningGateway } from "../../gateway/test/running-gateway.ts";
+import { FakeMem0 } from "../../providers/test/fakes/servers/mem0.ts";
 import { runHere } from "./cli/run.ts";
 import { expectNothingLost, rowsOf } from "./kept-home.ts";
 

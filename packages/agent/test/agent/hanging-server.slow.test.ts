@@ -3,12 +3,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readOutbox } from "../../../core/src/providers/kit/outbox/commands.ts";
-import { FakeHindsight } from "../../../core/test/fakes/servers/hindsight.ts";
-import { FakeHoncho } from "../../../core/test/fakes/servers/honcho.ts";
-import { FakeMem0 } from "../../../core/test/fakes/servers/mem0.ts";
-import type { Fake } from "../../../core/test/fakes/servers/services.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { readOutbox } from "../../../providers/src/kit/outbox/commands.ts";
+import { FakeHindsight } from "../../../providers/test/fakes/servers/hindsight.ts";
+import { FakeHoncho } from "../../../providers/test/fakes/servers/honcho.ts";
+import { FakeMem0 } from "../../../providers/test/fakes/servers/mem0.ts";
+import type { Fake } from "../../../providers/test/fakes/servers/services.ts";
 import type { Agent } from "../../src/agent/index.ts";
 import { type AgentHome, agentHome } from "./agent-home.ts";
 

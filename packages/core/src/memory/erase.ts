@@ -100,13 +100,14 @@ async function eraseRecords(person: Person, isDryRun: boolean): Promise<Records>
   try {
     const provider = outcomeOf(await person.provider.erase({ isDryRun }));
     const others = await person.provider.findElsewhere();
-    const { unreadableOutboxes } = await import("../providers/index.ts");
+    const { bundledProviders, unreachableStores } = await import("../providers/index.ts");
+    const notSearched = (await bundledProviders())?.unreadableOutboxes ?? unreachableStores;
     const elsewhere = [
       ...others.map(
         ({ provider: name, found }) =>
           `${found} '${name}' is not the active provider, so it is left alone: make it active and erase again.`,
       ),
-      ...unreadableOutboxes(person.memory.home).map(
+      ...notSearched(person.memory.home).map(
         ({ problem, remedy }) =>
           `${problem} It may hold texts of this memory and was not searched. ${remedy}`,
       ),

@@ -390,9 +390,9 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
       return providers?.eraseInProvider({ ...providers.request, isDryRun }) ?? { kind: "none" };
     },
     async findElsewhere() {
-      const { findStoresElsewhere } = await import("../providers/index.ts");
+      const { bundledProviders } = await import("../providers/index.ts");
       const { provider } = await memory.memoryConfig();
-      return findStoresElsewhere(memory.home, provider.trim(), user);
+      return (await bundledProviders())?.findStoresElsewhere(memory.home, provider.trim(), user) ?? [];
     },
     async scrub(texts) {
       const providers = texts.length === 0 ? undefined : await layer();

@@ -22,10 +22,15 @@ export {
   type TurnStartOptions,
 } from "./contract.ts";
 export {
-  cloneProviderSettings,
-  findStoresElsewhere,
-  findTracesElsewhere,
-  findTracesOfUsers,
+  type BundledProvider,
+  type BundledProviders,
+  bundledProviders,
+  ifReadable,
+  type KnownEntry,
+  type LostOutbox,
+  type StoreUser,
+  type UserTrace,
+  unreachableStores,
 } from "./discovery/bundled.ts";
 export {
   describeProviderCommands,
@@ -48,27 +53,28 @@ export {
   isOwnFault,
   loadProvider,
 } from "./discovery/load-provider.ts";
-export { type EntryFile, findEntryFile, readManifest } from "./discovery/plugin-files.ts";
+export {
+  EMPTY_MANIFEST,
+  type EntryFile,
+  findEntryFile,
+  type PluginManifest,
+  readManifest,
+} from "./discovery/plugin-files.ts";
 export { AnswerScrubber, scrubAnswer } from "./fence/answer-scrubber.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
-export { describeForeign, runForeign } from "./kit/foreign-code.ts";
-export { userOfLane } from "./kit/networked/identity.ts";
+export { Breaker, LOST_CALL_MS } from "./kit/breaker.ts";
+export { type ChildEnd, runChild } from "./kit/child-process.ts";
+export { describeForeign, oneLine, runForeign } from "./kit/foreign-code.ts";
+export { type JobOutcome, SerialQueue } from "./kit/serial-queue.ts";
 export {
-  type DeadLetter,
-  dropWrites,
-  eraseInOutbox,
-  findInOutbox,
-  ifReadable,
-  listDead,
-  listWaiting,
-  type OutboxEntry,
-  readOutbox,
-  retryDead,
-  unreadableOutboxes,
-  type WaitingWrite,
-} from "./kit/outbox/commands.ts";
-export { checkAnswer } from "./kit/settings.ts";
+  checkAnswer,
+  readBoolean,
+  readNumber,
+  readSettings,
+  readText,
+  writeSettings,
+} from "./kit/settings.ts";
 export {
   type Activation,
   type ActivationRequest,

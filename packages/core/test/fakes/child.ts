@@ -1,7 +1,7 @@
 // A process of our own that talks in lines: what it says on stdout can be awaited, what it needs to know goes to stdin.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { onTestFinished } from "vitest";
@@ -21,13 +21,13 @@ export type Child = {
 
 const fakes = import.meta.dirname;
 
-/** Runs `test/fakes/<script>` with this Node. */
+/** Runs a script with this Node: its absolute path, or its name in this folder. */
 export function startScript(
   script: string,
   args: readonly string[] = [],
   flags: readonly string[] = [],
 ): Child {
-  return startChild(process.execPath, [...flags, join(fakes, script), ...args]);
+  return startChild(process.execPath, [...flags, resolve(fakes, script), ...args]);
 }
 
 export function startChild(

@@ -79,9 +79,8 @@ const create: CommandBody = async ({ args, flags }, { home }) => {
 /** A provider may have settings that name the profile, such as Honcho's block for it. The profile exists whether they can be copied or not. */
 async function clonedSettings(from: string, to: string): Promise<readonly string[]> {
   const { ifUsable, openHome } = await import("@hermes-memory/core/internal/memory");
-  const { activeProviderName, cloneProviderSettings } = await import(
-    "@hermes-memory/core/internal/providers"
-  );
+  const { activeProviderName } = await import("@hermes-memory/core/internal/providers");
+  const { cloneProviderSettings } = await import("@hermes-memory/providers/internal");
   const config = await ifUsable(openHome({ home: to }).memoryConfig());
   const name = config === undefined ? "" : activeProviderName(config.provider);
   try {

@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { FakeHoncho } from "../../../core/test/fakes/servers/honcho.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { FakeHoncho } from "../../../providers/test/fakes/servers/honcho.ts";
 import { type RunOutcome, runHermes } from "./run.ts";
 
 type Desk = {

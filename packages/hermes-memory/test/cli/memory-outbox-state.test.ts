@@ -1,5 +1,5 @@
 // How the outbox of a home is shown.
-import type { OutboxEntry } from "@hermes-memory/core/internal/providers";
+import type { OutboxEntry } from "@hermes-memory/providers/internal";
 import { describe, expect, it } from "vitest";
 import { activeLaneLines, laneJson, otherLaneLines } from "../../src/cli/memory/provider/outbox-state.ts";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openMemory } from "../../../core/src/memory/index.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
-import { FakeMem0 } from "../../../core/test/fakes/servers/mem0.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { FakeMem0 } from "../../../providers/test/fakes/servers/mem0.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 

@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../../../core/src/lib/logger.ts";
-import { openLane } from "../../../core/src/providers/kit/outbox/outbox.ts";
-import { FakeMem0 } from "../../../core/test/fakes/servers/mem0.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { openLane } from "../../../providers/src/kit/outbox/outbox.ts";
+import { FakeMem0 } from "../../../providers/test/fakes/servers/mem0.ts";
 import { type RunOutcome, runHermes } from "./run.ts";
 
 const KEY = "k-0f3a9d8e7c6b5a41";

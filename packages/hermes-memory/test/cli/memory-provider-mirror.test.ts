@@ -10,9 +10,9 @@ import {
   userScopeName,
 } from "@hermes-memory/core/internal/home";
 import { describe, expect, it } from "vitest";
-import { createHolographicProvider } from "../../../core/src/providers/bundled/holographic/provider.ts";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { createHolographicProvider } from "../../../providers/src/holographic/provider.ts";
 import { runCurator } from "../../src/cli/chat/chat.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";

@@ -2,10 +2,10 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { FakeHindsight } from "../../../core/test/fakes/servers/hindsight.ts";
-import { FakeRetainDb } from "../../../core/test/fakes/servers/retaindb.ts";
-import type { Fake } from "../../../core/test/fakes/servers/services.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { FakeHindsight } from "../../../providers/test/fakes/servers/hindsight.ts";
+import { FakeRetainDb } from "../../../providers/test/fakes/servers/retaindb.ts";
+import type { Fake } from "../../../providers/test/fakes/servers/services.ts";
 import { KEYS, startInPty, whyNoPty } from "../fakes/pty.ts";
 import { runHermes } from "./run.ts";
 

@@ -5,9 +5,9 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Fake, FakeService } from "../../../core/test/fakes/servers/services.ts";
-import { FAKE_SERVICES } from "../../../core/test/fakes/servers/services.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import type { Fake, FakeService } from "../../../providers/test/fakes/servers/services.ts";
+import { FAKE_SERVICES } from "../../../providers/test/fakes/servers/services.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
 import { type RunOutcome, runHermes } from "./run.ts";
 

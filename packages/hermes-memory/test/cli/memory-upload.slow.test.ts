@@ -2,8 +2,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { FAKE_SERVICES } from "../../../core/test/fakes/servers/services.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { FAKE_SERVICES } from "../../../providers/test/fakes/servers/services.ts";
 import { type RunOutcome, runHermes } from "./run.ts";
 
 const KEY = "k-0f3a9d8e7c6b5a41";

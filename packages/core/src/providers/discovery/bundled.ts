@@ -1,16 +1,31 @@
-// The providers that come with the program. Their manifests are data, because the published package is one bundle without plugin
-// folders; their code is imported only when one of them is loaded.
+// The providers that come with the program, in a package of their own. Core knows their names; their manifests and code are imported when
+// that package is installed.
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { errnoCode, HermesError } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
-import { laneUser } from "../kit/networked/identity.ts";
-import { findInOutbox, ifReadable, readOutbox } from "../kit/outbox/commands.ts";
 import { EMPTY_MANIFEST, type PluginManifest } from "./plugin-files.ts";
+
+/** What `@hermes-memory/providers` exports for core. */
+export type BundledProviders = {
+  readonly providers: readonly BundledProvider[];
+  /** Entries of the curated files that the outbox knows. Throws `HermesError` when its file cannot be read. */
+  readonly knownEntries: (home: string, provider: string) => readonly KnownEntry[];
+  /** Providers that are not active but still have records of this user, or without one of the owner, with one sentence each. */
+  readonly findStoresElsewhere: (
+    home: string,
+    active: string,
+    user: StoreUser | undefined,
+  ) => Promise<readonly { readonly provider: string; readonly found: string }[]>;
+  readonly unreadableOutboxes: (home: string) => readonly LostOutbox[];
+};
 
 export type BundledProvider = {
   readonly name: string;
   readonly manifest: PluginManifest;
+  /** Why it cannot be loaded: its package is not installed. */
+  readonly problem?: string;
   /** Imports the factory; each call of the factory creates a new instance for a home. */
   readonly load: () => Promise<(place: ProviderPlace) => MemoryProvider>;
   /** The provider's own commands: a module with the exports of a plugin's `cli.ts`. */
@@ -32,213 +47,84 @@ export type BundledProvider = {
 /** What a bundled provider is made with: `isAvailable` has no arguments, and its settings are in the home. */
 type ProviderPlace = { readonly home: string; readonly log?: Logger };
 
-type StoreUser = { readonly platform: string; readonly userId: string };
+export type StoreUser = { readonly platform: string; readonly userId: string };
 
 export type UserTrace = { readonly path: string; readonly reach: string };
 
-/** Called after a profile was made as a copy of another, with the provider that the copy uses. */
-export async function cloneProviderSettings(
-  provider: string,
-  from: string,
-  to: string,
-): Promise<string | undefined> {
-  return await BUNDLED_PROVIDERS.find(({ name }) => name === provider)?.cloneSettings?.(from, to);
-}
+/** An entry of the curated files in the owner's lane: it was sent, it waits, or the server refused it. */
+export type KnownEntry = {
+  readonly target: string;
+  readonly text: string;
+  readonly state: "sent" | "waiting" | "refused";
+};
 
-const NO_NEEDS: PluginManifest = { ...EMPTY_MANIFEST, version: VERSION };
+/** A file with writes that no command can search or erase. `problem` is a sentence, `remedy` what to do. */
+export type LostOutbox = { readonly path: string; readonly problem: string; readonly remedy: string };
 
-export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
-  {
-    name: "byterover",
-    manifest: {
-      ...NO_NEEDS,
-      name: "byterover",
-      description: "Knowledge tree kept by the ByteRover command line (brv).",
-      externalDependencies: [
-        { name: "brv", install: "npm install -g byterover-cli", check: "brv --version" },
-      ],
-    },
-    load: async () => {
-      const { createByteroverProvider } = await import("../bundled/byterover/provider.ts");
-      return () => createByteroverProvider();
-    },
-    rephrases: true,
-    backupPaths: (home) => [join(home, "byterover")],
-    findTraces: async (home, text) =>
-      (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
-    findStore: async (home, user) => {
-      const { directoryOf, findTree } = await import("../bundled/byterover/traces.ts");
-      return findTree(directoryOf(home, user));
-    },
-  },
-  {
-    name: "hindsight",
-    manifest: {
-      ...NO_NEEDS,
-      name: "hindsight",
-      description:
-        "Hindsight: facts, entities and reflection, in its cloud, on your server or as a local daemon.",
-    },
-    load: async () => {
-      const { createHindsightProvider } = await import("../bundled/hindsight/provider.ts");
-      return createHindsightProvider;
-    },
-  },
-  {
-    name: "holographic",
-    manifest: {
-      ...NO_NEEDS,
-      name: "holographic",
-      description: "Local fact store with entities, trust and vector queries.",
-    },
-    load: async () => {
-      const { createHolographicProvider } = await import("../bundled/holographic/provider.ts");
-      return () => createHolographicProvider();
-    },
-    findTraces: async (home, text) =>
-      (await import("../bundled/holographic/forget.ts")).findFactTraces(home, text),
-    findStore: async (home, user) =>
-      (await import("../bundled/holographic/forget.ts")).findFactsOf(home, user),
-    findUserTraces: async (home, text) =>
-      (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
-  },
-  {
-    name: "mem0",
-    manifest: {
-      ...NO_NEEDS,
-      name: "mem0",
-      description:
-        "Facts that Mem0 extracts from conversations, on the Mem0 Platform or a server of your own.",
-    },
-    load: async () => {
-      const { createMem0Provider } = await import("../bundled/mem0/provider.ts");
-      return createMem0Provider;
-    },
-  },
-  {
-    name: "honcho",
-    manifest: {
-      ...NO_NEEDS,
-      name: "honcho",
-      description: "Honcho: a model of the user that learns from conversations (cloud or own server).",
-    },
-    load: async () => {
-      const { createHonchoProvider } = await import("../bundled/honcho/provider.ts");
-      return createHonchoProvider;
-    },
-    loadCommands: async () => await import("../bundled/honcho/cli.ts"),
-    cloneSettings: async (from, to) =>
-      (await import("../bundled/honcho/profiles.ts")).cloneSettings(from, to),
-  },
-  {
-    name: "openviking",
-    manifest: {
-      ...NO_NEEDS,
-      name: "openviking",
-      description: "Context database with memories, resources and skills as a file tree (OpenViking).",
-      requiresEnv: [{ name: "OPENVIKING_ENDPOINT", url: "" }],
-    },
-    load: async () => {
-      const { createOpenVikingProvider } = await import("../bundled/openviking/provider.ts");
-      return createOpenVikingProvider;
-    },
-  },
-  {
-    name: "retaindb",
-    manifest: {
-      ...NO_NEEDS,
-      name: "retaindb",
-      description: "Memory and files at RetainDB, in the cloud or on a server of your own.",
-      requiresEnv: [{ name: "RETAINDB_API_KEY", url: "https://www.retaindb.com" }],
-    },
-    load: async () => {
-      const { createRetainDbProvider } = await import("../bundled/retaindb/provider.ts");
-      return createRetainDbProvider;
-    },
-  },
-  {
-    name: "supermemory",
-    manifest: {
-      ...NO_NEEDS,
-      name: "supermemory",
-      description:
-        "Memories, profile and documents at Supermemory, in the cloud or on a server of one's own.",
-    },
-    load: async () => {
-      const { createSupermemoryProvider } = await import("../bundled/supermemory/provider.ts");
-      return createSupermemoryProvider;
-    },
-    findTraces: async (home, text) => {
-      const { countKept, partsPath } = await import("../bundled/supermemory/conversations.ts");
-      const count = countKept(home, text);
-      if (count === 0) return undefined;
-      const messages = count === 1 ? "1 message" : `${count} messages`;
-      return `${messages} of conversations that were sent to Supermemory, in ${partsPath(home)} and at its server`;
-    },
-  },
+export const BUNDLED_NAMES = [
+  "byterover",
+  "hindsight",
+  "holographic",
+  "honcho",
+  "mem0",
+  "openviking",
+  "retaindb",
+  "supermemory",
 ];
 
-export function findBundled(name: string): BundledProvider | undefined {
-  return BUNDLED_PROVIDERS.find((each) => each.name === name);
+const NOT_INSTALLED =
+  "It comes with the package @hermes-memory/providers, which is not installed: 'npm install @hermes-memory/providers'.";
+
+// Not a literal, so that bundlers of programs without the package do not look for it.
+const PACKAGE = "@hermes-memory/providers";
+let loading: Promise<BundledProviders | undefined> | undefined;
+
+/** Undefined when the package is not installed. */
+export function bundledProviders(): Promise<BundledProviders | undefined> {
+  loading ??= load();
+  return loading;
 }
 
-/** Bundled providers that are not active but may still hold the text from an earlier time, with one sentence each. */
-export async function findTracesElsewhere(
-  home: string,
-  active: string,
-  text: string,
-): Promise<readonly { readonly provider: string; readonly found: string }[]> {
-  const found = await Promise.all(
-    BUNDLED_PROVIDERS.filter(({ name }) => name !== active).map(async ({ name, findTraces }) => {
-      const sentence = await findTraces?.(home, text);
-      return sentence === undefined ? [] : [{ provider: name, found: sentence }];
-    }),
-  );
-  const mirrored = ifReadable(() => findInOutbox(home, text))
-    .filter(({ provider, user, mirrors }) => provider !== active && user === OWNER && mirrors > 0)
-    .map(({ provider, mirrors }) => ({
-      provider,
-      found: `${mirrors === 1 ? "1 entry with the text was" : `${mirrors} entries with the text were`} copied to the server of '${provider}', and the outbox keeps the text to find it there.`,
+async function load(): Promise<BundledProviders | undefined> {
+  try {
+    const module = (await import(/* @vite-ignore */ PACKAGE)) as { bundledProviders: BundledProviders };
+    return module.bundledProviders;
+  } catch (cause) {
+    if (errnoCode(cause) === "ERR_MODULE_NOT_FOUND" && String(cause).includes(PACKAGE)) return undefined;
+    throw cause;
+  }
+}
+
+export async function findBundled(name: string): Promise<BundledProvider | undefined> {
+  if (!BUNDLED_NAMES.includes(name)) return undefined;
+  const known = (await bundledProviders())?.providers.find((each) => each.name === name);
+  return known ?? { name, manifest: { ...EMPTY_MANIFEST, name }, problem: NOT_INSTALLED, load: notInstalled };
+}
+
+async function notInstalled(): Promise<never> {
+  throw new HermesError("providers-not-installed", NOT_INSTALLED);
+}
+
+/** Where bundled providers keep texts in a home. */
+const STORES = ["memory_outbox.db", "memory_store.db", "byterover", "supermemory.db"];
+
+/** Stores of bundled providers that nobody can look into, because the package that could is not installed. */
+export function unreachableStores(home: string): readonly LostOutbox[] {
+  return STORES.map((name) => join(home, name))
+    .filter((path) => existsSync(path))
+    .map((path) => ({
+      path,
+      problem: `${path} belongs to a provider of @hermes-memory/providers, which is not installed.`,
+      remedy: "Install it with 'npm install @hermes-memory/providers', then try again.",
     }));
-  return [...found.flat(), ...mirrored];
 }
 
-/** The lane of the home's owner. */
-const OWNER = "";
-
-function writes(count: number): string {
-  return count === 1 ? "1 write that was not delivered" : `${count} writes that were not delivered`;
-}
-
-/** Bundled providers that are not active but still have records of this user, or without one of the owner, with one sentence each. */
-export async function findStoresElsewhere(
-  home: string,
-  active: string,
-  user: StoreUser | undefined,
-): Promise<readonly { readonly provider: string; readonly found: string }[]> {
-  const found = await Promise.all(
-    BUNDLED_PROVIDERS.filter(({ name }) => name !== active).map(async ({ name, findStore }) => {
-      const sentence = await findStore?.(home, user);
-      return sentence === undefined ? [] : [{ provider: name, found: sentence }];
-    }),
-  );
-  const own = user === undefined ? OWNER : laneUser({ platform: user.platform, user_id: user.userId });
-  const left = ifReadable(() => readOutbox(home))
-    .filter(({ provider, user: lane }) => provider !== active && lane === own)
-    .map(({ provider, state }) => ({ provider, items: state.waiting + state.held + state.dead }))
-    .filter(({ items }) => items > 0)
-    .map(({ provider, items }) => ({ provider, found: `The outbox of '${provider}' has ${writes(items)}.` }));
-  return [...found.flat(), ...left];
-}
-
-/** In the stores of the home's users, of every bundled provider. They do not belong to the owner, so no command here erases in them. */
-export async function findTracesOfUsers(home: string, text: string): Promise<readonly UserTrace[]> {
-  const found = await Promise.all(BUNDLED_PROVIDERS.map((each) => each.findUserTraces?.(home, text) ?? []));
-  const mirrored = ifReadable(() => findInOutbox(home, text))
-    .filter(({ user, mirrors }) => user !== OWNER && mirrors > 0)
-    .map(({ provider, user }) => ({
-      path: join(home, "memory_outbox.db"),
-      reach: `It keeps the text to find an entry of the user '${user}' at the server of '${provider}': 'erase()' of that user's memory erases both.`,
-    }));
-  return [...found.flat(), ...mirrored];
+/** For work that goes on without the outbox; `unreadableOutboxes` names the file. */
+export function ifReadable<T>(read: () => readonly T[]): readonly T[] {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof HermesError) return [];
+    throw cause;
+  }
 }

@@ -3,7 +3,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describeCause, isFile, namesIn, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { BUNDLED_PROVIDERS, type BundledProvider } from "./bundled.ts";
+import { BUNDLED_NAMES, type BundledProvider, findBundled } from "./bundled.ts";
 import {
   type EntryFile,
   findEntryFile,
@@ -20,7 +20,7 @@ export type FoundProvider = {
   /** Only of a user's plugin. */
   readonly directory?: string;
   readonly manifest: PluginManifest;
-  /** Why it cannot be loaded, as far as its files show: a Python plugin, no entry file. */
+  /** Why it cannot be loaded, as far as its files show: a Python plugin, no entry file, a package that is not installed. */
   readonly problem?: string;
 };
 
@@ -43,7 +43,9 @@ export function pluginsDirectory(home: string): string {
 
 /** Lists the bundled providers and the plugins of a home, without running their code. */
 export async function findProviders(home: string): Promise<FoundProviders> {
-  const bundled = BUNDLED_PROVIDERS.map(toFound).sort(byName);
+  const bundled = (await Promise.all(BUNDLED_NAMES.map(findBundled))).flatMap((each) =>
+    each ? [toFound(each)] : [],
+  );
   const { directories, warnings } = listDirectories(pluginsDirectory(home));
   const users: FoundProvider[] = [];
   for (const name of directories) {
@@ -65,7 +67,7 @@ export async function findProvider(home: string, name: string): Promise<FoundPro
 
 export async function lookUp(home: string, name: string): Promise<LookedUp | undefined> {
   if (!isProviderName(name) || activeProviderName(name) === "") return undefined;
-  const bundled = BUNDLED_PROVIDERS.find((provider) => provider.name === name);
+  const bundled = await findBundled(name);
   if (bundled) return { found: toFound(bundled), bundled };
   const { found, entry } = await inspectPlugin(join(pluginsDirectory(home), name), name);
   return found && { found, entry };
@@ -93,13 +95,13 @@ function obstacleOf(name: string, directory: string): string | undefined {
     return `${directory} is passed over: a provider's name has only letters, digits, '.', '_' and '-'. Rename the directory.`;
   if (activeProviderName(name) === "")
     return `${directory} is passed over: '${name}' stands for the built-in memory. Rename the directory.`;
-  if (BUNDLED_PROVIDERS.some((provider) => provider.name === name))
+  if (BUNDLED_NAMES.includes(name))
     return `${directory} is passed over: a bundled provider has the same name. Rename the directory to use yours.`;
   return undefined;
 }
 
-function toFound({ name, manifest }: BundledProvider): FoundProvider {
-  return { name, source: "bundled", manifest };
+function toFound({ name, manifest, problem }: BundledProvider): FoundProvider {
+  return { name, source: "bundled", manifest, problem };
 }
 
 function byName(one: FoundProvider, other: FoundProvider): number {

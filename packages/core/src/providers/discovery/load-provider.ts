@@ -12,7 +12,7 @@ import {
   runForeign,
 } from "../kit/foreign-code.ts";
 import { neededVariables } from "../setup/questions.ts";
-import { BUNDLED_PROVIDERS } from "./bundled.ts";
+import { findBundled } from "./bundled.ts";
 import {
   type FoundProvider,
   findProviders,
@@ -151,7 +151,7 @@ export async function backupPathsOf(
   { found, provider }: LoadedProvider,
   home: string,
 ): Promise<readonly string[] | undefined> {
-  const bundled = BUNDLED_PROVIDERS.find(({ name }) => found.source === "bundled" && name === found.name);
+  const bundled = found.source === "bundled" ? await findBundled(found.name) : undefined;
   if (provider.backupPaths == null) return bundled?.backupPaths?.(home);
   const rules: ForeignRules = { timeoutMs: DEADLINES_MS.availability };
   const told = await runForeign<unknown>(rules, () => provider.backupPaths?.(home));

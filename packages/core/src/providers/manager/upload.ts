@@ -2,10 +2,9 @@
 import { pyStrip } from "../../lib/index.ts";
 import { sanitizeContext } from "../../security/index.ts";
 import { DEADLINES_MS } from "../contract.ts";
-import { findBundled } from "../discovery/bundled.ts";
+import { bundledProviders, findBundled, ifReadable, type KnownEntry } from "../discovery/bundled.ts";
 import { activeProviderName } from "../discovery/find-providers.ts";
 import { loadProvider } from "../discovery/load-provider.ts";
-import { ifReadable, type KnownEntry, knownEntries } from "../kit/outbox/commands.ts";
 import { inspectConnection } from "../setup/connection.ts";
 import { currentSettings } from "../setup/saved-setup.ts";
 import { type Failed, type None, type OneOffRequest, withProvider } from "./activate.ts";
@@ -61,20 +60,25 @@ export async function uploadEntries(request: UploadRequest): Promise<Uploaded> {
   if (name === "" || entries.length === 0) return { kind: "none" };
   const obstacle = await findObstacle(name, request);
   if (obstacle !== undefined) return { ...obstacle, provider: name };
-  const known = ifReadable(() => knownEntries(home, name));
+  const known = await knownEntries(home, name);
   const workMs = entries.length * (DEADLINES_MS.forget + DEADLINES_MS.mirror);
   return withProvider(request, workMs, (manager) => copyMissing(name, manager, known, request));
 }
 
 /** Entries that were never put into the outbox of this provider. Reads the outbox only; the provider may have them from elsewhere. */
-export function notYetSent(
+export async function notYetSent(
   home: string,
   provider: string,
   entries: readonly CuratedEntry[],
-): readonly CuratedEntry[] {
-  if (findBundled(provider)?.rephrases === true) return [];
-  const known = ifReadable(() => knownEntries(home, provider));
+): Promise<readonly CuratedEntry[]> {
+  if ((await findBundled(provider))?.rephrases === true) return [];
+  const known = await knownEntries(home, provider);
   return entries.filter((entry) => stateOf(entry, known) === undefined);
+}
+
+async function knownEntries(home: string, provider: string): Promise<readonly KnownEntry[]> {
+  const bundled = await bundledProviders();
+  return bundled === undefined ? [] : ifReadable(() => bundled.knownEntries(home, provider));
 }
 
 async function findObstacle(
@@ -82,7 +86,7 @@ async function findObstacle(
   { home, config }: OneOffRequest,
 ): Promise<{ readonly kind: "cannot" | "failed"; readonly reason: string } | undefined> {
   const unable = (reason: string) => ({ kind: "cannot" as const, reason });
-  if (findBundled(name)?.rephrases === true)
+  if ((await findBundled(name))?.rephrases === true)
     return unable("It keeps entries in a model's words and cannot say which ones it has.");
   const loaded = await loadProvider(home, name);
   if (!loaded.ok) return { kind: "failed", reason: loaded.error.message };

@@ -264,7 +264,7 @@ describe("serial queue", () => {
   });
 
   it("does not keep a process alive", async () => {
-    const child = startScript("brv/idle-queue.ts");
+    const child = startScript("idle-queue.ts");
     expect(await child.rest()).toEqual(["1 job runs"]);
   });
 });

@@ -22,13 +22,12 @@ import {
   ifReadable,
   inspectConnection,
   loadProvider,
-  readOutbox,
   readProviderHealth,
   recordConnection,
-  unreadableOutboxes,
 } from "@hermes-memory/core/internal/providers";
 import { isFindingId } from "@hermes-memory/core/internal/security";
 import { readLocalToken } from "@hermes-memory/gateway/internal";
+import { readOutbox, unreadableOutboxes } from "@hermes-memory/providers/internal";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
 import { isDirectory, statOf } from "../inspect-files.ts";
 import { counted, localTime } from "../printing.ts";

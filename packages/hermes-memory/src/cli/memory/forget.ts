@@ -97,14 +97,10 @@ export const forget: CommandBody = async (input, context) => {
 };
 
 async function lookOutside(text: string, context: CommandContext): Promise<Outside> {
-  const {
-    activeProviderName,
-    findInOutbox,
-    findTracesElsewhere,
-    findTracesOfUsers,
-    ifReadable,
-    unreadableOutboxes,
-  } = await import("@hermes-memory/core/internal/providers");
+  const { activeProviderName, ifReadable } = await import("@hermes-memory/core/internal/providers");
+  const { findInOutbox, findTracesElsewhere, findTracesOfUsers, unreadableOutboxes } = await import(
+    "@hermes-memory/providers/internal"
+  );
   const { home } = context.memory;
   const active = activeProviderName((await context.memory.memoryConfig()).provider);
   const provider = await askProvider(text, true, context);
@@ -136,7 +132,8 @@ async function eraseOutside(
   text: string,
   context: CommandContext,
 ): Promise<Pick<Outside, "provider" | "recalls">> {
-  const { eraseInOutbox, ifReadable } = await import("@hermes-memory/core/internal/providers");
+  const { ifReadable } = await import("@hermes-memory/core/internal/providers");
+  const { eraseInOutbox } = await import("@hermes-memory/providers/internal");
   const provider = await askProvider(text, false, context);
   // In every lane of the home, so that nothing of it is sent later. `left` names a file that cannot be read.
   ifReadable(() => [eraseInOutbox(context.memory.home, text, () => true)]);

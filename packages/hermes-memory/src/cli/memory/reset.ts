@@ -156,9 +156,8 @@ async function withScrub(
 
 /** The active provider has erased its own; what waits for others is erased here. One sentence for each text that cannot be. */
 async function leftInOutbox(texts: readonly string[], { memory }: CommandContext): Promise<string[]> {
-  const { activeProviderName, eraseInOutbox, findInOutbox, ifReadable } = await import(
-    "@hermes-memory/core/internal/providers"
-  );
+  const { activeProviderName, ifReadable } = await import("@hermes-memory/core/internal/providers");
+  const { eraseInOutbox, findInOutbox } = await import("@hermes-memory/providers/internal");
   const active = activeProviderName((await memory.memoryConfig()).provider);
   const isOther = ({ provider, user }: { readonly provider: string; readonly user: string }) =>
     provider !== active && user === "";

@@ -2,7 +2,7 @@
 // waits until its server has them.
 import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { Person } from "@hermes-memory/core/internal/memory";
-import { userOfLane } from "@hermes-memory/core/internal/providers";
+import { userOfLane } from "@hermes-memory/providers/internal";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../../command.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { type ProgressDisplay, progressDisplay } from "../../sessions/progress.ts";

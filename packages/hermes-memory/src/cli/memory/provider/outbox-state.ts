@@ -1,6 +1,6 @@
 // The outbox of a home as `hermes memory status` and `hermes memory outbox` show it: how much waits for which server, what is wrong, and
 // what to do about it. Only `lanesIn` reads the file; the rest is pure.
-import { type OutboxEntry, readOutbox } from "@hermes-memory/core/internal/providers";
+import { type OutboxEntry, readOutbox } from "@hermes-memory/providers/internal";
 import type { Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 

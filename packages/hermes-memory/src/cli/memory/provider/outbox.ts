@@ -7,7 +7,7 @@ import {
   listWaiting,
   retryDead,
   type WaitingWrite,
-} from "@hermes-memory/core/internal/providers";
+} from "@hermes-memory/providers/internal";
 import {
   type CommandBody,
   type CommandContext,

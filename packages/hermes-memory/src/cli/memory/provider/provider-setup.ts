@@ -30,7 +30,6 @@ import {
   missingPackages,
   preselected,
   readExisting,
-  readOutbox,
   recordAvailability,
   recordConnection,
   runForeign,
@@ -40,6 +39,7 @@ import {
   splitAnswers,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
+import { readOutbox } from "@hermes-memory/providers/internal";
 import {
   Cancelled,
   type CommandBody,

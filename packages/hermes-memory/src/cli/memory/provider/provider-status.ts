@@ -21,10 +21,10 @@ import {
   type ProviderHealth,
   pluginsDirectory,
   readProviderHealth,
-  unreadableOutboxes,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
+import { unreadableOutboxes } from "@hermes-memory/providers/internal";
 import type { CommandBody, CommandContext, Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";

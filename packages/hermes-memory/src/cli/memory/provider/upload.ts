@@ -163,7 +163,7 @@ export async function uploadHint(
 ): Promise<{ readonly count: number; readonly note?: string }> {
   const { notYetSent } = await import("@hermes-memory/core/internal/providers");
   const { entries } = uploadable(await openStore(input, context));
-  const count = notYetSent(context.memory.home, name, entries).length;
+  const count = (await notYetSent(context.memory.home, name, entries)).length;
   if (count === 0) return { count };
   const what = counted(count, "entry of MEMORY.md and USER.md was", "entries of MEMORY.md and USER.md were");
   return {

@@ -1,0 +1,426 @@
+// A networked memory as a provider. The server is never on the user's path: a finished turn and a curated write go into the outbox, recall is
+// fetched after a turn for the next one, and only the first turn of a session waits for it, at most 3 s.
+import { existsSync } from "node:fs";
+import { environmentOf } from "@hermes-memory/core/internal/config";
+import { type Clock, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
+import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
+import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
+import {
+  Breaker,
+  type CallOptions,
+  type ConfigField,
+  describeForeign,
+  type ForgetOptions,
+  type ForgetReport,
+  type InitializeOptions,
+  type MemoryProvider,
+  type MemoryWriteMetadata,
+  type MemoryWriteReport,
+  type PostSetupOptions,
+  PROVIDER_CONTRACT,
+  type RecallOptions,
+  type RecallStatus,
+  type SelfTestReport,
+  type SessionSwitchOptions,
+  type SyncOptions,
+} from "@hermes-memory/core/internal/providers";
+import { sanitizeContext } from "@hermes-memory/core/internal/security";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
+import { deliverySignal } from "../http.ts";
+import { type OutboxLane, openLane, outboxPath } from "../outbox/outbox.ts";
+import { fitChars, hasContext, hasTools } from "../provider-mode.ts";
+import { type Erasing, eraseEverything, forgetText } from "./erasing.ts";
+import { laneUser } from "./identity.ts";
+import { LIMITS, type Limits } from "./limits.ts";
+import { Link } from "./link.ts";
+import { outgoing } from "./outgoing.ts";
+import { Recaller } from "./recall.ts";
+import { checkWithin, testConnection } from "./self-test.ts";
+import type { CommonSettings, Environment, MirrorWrite, Place, Service } from "./service.ts";
+import { answerToolCall } from "./tool-call.ts";
+import { deliverBatch, mirrorReport, queueAll } from "./writes.ts";
+
+export type NetworkedOptions = {
+  /** The home that `isAvailable` and setup look into; `initialize` has its own. */
+  readonly home: string;
+  /** Default: the environment of this process with the `.env` of the home. */
+  readonly env?: Environment;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  /** For tests. */
+  readonly limits?: Partial<Limits>;
+};
+
+const GLYPH = "◆";
+
+/** Set by `initialize`. */
+type Running<S extends CommonSettings> = {
+  readonly link: Link<S>;
+  readonly outbox: OutboxLane;
+  readonly recaller: Recaller<S>;
+  readonly isWriting: boolean;
+};
+
+export class NetworkedProvider<S extends CommonSettings> implements MemoryProvider {
+  readonly contract = PROVIDER_CONTRACT;
+  readonly name: string;
+  readonly #service: Service<S>;
+  readonly #home: string;
+  readonly #env: Environment | undefined;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #limits: Limits;
+  readonly #breaker: Breaker;
+  /** Aborted at shutdown, which ends every running request. */
+  readonly #closing = new AbortController();
+  readonly #warned = new Set<string>();
+  #running: Running<S> | undefined;
+  #sessionId = "";
+  #turn = 0;
+  /** Finished turns of each session of this process. */
+  readonly #turns = new Map<string, number>();
+  /** Memories in the recall of the last turn. */
+  #recalled = 0;
+
+  constructor(service: Service<S>, { home, env, clock, log, limits }: NetworkedOptions) {
+    this.name = service.name;
+    this.#service = service;
+    this.#home = home;
+    this.#env = env;
+    this.#clock = clock ?? systemClock;
+    this.#log = log ?? silentLogger;
+    this.#limits = { ...LIMITS, ...limits };
+    this.#breaker = new Breaker({ failures: this.#limits.breakerFailures, openMs: this.#limits.breakerMs });
+  }
+
+  // ---- Before it runs ----
+
+  isAvailable(): boolean {
+    return this.#missing() === undefined;
+  }
+
+  unavailableReason(): string {
+    return this.#missing() ?? "";
+  }
+
+  getConfigSchema(): readonly ConfigField[] {
+    return this.#service.fields;
+  }
+
+  saveConfig(values: Readonly<Record<string, string>>, hermesHome: string): void {
+    this.#service.saveSettings(values, hermesHome);
+  }
+
+  readConfig(hermesHome: string): Readonly<Record<string, unknown>> {
+    return this.#service.savedSettings(this.#place(hermesHome));
+  }
+
+  get postSetup(): MemoryProvider["postSetup"] {
+    const { postSetup } = this.#service;
+    if (postSetup === undefined) return undefined;
+    return (hermesHome: string, _config: unknown, options: PostSetupOptions) =>
+      postSetup(hermesHome, options, this.#place(hermesHome).env);
+  }
+
+  backupPaths(hermesHome: string): readonly string[] {
+    const place = this.#place(hermesHome);
+    const paths = [outboxPath(hermesHome), ...(this.#service.backupPaths?.(place) ?? [])];
+    return paths.filter((path) => existsSync(path));
+  }
+
+  // ---- Start ----
+
+  initialize(sessionId: string, options: InitializeOptions): void {
+    const { agent_context = "primary", platform = "cli" } = options;
+    this.#start(sessionId, options, agent_context === "primary" && platform !== "cron");
+  }
+
+  initializeForInspection(sessionId: string, options: InitializeOptions): void {
+    this.#start(sessionId, options, false);
+  }
+
+  #start(sessionId: string, options: InitializeOptions, isWriting: boolean): void {
+    const place = () => this.#place(options.hermes_home);
+    for (const remark of this.#service.remarks?.(place()) ?? []) this.#warnOnce(remark);
+    const outbox = openLane({
+      home: options.hermes_home,
+      provider: this.name,
+      user: laneUser(options),
+      isDurable: options.outbox ?? true,
+      maxItems: options.outbox_max_items ?? this.#limits.outboxItems,
+      maxBytes: this.#limits.outboxBytes,
+      log: this.#log,
+      pauses: this.#limits.pauses,
+    });
+    this.#sessionId = sessionId;
+    const inBackground = (what: string, work: (signal: AbortSignal) => Promise<void>) =>
+      this.#inBackground(what, work);
+    const closing = this.#closing.signal;
+    const link = new Link({
+      service: this.#service,
+      place,
+      options,
+      sessionId: () => this.#sessionId,
+      breaker: this.#breaker,
+      closing,
+      base: { isWriting, outbox, log: this.#log, clock: this.#clock, inBackground },
+      renewMs: this.#limits.renewMs,
+    });
+    const recaller = new Recaller({
+      link,
+      breaker: this.#breaker,
+      waitMs: this.#limits.recallMs,
+      closing,
+      inBackground,
+      warnOnce: (message) => this.#warnOnce(message),
+    });
+    this.#running = { link, outbox, recaller, isWriting };
+    if (isWriting)
+      outbox.start(
+        (batch, signal) => deliverBatch(link, batch, deliverySignal(signal, closing)),
+        (kind) => link.connection.batchLimit(kind),
+        { isAskedFor: options.outbox_send_now === true },
+      );
+  }
+
+  systemPromptBlock(): string {
+    return this.#running?.link.connection.promptBlock() ?? "";
+  }
+
+  // ---- Recall ----
+
+  onTurnStart(turn: number, message: string): void {
+    this.#turn = Math.max(0, turn);
+    this.#running?.link.connection.onTurnStart?.(this.#turn, message);
+  }
+
+  async prefetch(query: string, { session_id, signal }: RecallOptions): Promise<string> {
+    this.#recalled = 0;
+    const running = this.#running;
+    const text = outgoing(query);
+    if (running === undefined || !hasContext(running.link.settings.mode) || text === "") return "";
+    const sessionId = session_id || this.#sessionId;
+    const recalled = await running.recaller.take(text, { sessionId, turn: this.#turn, signal });
+    this.#recalled = recalled.count;
+    return fitChars(sanitizeContext(recalled.text), running.link.settings.maxChars);
+  }
+
+  /** Starts the recall for the next turn and does not wait for it. */
+  async queuePrefetch(query: string, { session_id }: RecallOptions): Promise<void> {
+    const running = this.#running;
+    running?.recaller.noteUnanswered();
+    const text = outgoing(query);
+    if (running === undefined || !hasContext(running.link.settings.mode) || text === "") return;
+    running.recaller.prepare(text, { sessionId: session_id || this.#sessionId, turn: this.#turn });
+  }
+
+  recallStatus(): RecallStatus | undefined {
+    const count = this.#recalled;
+    return count > 0 ? { provider_label: this.#service.label, count, glyph: GLYPH } : undefined;
+  }
+
+  // ---- Writes ----
+
+  /** Rejects when the turn could not be queued: the outbox is full, or its file cannot be written. */
+  async syncTurn(
+    user: string,
+    assistant: string,
+    { session_id, messages, signal }: SyncOptions,
+  ): Promise<void> {
+    const running = this.#writing();
+    const texts = { user: outgoing(user), assistant: outgoing(assistant) };
+    if (running === undefined || (texts.user === "" && texts.assistant === "")) return;
+    const sessionId = session_id || this.#sessionId;
+    const number = (this.#turns.get(sessionId) ?? 0) + 1;
+    this.#turns.set(sessionId, number);
+    const at = this.#clock.now().toISOString();
+    const connection = running.link.current();
+    queueAll(running.outbox, connection.turnItems({ ...texts, sessionId, at, number, messages }));
+    if (connection.awaitsTurns === true) await this.#flush(running, signal);
+  }
+
+  /** What is left is on disk, so nobody waits for a server that is known to hang. */
+  async #flush({ outbox, recaller }: Running<S>, signal: AbortSignal | undefined): Promise<void> {
+    if (!recaller.isHanging) await outbox.flush(this.#limits.sessionEndMs, signal);
+  }
+
+  async onMemoryWrite(
+    action: "add" | "replace" | "remove",
+    target: "memory" | "user",
+    content: string,
+    { old_text }: MemoryWriteMetadata,
+  ): Promise<MemoryWriteReport | undefined> {
+    const running = this.#writing();
+    if (running === undefined || !running.link.settings.isMirroring) return undefined;
+    const oldText = old_text === undefined ? undefined : outgoing(old_text); // as it was stored
+    const write: MirrorWrite = { action, target, text: outgoing(content), oldText };
+    const items = running.link.current().mirrorItems(write);
+    if (items.length === 0) return undefined;
+    const ids = queueAll(running.outbox, items);
+    running.recaller.clear(); // what was prepared may hold the old entry
+    await running.outbox.flush(this.#limits.mirrorMs);
+    return mirrorReport(this.#service.label, running.outbox, ids);
+  }
+
+  onPreCompress(): string {
+    return "";
+  }
+
+  async onSessionEnd(messages: readonly OpenAiMessage[], { signal }: CallOptions): Promise<void> {
+    const running = this.#writing();
+    if (running === undefined) return;
+    this.#endSession(running, this.#sessionId, messages);
+    await this.#flush(running, signal);
+  }
+
+  onSessionSwitch(newSessionId: string, options: SessionSwitchOptions): void {
+    const running = this.#running;
+    if (running === undefined || newSessionId === "") return;
+    const old = this.#sessionId;
+    running.recaller.clear(old);
+    running.recaller.clear(newSessionId);
+    if (options.rewound !== true && newSessionId !== old && this.#writing() !== undefined)
+      this.#endSession(running, old, []);
+    running.link.connection.onSessionSwitch?.(newSessionId, options, old);
+    this.#sessionId = newSessionId;
+    if (options.reset) this.#turn = 0;
+  }
+
+  /** Lets held items go and adds what closes the conversation. Called more than once for some sessions: the service's dedupe keys see to that. */
+  #endSession(running: Running<S>, sessionId: string, messages: readonly OpenAiMessage[]): void {
+    running.outbox.release(sessionId);
+    queueAll(running.outbox, running.link.connection.endItems?.(sessionId, messages) ?? []);
+  }
+
+  /** What cannot be sent within 2 s stays in the outbox for the next process. */
+  async shutdown({ signal }: CallOptions = {}): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) return;
+    const isWriting = this.#writing() !== undefined;
+    this.#running = undefined;
+    if (isWriting) {
+      running.outbox.release();
+      const left = await running.outbox.flush(this.#limits.shutdownMs, signal);
+      if (left > 0)
+        this.#log.info(
+          `${left} writes wait in the outbox for ${this.#service.label}; they are sent at the next start.`,
+          {
+            provider: this.name,
+            left,
+          },
+        );
+    }
+    this.#closing.abort(new DOMException(`${this.#service.label} is shut down.`, "AbortError"));
+    running.recaller.clear();
+    running.outbox.close();
+  }
+
+  // ---- Tools ----
+
+  getToolSchemas(): readonly ToolDefinition[] {
+    const running = this.#running;
+    if (running === undefined || !hasTools(running.link.settings.mode)) return [];
+    return running.link.connection.tools.map(({ definition }) => definition);
+  }
+
+  async handleToolCall(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    { signal }: CallOptions,
+  ): Promise<string> {
+    const answer = await this.#answer(name, args, this.#untilClosed(signal));
+    return JSON.stringify(answer, (_key, value: unknown) =>
+      typeof value === "string" ? sanitizeContext(value) : value,
+    );
+  }
+
+  async #answer(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<object> {
+    const { label } = this.#service;
+    const running = this.#running;
+    if (running === undefined) return { error: `${label} is not active for this session.` };
+    return await answerToolCall({ ...running, label }, { name, args, signal });
+  }
+
+  // ---- Erasing ----
+
+  /** What waits here is erased in any case; a server that cannot be reached is named in `remaining`. */
+  async forget(text: string, { dry_run = false, signal }: ForgetOptions = {}): Promise<ForgetReport> {
+    if (text === "") return { erased: 0 };
+    return await forgetText(this.#erasing(dry_run, signal), text);
+  }
+
+  /** As `forget`, for everything of the user. */
+  async eraseUser({ dry_run = false, signal }: ForgetOptions = {}): Promise<ForgetReport> {
+    return await eraseEverything(this.#erasing(dry_run, signal));
+  }
+
+  #erasing(isDryRun: boolean, signal: AbortSignal | undefined): Erasing<S> {
+    const { link, outbox, recaller } = this.#started();
+    if (!isDryRun) recaller.clear();
+    return { label: this.#service.label, link, outbox, isDryRun, signal: this.#untilClosed(signal) };
+  }
+
+  // ---- Checks ----
+
+  async checkConnection(signal: AbortSignal): Promise<string> {
+    const { connection } = this.#started().link;
+    return await checkWithin(
+      connection,
+      this.#service.label,
+      this.#untilClosed(signal),
+      this.#limits.checkMs,
+    );
+  }
+
+  async selfTest(signal: AbortSignal): Promise<SelfTestReport> {
+    const { connection } = this.#started().link;
+    return await testConnection(
+      connection,
+      this.#service.label,
+      this.#untilClosed(signal),
+      this.#limits.checkMs,
+    );
+  }
+
+  // ---- Small parts ----
+
+  #started(): Running<S> {
+    if (this.#running === undefined)
+      throw new HermesError("provider-not-started", `${this.#service.label} has not been started.`);
+    return this.#running;
+  }
+
+  #missing(): string | undefined {
+    return this.#service.missing(this.#service.readSettings(this.#place(this.#home)));
+  }
+
+  #place(home: string): Place {
+    return { home, env: this.#env ?? environmentOf(home) };
+  }
+
+  /** Undefined when nothing may be written: a subagent or cron job, or after shutdown. */
+  #writing(): Running<S> | undefined {
+    return this.#running?.isWriting === true ? this.#running : undefined;
+  }
+
+  #untilClosed(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  }
+
+  #inBackground(what: string, work: (signal: AbortSignal) => Promise<void>): void {
+    const { signal } = this.#closing;
+    if (signal.aborted) return;
+    void Promise.resolve()
+      .then(() => work(signal))
+      .catch((cause: unknown) => {
+        if (!signal.aborted) this.#warnOnce(`${what} failed: ${describeForeign(cause)}`);
+      });
+  }
+
+  #warnOnce(message: string): void {
+    const fields = { provider: this.name };
+    if (this.#warned.has(message)) this.#log.debug(message, fields);
+    else this.#log.warn(message, fields);
+    this.#warned.add(message);
+  }
+}

@@ -1,0 +1,143 @@
+// Types of the outbox: writes that wait for a memory server, in `<home>/memory_outbox.db`. A write is on disk before the turn goes on,
+// and is sent in order; a crash, an outage or a refused key loses nothing. One lane is one provider and one user; lanes never wait for
+// each other.
+import type { Logger } from "@hermes-memory/core/internal/logger";
+
+/** A write as a provider queues it. */
+export type NewItem = {
+  /** What `deliver` does with it: "turn", "mirror-add", "commit", ... */
+  readonly kind: string;
+  /** The conversation; items of different sessions never share a batch. "" for none. */
+  readonly sessionId: string;
+  /** A JSON value. */
+  readonly body: unknown;
+  /** An item with a key that is queued already, or was delivered before, is not added again. */
+  readonly dedupeKey?: string;
+  /** Kept back until `release`, or until the next process starts the lane. */
+  readonly isHeld?: boolean;
+};
+
+export type OutboxItem = {
+  readonly id: number;
+  readonly kind: string;
+  readonly sessionId: string;
+  readonly body: unknown;
+  /** ISO, UTC. */
+  readonly createdAt: string;
+};
+
+/** Consecutive items of one kind and session. A repeated delivery has the same id and the same items. */
+export type Batch = {
+  /** A UUID: the idempotency key, where the server has one. */
+  readonly id: string;
+  readonly kind: string;
+  readonly sessionId: string;
+  readonly items: readonly [OutboxItem, ...OutboxItem[]];
+  /** 1 for the first. From 2 on, an earlier attempt may have reached the server. */
+  readonly attempt: number;
+};
+
+export type Delivery =
+  | { readonly kind: "delivered" }
+  /** Try again after a pause; the lane waits. */
+  | ({ readonly kind: "later"; readonly reason: string; readonly retryAfterMs?: number } & Unsent)
+  /** The key or the plan does not allow it: tried again every few minutes and at the next start; never given up. */
+  | ({ readonly kind: "blocked"; readonly reason: string } & Unsent)
+  /** The server will never take it. After 3 such answers it becomes a dead letter and the lane goes on. */
+  | { readonly kind: "refused"; readonly reason: string };
+
+/** With `isUnsent` nothing of the batch can have reached the server, so the attempt does not count. */
+type Unsent = { readonly isUnsent?: boolean };
+
+export type Deliver = (batch: Batch, signal: AbortSignal) => Promise<Delivery>;
+
+export type Added =
+  | { readonly kind: "queued"; readonly id: number }
+  | { readonly kind: "known" }
+  /** The lane holds its limit of items or bytes: this item was refused and counted. */
+  | { readonly kind: "full"; readonly reason: string }
+  /** `problem`: the file cannot be written now. */
+  | { readonly kind: "failed"; readonly reason: string; readonly problem?: "busy" | "unwritable" };
+
+export type LaneState = {
+  readonly waiting: number;
+  readonly held: number;
+  readonly dead: number;
+  /** Refused because the lane was full, since the file was made. */
+  readonly refused: number;
+  /** Dead letters that were deleted because the lane had more than 1,000 of them, since the file was made. */
+  readonly dropped?: number;
+  /** Nothing was delivered since then. */
+  readonly lastError?: { readonly message: string; readonly at: string };
+  readonly lastDeliveryAt?: string;
+  /** The lane waits for a key or a plan. */
+  readonly blocked?: string;
+};
+
+/** The outbox of one provider and one user. */
+export interface OutboxLane {
+  /**
+   * Durable when it returns, unless the file cannot be written now: then the item is in memory until it can, and its id is negative.
+   * Never throws.
+   */
+  add(item: NewItem): Added;
+  /** Lets held items of the session go, or of all sessions. */
+  release(sessionId?: string): void;
+  /** Removes items that were not sent yet (undone turns); a batch that is being sent stays. Returns how many. */
+  withdraw(select: (item: OutboxItem) => boolean): number;
+  /** Held and waiting items, oldest first. */
+  items(): readonly OutboxItem[];
+  /**
+   * Starts sending: first what an earlier process left. `isAskedFor`: a user's command sends now, so the first attempt does not wait for
+   * a pause that the server asked for.
+   */
+  start(
+    deliver: Deliver,
+    batchLimit: (kind: string) => number,
+    options?: { readonly isAskedFor?: boolean },
+  ): void;
+  /** Tries again at once, whatever the pause: the key was changed. */
+  retryNow(): void;
+  /** Waits until everything that is not held was delivered or died, or the lane has to pause, or `ms` are over. Resolves to what is left. */
+  flush(ms: number, signal?: AbortSignal): Promise<number>;
+  state(): LaneState;
+  /** Where an item is now; "gone": it was delivered or erased. A held item is waiting. */
+  where(id: number): "waiting" | "dead" | "gone";
+  /** Why the server refused an item that is dead. */
+  refusalOf(id: number): string | undefined;
+  /** Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. Mirrors stay. Throws `HermesError`. */
+  forget(text: string, isDryRun: boolean): number;
+  /** Erases all items and mirrors of the lane; with `isDryRun` only counts. Throws `HermesError`. */
+  eraseAll(isDryRun: boolean): number;
+  /** Resolves when the deliveries of erased items, which `forget` and `eraseAll` abort, have ended: after 2 s in any case, 8 s if another process sends. */
+  erased(): Promise<void>;
+  /** What the mirrored entries of the curated memory are called at the server. */
+  readonly mirrors: Mirrors;
+  /** Stops sending; what is left stays. A running delivery is aborted. */
+  close(): void;
+}
+
+export type Mirrored = { readonly target: string; readonly text: string; readonly remoteId: string };
+
+export interface Mirrors {
+  add(mirrored: Mirrored): void;
+  /** The mirrored entry with exactly this text: another one that contains it is another entry. */
+  find(target: string, text: string): readonly Mirrored[];
+  /** Every mirrored entry of both targets that contains the text. */
+  containing(text: string): readonly Mirrored[];
+  remove(mirrored: Mirrored): void;
+}
+
+export type LaneOptions = {
+  readonly home: string;
+  readonly provider: string;
+  /** "" for the owner of the home. */
+  readonly user: string;
+  /** False: the outbox is in memory, and what is left at the end is lost (config `memory.outbox`). */
+  readonly isDurable: boolean;
+  readonly maxItems: number;
+  readonly maxBytes: number;
+  readonly log: Logger;
+  /** Pauses after failures, in milliseconds; for tests. */
+  readonly pauses?: { readonly firstMs: number; readonly longestMs: number; readonly blockedMs: number };
+};

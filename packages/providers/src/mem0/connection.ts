@@ -1,0 +1,340 @@
+// One agent's connection to Mem0: what a turn and a curated entry become there, recall, and erasing.
+//
+// Mem0 has no idempotency key. Every queued write therefore carries the id of its batch in the metadata of the memories it makes; before
+// a repeated attempt, Mem0 is asked whether it has memories with this id.
+import { randomUUID } from "node:crypto";
+import { pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
+import type { ForgetReport } from "@hermes-memory/core/internal/providers";
+import { pause } from "../kit/deadline.ts";
+import { deliveryOf, type HttpFailure, ServiceError } from "../kit/http.ts";
+import { type Fields, fieldsOf, recordsOf, textIn } from "../kit/networked/answers.ts";
+import type {
+  Connection,
+  ConnectionContext,
+  MirrorWrite,
+  Probe,
+  RecallAsk,
+  Recalled,
+  ServiceTool,
+  Turn,
+} from "../kit/networked/service.ts";
+import type { Batch, Delivery, NewItem } from "../kit/outbox/outbox.ts";
+import { hasTools, modeSentence } from "../kit/provider-mode.ts";
+import { authHeaders, baseUrlOf, type Mem0Settings, type Owner, ownerOf } from "./settings.ts";
+import { mem0Tools, type UserMemory } from "./tools.ts";
+import {
+  type Added,
+  type Filter,
+  type Listing,
+  type Mem0Api,
+  type Memory,
+  type Message,
+  type NewMemory,
+  PlatformApi,
+  type Search,
+  SelfHostedApi,
+} from "./wire.ts";
+
+/** Longest text of one message, in characters. */
+const MESSAGE_CHARS = 100_000;
+/** Longest query, in characters; embedding models read about 8,000 tokens. */
+const QUERY_CHARS = 10_000;
+const RECALLED = 5;
+const PROFILE = { pageSize: 100, pages: 10 };
+/** 200 is the platform's longest page. */
+const EVERYTHING = { pageSize: 200, pages: 500, isStrict: true };
+
+/** Metadata key: the id of the batch that made a memory. */
+const BATCH_MARK = "hermes_batch";
+const MIRRORED = { source: "builtin_memory" };
+
+/** Extraction takes Mem0 a few seconds: when a batch is looked for, in milliseconds after each other. */
+const LOOKS_MS = [0, 1_000, 2_000];
+/** How long a write of one text waits for Mem0 to finish in the background. */
+const EVENT = { waitMs: 3_000, pauseMs: 300 };
+/** Deletions that run at the same time. */
+const PARALLEL = 8;
+/** Lists of a self-hosted server without pages, when everything is deleted. */
+const ROUNDS = 100;
+
+export class Mem0Connection implements Connection, UserMemory {
+  readonly tools: readonly ServiceTool[];
+  readonly probe: Probe;
+  readonly #settings: Mem0Settings;
+  readonly #owner: Owner;
+  readonly #api: Mem0Api;
+  /** What may be recalled. */
+  readonly #readable: Filter;
+  /** What belongs to this user and can be erased. */
+  readonly #own: Filter;
+
+  constructor(settings: Mem0Settings, { http, user }: Pick<ConnectionContext, "http" | "user">) {
+    const client = http({
+      baseUrl: baseUrlOf(settings),
+      headers: () => authHeaders(settings),
+      timeoutMs: settings.timeoutMs,
+    });
+    this.#settings = settings;
+    this.#api = settings.edition === "oss" ? new SelfHostedApi(client) : new PlatformApi(client);
+    this.#owner = ownerOf(settings, user);
+    const { userId, agentId, isAgentOwn } = this.#owner;
+    this.#own = isAgentOwn ? { userId, agentId } : { userId };
+    this.#readable = settings.readScope === "user_or_agent" ? this.#own : { userId };
+    this.tools = mem0Tools(this);
+    this.probe = this.#makeProbe();
+  }
+
+  promptBlock(): string {
+    const { mode } = this.#settings;
+    return [
+      "# Mem0 Memory",
+      `Active for the user ${JSON.stringify(this.#owner.userId)}. ${modeSentence(mode)}`,
+      ...(hasTools(mode)
+        ? [
+            "mem0_search finds memories by meaning, mem0_conclude stores a fact word for word, mem0_profile gives an overview of everything stored.",
+          ]
+        : []),
+    ].join("\n");
+  }
+
+  // ---- Reading ----
+
+  async recall(query: string, { signal }: RecallAsk): Promise<Recalled> {
+    const search = { topK: RECALLED, isReranked: this.#settings.isReranking };
+    const lines = (await this.search(query, search, signal))
+      .filter(({ text }) => text !== "")
+      .map(({ text }) => `- ${text.replaceAll("\n", "\n  ")}`);
+    if (lines.length === 0) return { text: "", count: 0 };
+    return { text: ["## Mem0 Memory", ...lines].join("\n"), count: lines.length };
+  }
+
+  async search(query: string, search: Search, signal: AbortSignal): Promise<readonly Memory[]> {
+    return await this.#api.search(takeCodePoints(query, QUERY_CHARS), this.#readable, search, signal);
+  }
+
+  async profile(signal: AbortSignal): Promise<Listing> {
+    return await this.#api.list(this.#readable, PROFILE, signal);
+  }
+
+  // ---- Writing ----
+
+  turnItems({ sessionId, user, assistant }: Turn): readonly NewItem[] {
+    const said: readonly Message[] = [
+      { role: "user", content: takeCodePoints(user, MESSAGE_CHARS) },
+      { role: "assistant", content: takeCodePoints(assistant, MESSAGE_CHARS) },
+    ];
+    const messages = said.filter(({ content }) => content !== "");
+    return [{ kind: "turn", sessionId, body: { messages } }];
+  }
+
+  /** The old entry is removed first: the new one may contain its text. */
+  mirrorItems({ action, target, text, oldText = "" }: MirrorWrite): readonly NewItem[] {
+    const item = (kind: string, entry: string): readonly NewItem[] =>
+      entry === "" ? [] : [{ kind, sessionId: "", body: { target, text: entry } }];
+    return [
+      ...(action === "add" ? [] : item("mirror-remove", oldText)),
+      ...(action === "remove" ? [] : item("mirror-add", text)),
+    ];
+  }
+
+  batchLimit(): number {
+    return 1;
+  }
+
+  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
+    const body = fieldsOf(batch.items[0].body);
+    try {
+      switch (batch.kind) {
+        case "turn":
+          await this.#addOnce(batch, { messages: messagesIn(body) }, signal);
+          return undefined;
+        case "mirror-add": {
+          const metadata = { ...MIRRORED, target: textIn(body.target) };
+          await this.#settled(
+            await this.#addOnce(batch, { ...verbatim(textIn(body.text)), metadata }, signal),
+            signal,
+          );
+          return undefined;
+        }
+        case "mirror-remove":
+          await this.#removeMirrored(textIn(body.target), textIn(body.text), signal);
+          return undefined;
+        default:
+          return { kind: "refused", reason: `Mem0 has no use for a write of the kind '${batch.kind}'.` };
+      }
+    } catch (cause) {
+      if (!(cause instanceof ServiceError)) throw cause;
+      const { failure } = cause;
+      const delivery: Delivery = isWaitingForUser(failure)
+        ? { kind: "blocked", reason: failure.message }
+        : deliveryOf(failure);
+      const isCounted = delivery.kind !== "later" && delivery.kind !== "blocked";
+      return isCounted ? delivery : { ...delivery, isUnsent: !failure.mayHaveHappened };
+    }
+  }
+
+  /** Undefined: an earlier attempt has arrived. */
+  async #addOnce(
+    { id, attempt }: Batch,
+    memory: Pick<NewMemory, "messages" | "isVerbatim" | "metadata">,
+    signal: AbortSignal,
+  ): Promise<Added | undefined> {
+    if (attempt > 1 && (await this.#hasArrived(id, signal))) return undefined;
+    const metadata = { ...memory.metadata, [BATCH_MARK]: id };
+    return await this.#api.add({ ...this.#ids(), ...memory, metadata }, signal);
+  }
+
+  async #hasArrived(batchId: string, signal: AbortSignal): Promise<boolean> {
+    for (const ms of LOOKS_MS) {
+      await pause(ms, signal);
+      if ((await this.#marked({ [BATCH_MARK]: batchId }, signal)).length > 0) return true;
+    }
+    return false;
+  }
+
+  async conclude(text: string, signal: AbortSignal): Promise<Added["state"]> {
+    return await this.#settled(await this.#api.add({ ...this.#ids(), ...verbatim(text) }, signal), signal);
+  }
+
+  /** Waits a moment until Mem0 has stored it. Throws when Mem0 reports that it could not. */
+  async #settled(added: Added | undefined, signal: AbortSignal): Promise<Added["state"]> {
+    if (added === undefined || added.state === "stored") return "stored";
+    const until = performance.now() + EVENT.waitMs;
+    while (added.eventId !== "" && performance.now() < until && !signal.aborted) {
+      const state = await this.#api.eventState(added.eventId, signal);
+      if (state === "stored") return "stored";
+      if (state === "unknown") break;
+      if (state === "failed") {
+        const message = "Mem0 accepted the text and then could not store it.";
+        throw new ServiceError({ kind: "refused", message, detail: "", status: 200, mayHaveHappened: false });
+      }
+      await pause(EVENT.pauseMs, signal);
+    }
+    return "queued";
+  }
+
+  async #removeMirrored(target: string, text: string, signal: AbortSignal): Promise<void> {
+    const entries = await this.#marked({ ...MIRRORED, target }, signal);
+    await this.#removeEach(
+      entries.filter((entry) => pyStrip(entry.text) === text),
+      signal,
+    );
+  }
+
+  /** Memories of this user, or of its agent, with these values in their metadata. */
+  async #marked(marks: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly Memory[]> {
+    const { userId, agentId } = this.#owner;
+    const filter = { userId, agentId, marks };
+    try {
+      return (await this.#api.list(filter, EVERYTHING, signal)).memories;
+    } catch (cause) {
+      if (!(cause instanceof ServiceError) || cause.failure.kind !== "refused") throw cause;
+      // The server may not know filters by metadata.
+      const { memories } = await this.#api.list({ userId, agentId }, EVERYTHING, signal);
+      return memories.filter(({ metadata }) =>
+        Object.entries(marks).every(([key, value]) => metadata[key] === value),
+      );
+    }
+  }
+
+  #ids(): Pick<NewMemory, "userId" | "agentId"> {
+    const { userId, agentId } = this.#owner;
+    return { userId, agentId };
+  }
+
+  // ---- Checks ----
+
+  async check(signal: AbortSignal): Promise<string> {
+    return await this.#api.check(signal);
+  }
+
+  #makeProbe(): Probe {
+    return {
+      write: async (text, signal) => {
+        const mark = randomUUID();
+        const metadata = { source: "hermes_self_test", [BATCH_MARK]: mark };
+        await this.#settled(
+          await this.#api.add({ ...this.#ids(), ...verbatim(text), metadata }, signal),
+          signal,
+        );
+        return mark;
+      },
+      finds: async (text, signal) => {
+        const found = await this.search(text, { topK: RECALLED, isReranked: false }, signal);
+        return found.some((memory) => memory.text === text);
+      },
+      remove: async (mark, signal) =>
+        this.#removeEach(await this.#marked({ [BATCH_MARK]: mark }, signal), signal),
+      ...(this.#settings.edition === "platform" ? { indexesLater: "Mem0 stores in the background." } : {}),
+    };
+  }
+
+  // ---- Erasing ----
+
+  async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
+    const { memories, isWhole } = await this.#api.list(this.#own, EVERYTHING, signal);
+    const found = memories.filter((memory) => memory.text.includes(text));
+    if (!isDryRun) await this.#removeEach(found, signal);
+    return this.#report(found.length, isWhole);
+  }
+
+  async eraseUser(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
+    const { removeAllOf } = this.#api;
+    const { memories, isWhole } = await this.#api.list(this.#own, EVERYTHING, signal);
+    if (isDryRun || memories.length === 0) return this.#report(memories.length, isWhole);
+    if (removeAllOf !== undefined) {
+      await removeAllOf(this.#owner.userId, signal);
+      await this.#removeEach(
+        memories.filter(({ userId }) => userId === undefined),
+        signal,
+      );
+      return this.#report(memories.length, isWhole);
+    }
+    let erased = 0;
+    for (let round = 0, left = memories; round < ROUNDS && left.length > 0; round += 1) {
+      await this.#removeEach(left, signal);
+      erased += left.length;
+      left = (await this.#api.list(this.#own, EVERYTHING, signal)).memories;
+    }
+    return this.#report(erased, true);
+  }
+
+  #report(erased: number, isWhole: boolean): ForgetReport {
+    const { agentId, isAgentOwn } = this.#owner;
+    const remaining = [
+      ...(isWhole ? [] : ["Mem0 holds more memories than could be listed; run it again for the rest."]),
+      ...(isAgentOwn || this.#settings.edition === "oss"
+        ? []
+        : [
+            `Facts that Mem0 took from the assistant's replies belong to the agent '${agentId}', which all users share with user_scope: id; they were not looked at.`,
+          ]),
+    ];
+    return remaining.length === 0 ? { erased } : { erased, remaining: remaining.join(" ") };
+  }
+
+  async #removeEach(memories: readonly Memory[], signal: AbortSignal): Promise<void> {
+    const left = memories.values();
+    const worker = async (): Promise<void> => {
+      for (const { id } of left) await this.#api.remove(id, signal);
+    };
+    await Promise.all(Array.from({ length: Math.min(PARALLEL, memories.length) }, worker));
+  }
+}
+
+/** A wrong address, or a used-up plan: what waits is kept until the user has corrected it. */
+function isWaitingForUser({ kind, status, detail }: HttpFailure): boolean {
+  return kind === "not-found" || (status === 413 && /quota|limit|plan|usage/i.test(detail));
+}
+
+function verbatim(text: string): Pick<NewMemory, "messages" | "isVerbatim"> {
+  const content = takeCodePoints(text, MESSAGE_CHARS);
+  return { messages: [{ role: "user", content }], isVerbatim: true };
+}
+
+/** The messages of a queued turn. */
+function messagesIn({ messages }: Fields): readonly Message[] {
+  return recordsOf(messages).map(({ role, content }) => ({
+    role: role === "assistant" ? "assistant" : "user",
+    content: textIn(content),
+  }));
+}

@@ -1,0 +1,396 @@
+// The requests of RetainDB. The service, the open server and the local edition have different paths for some of them; which one a server
+// has is learned from 404 and 405 and remembered for its address.
+
+import { type HttpClient, type HttpFailure, segment } from "../kit/http.ts";
+import { fieldsOf } from "../kit/networked/answers.ts";
+import {
+  type Call,
+  hasList,
+  isDeleted,
+  isIngested,
+  isSeed,
+  isStored,
+  isUploaded,
+  proven,
+} from "./answers.ts";
+import { RetainDbError } from "./failure.ts";
+import { cutUnits, type ReasoningLevel } from "./texts.ts";
+
+export const TIMEOUT_MS = {
+  standard: 8_000,
+  write: 5_000,
+  ingest: 15_000,
+  model: 4_000,
+  seed: 20_000,
+  file: 30_000,
+  ingestFile: 60_000,
+} as const;
+
+/** Limits of the server's validator, in UTF-16 units. */
+const QUERY_UNITS = 5_000;
+const QUESTION_UNITS = 1_000;
+const SEED_UNITS = 32_000;
+export const MEMORY_UNITS = 10_000;
+
+const CONTEXT_TOKENS = 1_200;
+export const LIST_LIMIT = 200;
+/** A path that a server lacks is tried again after this long: the server may have been upgraded. */
+const ABSENT_MS = 10 * 60_000;
+
+/**
+ * For the calls that recall makes beside its main one. If all of them counted, one recall and one turn would open the breaker of a server
+ * that is off, and no later recall would fail where the user can see it.
+ */
+export const BESIDE = { ignoresBreaker: true } as const;
+
+export type MemoryType = "factual" | "preference" | "goal" | "instruction" | "event" | "opinion";
+
+export type NewMemory = {
+  readonly content: string;
+  readonly type: MemoryType;
+  readonly importance: number;
+  readonly sessionId: string;
+};
+
+export type Message = { readonly role: string; readonly content: string; readonly timestamp: string };
+
+/** One user's memories in one project. */
+export type Scope = { readonly project: string; readonly user: string; readonly agent: string };
+
+// ---- What is known about a server ----
+
+type Server = {
+  /** By feature: which of its variants exists. */
+  readonly variants: Map<string, number>;
+  /** By feature: since when it is known to be missing, in milliseconds. */
+  readonly absent: Map<string, number>;
+  /** 403 SYNC_WRITE_RESTRICTED was answered. */
+  writesLater: boolean;
+};
+
+const servers = new Map<string, Server>();
+
+function serverAt(baseUrl: string): Server {
+  const known = servers.get(baseUrl);
+  if (known !== undefined) return known;
+  const server: Server = { variants: new Map(), absent: new Map(), writesLater: false };
+  servers.set(baseUrl, server);
+  return server;
+}
+
+// ---- Calls ----
+
+export class RetainDbWire {
+  readonly scope: Scope;
+  /** Without a user and password. */
+  readonly baseUrl: string;
+  readonly #http: HttpClient;
+  readonly #apiKey: string;
+  readonly #server: Server;
+
+  constructor(http: HttpClient, apiKey: string, scope: Scope) {
+    this.scope = scope;
+    this.baseUrl = http.baseUrl;
+    this.#http = http;
+    this.#apiKey = apiKey;
+    this.#server = serverAt(http.baseUrl);
+  }
+
+  context(query: string, sessionId: string, signal: AbortSignal): Promise<unknown> {
+    return this.#search("/v1/context/query", query, sessionId, signal, {
+      include_memories: true,
+      max_tokens: CONTEXT_TOKENS,
+    });
+  }
+
+  search(query: string, topK: number, sessionId: string, signal: AbortSignal): Promise<unknown> {
+    return this.#search("/v1/memory/search", query, sessionId, signal, {
+      top_k: topK,
+      include_pending: true,
+    });
+  }
+
+  #search(path: string, query: string, sessionId: string, signal: AbortSignal, more: object) {
+    const { project, user } = this.scope;
+    const about = { project, query: cutUnits(query, QUERY_UNITS), user_id: user };
+    const json = { ...about, session_id: sessionId || undefined, ...more };
+    return this.#send({ method: "POST", path, json, isRepeatable: true, signal, proof: hasList("results") });
+  }
+
+  /** The user's memories. */
+  profile(signal: AbortSignal, more: Pick<Call, "ignoresBreaker"> = {}): Promise<unknown> {
+    const { project, user } = this.scope;
+    const common = { method: "GET", signal, proof: hasList("memories"), ...more } as const;
+    return this.#anyOf("profile", [
+      {
+        ...common,
+        path: `/v1/memory/profile/${segment(user)}`,
+        query: { project, include_pending: "true" },
+      },
+      { ...common, path: "/v1/memories", query: { project, user_id: user, limit: LIST_LIMIT } },
+    ]);
+  }
+
+  /** An answer about the user that a language model writes; undefined when the server has no such call. */
+  ask(question: string, level: ReasoningLevel, signal: AbortSignal): Promise<unknown> {
+    const { project, user } = this.scope;
+    const common = { method: "POST", isRepeatable: true, repeats: 1, signal, ...BESIDE } as const;
+    return this.#ifPresent("ask", [
+      {
+        ...common,
+        path: `/v1/memory/profile/${segment(user)}/ask`,
+        json: { project, query: cutUnits(question, QUERY_UNITS), reasoning_level: level },
+      },
+      {
+        ...common,
+        path: "/v1/memory/dialectic",
+        json: {
+          user_id: user,
+          question: cutUnits(question, QUESTION_UNITS),
+          project,
+          reasoning_level: level,
+        },
+      },
+    ]);
+  }
+
+  /** Undefined when the server has no such call. */
+  agentModel(signal: AbortSignal): Promise<unknown> {
+    const { project, agent } = this.scope;
+    const path = `/v1/memory/agent/${segment(agent)}/model`;
+    const timeoutMs = TIMEOUT_MS.model;
+    return this.#ifPresent("agent model", [
+      { method: "GET", path, query: { project }, timeoutMs, signal, ...BESIDE },
+    ]);
+  }
+
+  /** Tells the server what the agent is. False when the server has no such call. */
+  async seed(content: string, source: string, key: string, signal: AbortSignal): Promise<boolean> {
+    const { project, agent } = this.scope;
+    const answer = await this.#ifPresent("seed", [
+      {
+        method: "POST",
+        path: `/v1/memory/agent/${segment(agent)}/seed`,
+        json: { project, content: cutUnits(content, SEED_UNITS), source },
+        headers: { "idempotency-key": key },
+        timeoutMs: TIMEOUT_MS.seed,
+        signal,
+        proof: isSeed,
+      },
+    ]);
+    return answer !== undefined;
+  }
+
+  /** Stores a memory. `key` makes a repeated call harmless. */
+  add(memory: NewMemory, key: string, signal: AbortSignal): Promise<unknown> {
+    const { project, user } = this.scope;
+    const { content, type, importance, sessionId } = memory;
+    const body = {
+      project,
+      content,
+      memory_type: type,
+      user_id: user,
+      session_id: sessionId || undefined,
+      importance,
+    };
+    const call: Call = {
+      method: "POST",
+      path: "/v1/memory",
+      json: body,
+      headers: { "idempotency-key": key },
+      timeoutMs: TIMEOUT_MS.write,
+      isRepeatable: true,
+      signal,
+      proof: isStored,
+    };
+    return this.#write(call, (moded) =>
+      this.#anyOf("add", [moded, { ...call, path: "/v1/memories", json: { ...body, metadata: {} } }]),
+    );
+  }
+
+  /** Messages of a conversation, from which the server makes memories. Not repeated within a call: the outbox does that. */
+  ingest(
+    sessionId: string,
+    { user, messages }: { readonly user: string; readonly messages: readonly Message[] },
+    key: string,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const { project } = this.scope;
+    const call: Call = {
+      method: "POST",
+      path: "/v1/memory/ingest/session",
+      json: { project, session_id: sessionId, user_id: user, messages },
+      headers: { "idempotency-key": key },
+      timeoutMs: TIMEOUT_MS.ingest,
+      signal,
+      proof: isIngested,
+    };
+    return this.#write(call, (moded) => this.#send(moded));
+  }
+
+  delete(id: string, signal: AbortSignal): Promise<unknown> {
+    const common = {
+      method: "DELETE",
+      timeoutMs: TIMEOUT_MS.write,
+      isRepeatable: true,
+      expects: "json-or-nothing",
+      signal,
+      proof: isDeleted,
+    } as const;
+    return this.#anyOf("delete", [
+      { ...common, path: `/v1/memory/${segment(id)}` },
+      { ...common, path: `/v1/memories/${segment(id)}` },
+    ]);
+  }
+
+  /** Deleting what is not there is success. */
+  async deleteIfThere(id: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.delete(id, signal);
+    } catch (cause) {
+      if (!(cause instanceof RetainDbError && cause.isUnknown)) throw cause;
+    }
+  }
+
+  /** One request that anyone may make and one that needs the key. */
+  async check(signal: AbortSignal): Promise<void> {
+    const { project, user } = this.scope;
+    await this.#send({ method: "GET", path: "/health", expects: "nothing", signal, ignoresBreaker: true });
+    await this.#send({
+      method: "POST",
+      path: "/v1/memory/search",
+      json: { project, query: "hello", user_id: user, top_k: 1 },
+      signal,
+      ignoresBreaker: true,
+    });
+  }
+
+  // ---- Files ----
+
+  listFiles(prefix: string, limit: number, signal: AbortSignal): Promise<unknown> {
+    const query = { limit, prefix: prefix || undefined, project_id: this.scope.project };
+    return this.#file({ method: "GET", path: "/v1/files", query, signal, proof: hasList("files") });
+  }
+
+  file(id: string, signal: AbortSignal): Promise<unknown> {
+    return this.#file({ method: "GET", path: `/v1/files/${segment(id)}`, signal });
+  }
+
+  /** The server may redirect to another address, which does not get the key. */
+  async fileContent(id: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+    const path = `/v1/files/${segment(id)}/content`;
+    const bytes = await this.#file({ method: "GET", path, expects: "bytes", maxBytes, signal });
+    return bytes instanceof Uint8Array ? bytes : new Uint8Array();
+  }
+
+  upload(
+    { blob, name, path, scope }: { blob: Blob; name: string; path: string; scope: string },
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const form = new FormData();
+    form.append("file", blob, name);
+    form.append("path", path);
+    form.append("scope", scope);
+    form.append("project_id", this.scope.project);
+    const timeoutMs = TIMEOUT_MS.file + Math.ceil(blob.size / 1_000); // at least 1 MB per second
+    return this.#file({ method: "POST", path: "/v1/files", form, timeoutMs, signal, proof: isUploaded });
+  }
+
+  ingestFile(id: string, agent: string | undefined, signal: AbortSignal): Promise<unknown> {
+    const { project, user } = this.scope;
+    return this.#file({
+      method: "POST",
+      path: `/v1/files/${segment(id)}/ingest`,
+      json: { project, user_id: user, agent_id: agent },
+      timeoutMs: TIMEOUT_MS.ingestFile,
+      signal,
+    });
+  }
+
+  deleteFile(id: string, signal: AbortSignal): Promise<unknown> {
+    return this.#file({
+      method: "DELETE",
+      path: `/v1/files/${segment(id)}`,
+      expects: "json-or-nothing",
+      signal,
+      proof: isDeleted,
+    });
+  }
+
+  /** Whether the server keeps files at all: a 404 for one file does not tell. */
+  async hasFiles(signal: AbortSignal): Promise<boolean> {
+    if (this.#server.variants.has("files")) return true;
+    const query = { limit: 1, project_id: this.scope.project };
+    const answer = await this.#ifPresent("files", [{ method: "GET", path: "/v1/files", query, signal }]);
+    return answer !== undefined;
+  }
+
+  async #file(call: Call): Promise<unknown> {
+    return await this.#send({ timeoutMs: TIMEOUT_MS.file, ...call });
+  }
+
+  // ---- Sending ----
+
+  async #send(call: Call): Promise<unknown> {
+    // Only these paths take the key in this header as well.
+    const second: Record<string, string> = /^\/v1\/(?:memor|context)/.test(call.path)
+      ? { "x-api-key": this.#apiKey }
+      : {};
+    const { proof: _, ...request } = call;
+    const outcome = await this.#http.request({ ...request, headers: { ...second, ...call.headers } });
+    if (outcome.ok) return proven(outcome.value, call);
+    throw new RetainDbError(outcome.error, call);
+  }
+
+  /** The variant that this server has. The next is tried only if the path is unknown: after a timeout the call may have been executed. */
+  async #anyOf(feature: string, variants: readonly Call[]): Promise<unknown> {
+    const first = this.#server.variants.get(feature) ?? 0;
+    const order = [...variants.keys()].sort((a, b) => Number(b === first) - Number(a === first));
+    let unknown: RetainDbError | undefined;
+    for (const index of order) {
+      try {
+        const answer = await this.#send(variants[index] as Call);
+        this.#server.variants.set(feature, index);
+        return answer;
+      } catch (cause) {
+        if (!(cause instanceof RetainDbError && cause.isUnknown)) throw cause;
+        unknown ??= cause;
+      }
+    }
+    throw unknown;
+  }
+
+  /** Undefined when the server has none of the variants. */
+  async #ifPresent(feature: string, variants: readonly Call[]): Promise<unknown> {
+    const since = this.#server.absent.get(feature);
+    if (since !== undefined && performance.now() - since < ABSENT_MS) return undefined;
+    try {
+      const answer = await this.#anyOf(feature, variants);
+      this.#server.absent.delete(feature);
+      return answer ?? {};
+    } catch (cause) {
+      if (!(cause instanceof RetainDbError && cause.isUnknown)) throw cause;
+      this.#server.absent.set(feature, performance.now());
+      return undefined;
+    }
+  }
+
+  /** A key that may not write synchronously writes asynchronously. */
+  async #write(call: Call, send: (call: Call) => Promise<unknown>): Promise<unknown> {
+    const as = (write_mode: "sync" | "async") =>
+      send({ ...call, json: { ...fieldsOf(call.json), write_mode } });
+    if (this.#server.writesLater) return await as("async");
+    try {
+      return await as("sync");
+    } catch (cause) {
+      if (!(cause instanceof RetainDbError && isSyncRestricted(cause.failure))) throw cause;
+      const answer = await as("async");
+      this.#server.writesLater = true;
+      return answer;
+    }
+  }
+}
+
+function isSyncRestricted({ status, body }: HttpFailure): boolean {
+  return status === 403 && fieldsOf(fieldsOf(body).error).code === "SYNC_WRITE_RESTRICTED";
+}

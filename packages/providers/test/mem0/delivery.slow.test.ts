@@ -1,0 +1,136 @@
+// How queued writes come to Mem0: once, also when an answer was lost, and what becomes of those that Mem0 does not take.
+import { describe, expect, it } from "vitest";
+import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { createHttpClient } from "../../src/kit/http.ts";
+import type { Batch, NewItem } from "../../src/kit/outbox/outbox.ts";
+import { Mem0Connection } from "../../src/mem0/connection.ts";
+import { readMem0Settings } from "../../src/mem0/settings.ts";
+import type { FakeMem0 } from "../fakes/servers/mem0.ts";
+import { KEY, requestsTo, serve } from "./harness.ts";
+
+const signal = new AbortController().signal;
+const ID = "0b2e6c1a-7f3d-4a51-9d2c-1f0e5b6a7c8d";
+const TURN = { sessionId: "s", at: "2026-11-16T10:00:00.000Z", number: 1 };
+
+/** A connection as a new process makes it. */
+function connect(fake: FakeMem0): Mem0Connection {
+  const host = { MEM0_HOST: fake.url, MEM0_API_KEY: KEY };
+  const settings = readMem0Settings({ home: tempDirectory(), env: host });
+  const breaker = new Breaker({ failures: 50 });
+  return new Mem0Connection(
+    { ...settings, edition: fake.edition },
+    {
+      user: undefined,
+      http: (own) => createHttpClient({ ...own, service: "Mem0", breaker, closing: signal }),
+    },
+  );
+}
+
+function batchOf([item]: readonly NewItem[], attempt: number): Batch {
+  if (item === undefined) throw new Error("Nothing was queued.");
+  const { kind, sessionId, body } = item;
+  const items = [{ id: 1, kind, sessionId, body, createdAt: TURN.at }] as const;
+  return { id: ID, kind, sessionId, items, attempt };
+}
+
+const turn = (connection: Mem0Connection, attempt: number) =>
+  batchOf(connection.turnItems({ ...TURN, user: "I like tea", assistant: "Noted." }), attempt);
+const entry = (connection: Mem0Connection, attempt: number) =>
+  batchOf(
+    connection.mirrorItems({ action: "add", target: "user", text: "Likes tea", oldText: undefined }),
+    attempt,
+  );
+
+describe.each(["platform", "oss"] as const)("on %s", (edition) => {
+  it.each([
+    ["a turn", turn, ["I like tea", "Noted."]],
+    ["an entry", entry, ["Likes tea"]],
+  ])("%s whose answer was lost is not stored twice", async (_, make, texts) => {
+    const fake = await serve(edition);
+    const before = connect(fake);
+    fake.dropAnswerNext();
+    expect(await before.deliver(make(before, 1), signal)).toMatchObject({ kind: "later" });
+    const next = connect(fake);
+    expect(await next.deliver(make(next, 2), signal)).toBeUndefined();
+    expect(fake.table.all().map(({ memory }) => memory)).toEqual(texts);
+  });
+
+  it("a turn that never arrived is sent again", async () => {
+    const fake = await serve(edition);
+    const connection = connect(fake);
+    expect(await connection.deliver(turn(connection, 2), signal)).toBeUndefined();
+    expect(fake.memories("hermes-user").map(({ memory }) => memory)).toContain("I like tea");
+  });
+});
+
+describe("a repeated attempt", () => {
+  it("waits for a turn that Mem0 still works on", async () => {
+    const fake = await serve();
+    fake.settleByHand = true;
+    const before = connect(fake);
+    await before.deliver(turn(before, 1), signal);
+    const next = connect(fake);
+    const delivered = next.deliver(turn(next, 2), signal);
+    await expect.poll(() => requestsTo(fake, "/v3/memories/").length).toBeGreaterThan(0);
+    fake.settle();
+    expect(await delivered).toBeUndefined();
+    expect(requestsTo(fake, "/v3/memories/add/")).toHaveLength(1);
+  });
+
+  it("finds the turn on a server that refuses filters by metadata", async () => {
+    const fake = await serve();
+    const before = connect(fake);
+    await before.deliver(turn(before, 1), signal);
+    fake.failNext(1, 400, { error: "Invalid filters" });
+    const next = connect(fake);
+    expect(await next.deliver(turn(next, 2), signal)).toBeUndefined();
+    expect(requestsTo(fake, "/v3/memories/add/")).toHaveLength(1);
+  });
+
+  it.each([
+    [429, true],
+    [401, true],
+    [503, true],
+    [500, false], // it may have been stored
+  ])("counts unless Mem0 has surely not stored the turn (%i: %j)", async (status, isUnsent) => {
+    const fake = await serve();
+    const connection = connect(fake);
+    fake.failNext(1, status);
+    expect(await connection.deliver(turn(connection, 1), signal)).toMatchObject({ isUnsent });
+  });
+
+  it("is not taken for delivered while Mem0 cannot be asked", async () => {
+    const fake = await serve();
+    const connection = connect(fake);
+    fake.failNext(1, 500);
+    expect(await connection.deliver(turn(connection, 2), signal)).toMatchObject({ kind: "later" });
+    expect(fake.table.all()).toEqual([]);
+  });
+});
+
+describe("a write that Mem0 does not take", () => {
+  it.each([
+    ["a wrong address", 404, { detail: "Not found." }, "blocked"],
+    ["a used-up quota", 413, { error: "quota" }, "blocked"],
+    ["a revoked key", 401, { detail: "Given token not valid" }, "blocked"],
+    ["a plan that ended", 402, { detail: "Payment required" }, "blocked"],
+    ["a text that is too long", 413, { detail: "Request body too large" }, "refused"],
+    ["a wrong field", 400, { error: "Invalid request" }, "refused"],
+    ["too many requests", 429, { detail: "Request was throttled." }, "later"],
+    ["an error of the server", 500, { error: "server" }, "later"],
+    ["a failed extraction", 200, { status: "FAILED", event_id: "e", message: "no" }, "refused"],
+  ])("because of %s (%i)", async (_, status, body, kind) => {
+    const fake = await serve();
+    const connection = connect(fake);
+    fake.replyNext(1, { status, body });
+    expect(await connection.deliver(turn(connection, 1), signal)).toMatchObject({ kind });
+  });
+
+  it("of an unknown kind is refused without a request", async () => {
+    const fake = await serve();
+    const batch = { ...turn(connect(fake), 1), kind: "of a later version" };
+    expect(await connect(fake).deliver(batch, signal)).toMatchObject({ kind: "refused" });
+    expect(fake.requests).toEqual([]);
+  });
+});
