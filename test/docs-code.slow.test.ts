@@ -6,7 +6,15 @@
 //   test           a test file, run by vitest
 //   no-run: WHY    for reading only
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -20,7 +28,9 @@ const run = promisify(execFile);
 const NOT_RUN = /^docs\/(?:api|decisions)\/|^docs\/(?:architecture|style)\.md$/;
 
 const pages = [
-  ...["README.md", "packages/core/README.md", "packages/agent/README.md"],
+  ...["README.md", ...readdirSync(join(root, "packages")).map((name) => `packages/${name}/README.md`)].filter(
+    (page) => existsSync(join(root, page)),
+  ),
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .map((name) => `docs/${name.replaceAll("\\", "/")}`)
     .filter((name) => name.endsWith(".md") && !NOT_RUN.test(name)),

@@ -1,8 +1,9 @@
-// The three packages as users get them: built, packed, unpacked into projects, started, imported, type-checked and linted. Needs no
+// The packages as users get them: built, packed, unpacked into projects, started, imported, type-checked and linted. Needs no
 // network: the projects are below the root's node_modules, so what is not ours is found there.
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,13 +13,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { transformSync } from "esbuild";
 import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { median } from "../bench/statistics.ts";
+import { packProduct } from "./consumers/pack.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const cache = join(root, "node_modules", ".cache");
@@ -26,18 +29,26 @@ mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "hermes-package-"));
 
 const CORE = "@hermes-memory/core";
+const PROVIDERS = "@hermes-memory/providers";
 const AGENT = "@hermes-memory/agent";
+const MCP = "@hermes-memory/mcp";
+const IMPORT = "@hermes-memory/import";
+const GATEWAY = "@hermes-memory/gateway";
 const PRODUCT = "hermes-memory";
-/** The folder in packages/, and the project that has this package and those below it, as npm would install them. */
+const LIBRARIES = [CORE, PROVIDERS, AGENT, MCP, IMPORT, GATEWAY];
+/** The folder in packages/, and the project that has this package and those that it needs, as npm would install them. */
 const PACKAGES = [
   { name: CORE, source: "core", consumer: "core", installed: [CORE] },
+  { name: PROVIDERS, source: "providers", consumer: "providers", installed: [CORE, PROVIDERS] },
   { name: AGENT, source: "agent", consumer: "agent", installed: [CORE, AGENT] },
-  { name: PRODUCT, source: "hermes-memory", consumer: "product", installed: [CORE, AGENT, PRODUCT] },
+  { name: MCP, source: "mcp", consumer: "mcp", installed: [CORE, MCP] },
+  { name: IMPORT, source: "import", consumer: "import", installed: [CORE, IMPORT] },
+  { name: GATEWAY, source: "gateway", consumer: "gateway", installed: [CORE, AGENT, MCP, GATEWAY] },
+  { name: PRODUCT, source: "hermes-memory", consumer: "product", installed: [...LIBRARIES, PRODUCT] },
 ] as const;
 
 beforeAll(() => {
-  execFileSync(process.execPath, [join(root, "scripts", "build.ts")], { stdio: "pipe" });
-  for (const { source } of PACKAGES) npm(["pack", `./packages/${source}/dist`, "--pack-destination", folder]);
+  packProduct(folder);
   for (const { consumer, installed } of PACKAGES) {
     for (const name of installed) {
       const target = packageIn(consumer, name);
@@ -142,7 +153,7 @@ describe.each(PACKAGES)("the packed package $name", ({ name, source, consumer })
   });
 });
 
-describe("the types of all three", () => {
+describe("the types of all packages", () => {
   it.each([
     ["7", join(root, "node_modules", "typescript")],
     ["5.9", dirname(typescriptOfAttw())],
@@ -180,9 +191,22 @@ describe("@hermes-memory/core alone", () => {
       curated: ["Entry added.", { success: true }, true, ["Prefers tea"], false],
       sessions: [1, 1, { success: true, count: 1 }],
       context: ["compacted", true, "function"],
-      providers: ["fact_store", { status: "added" }, true],
       skills: [{ success: true }, { skills: [{ name: "fire" }] }],
     });
+  });
+
+  it("says what to install when a home names a bundled provider", () => {
+    // Outside of the checkout, whose node_modules has all packages.
+    const alone = mkdtempSync(join(tmpdir(), "hermes-core-"));
+    cpSync(join(folder, "core"), alone, { recursive: true });
+    const { stdout } = spawnSync(process.execPath, ["core.js", home("alone")], {
+      cwd: alone,
+      encoding: "utf8",
+    });
+    rmSync(alone, { recursive: true, force: true });
+    expect(JSON.parse(stdout).providers).toBe(
+      "Cannot load 'holographic'. It comes with the package @hermes-memory/providers, which is not installed: 'npm install @hermes-memory/providers'.",
+    );
   });
 
   it("loads no other package, and no model SDK", () => {
@@ -199,6 +223,19 @@ describe("@hermes-memory/core alone", () => {
     expect(urls.some((url) => url.endsWith("@hermes-memory/core/index.js"))).toBe(true);
     const names = urls.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
     expect([...new Set(names)].filter((each) => each !== CORE)).toEqual([]);
+  });
+});
+
+describe("the doors and the providers, each with what it needs and no more", () => {
+  it.each([
+    ["providers", ["fact_store", { fact_id: 1, status: "added" }, true]],
+    ["mcp", { jsonrpc: "2.0", id: 1, result: {} }],
+    ["import", [2, 0]],
+    ["gateway", [200, 401]],
+  ])("@hermes-memory/%s works", (consumer, seen) => {
+    const { stdout, stderr } = run(consumer, [`${consumer}.js`, home(consumer)]);
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual(seen);
   });
 });
 
@@ -339,15 +376,6 @@ function run(
   const cwd = join(folder, project);
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { cwd, env, input, encoding: "utf8" });
   return { stdout, stderr, status };
-}
-
-/** The npm that runs these tests, on the Node that runs them. */
-function npm(args: readonly string[]): void {
-  const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ""}`;
-  const script = process.env.npm_execpath;
-  const [command, prefix] = script && existsSync(script) ? [process.execPath, [script]] : ["npm", []];
-  const env = { ...process.env, PATH: path };
-  execFileSync(command, [...prefix, ...args], { cwd: root, env, stdio: "pipe", encoding: "utf8" });
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a package.json has fields of every kind, and a test fails at a wrong one anyway

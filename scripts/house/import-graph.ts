@@ -31,7 +31,9 @@ export type ImportGraph = {
   readonly cyclesOfAnyKind: readonly (readonly string[])[];
 };
 
-export function readImportGraph(tree: Tree): ImportGraph {
+export function readImportGraph(all: Tree): ImportGraph {
+  const isModule = ({ path }: SourceFile): boolean => /\.tsx?$/.test(path);
+  const tree = { ...all, sources: all.sources.filter(isModule), tests: all.tests.filter(isModule) };
   const known = new Set(tree.sources.map(({ path }) => path));
   const edges = tree.sources.flatMap((source) => edgesOf(tree, known, source));
   const importers = new Map(tree.sources.map(({ path }) => [path, new Set<string>()]));
@@ -113,7 +115,7 @@ function filesBehind(doors: Doors, file: string, names: readonly string[] | "all
 /** The files whose names a module uses. A re-export in an index.ts is not a use; the import of the index.ts is. */
 function usedFiles(tree: Tree, known: ReadonlySet<string>, doors: Doors, source: SourceFile): Set<string> {
   const isDoor = doors.has(source.path);
-  const { module } = parseSync("source.ts", source.text);
+  const { module } = parseSync(source.path, source.text);
   const used = new Set<string>();
   const use = (specifier: string, names: readonly string[] | "all"): void => {
     const file = resolveImport(tree, known, { from: source.path, specifier });
@@ -130,7 +132,7 @@ function usedFiles(tree: Tree, known: ReadonlySet<string>, doors: Doors, source:
     for (const { entries } of module.staticExports)
       for (const { moduleRequest, importName } of entries)
         if (moduleRequest) use(moduleRequest.value, importName.name === null ? "all" : [importName.name]);
-  const text = withoutComments(source.text);
+  const text = withoutComments(source.text, source.path);
   for (const match of text.matchAll(
     /(?:\{([^{}]*)\}\s*=\s*await\s+)?\bimport\(\s*(["'])(.+?)\2\s*,?\s*\)(?:\.(\w+))?/g,
   )) {

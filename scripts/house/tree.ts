@@ -33,7 +33,7 @@ export function readTree(directory: string): Tree {
   const root = realpathSync(resolve(directory));
   const packages = findPackages(root);
   const sources = packages.flatMap((each) => readFiles(root, posix.join(each.directory, "src")));
-  if (sources.length === 0) throw new Error(`${root} has no .ts files in src or packages/*/src.`);
+  if (sources.length === 0) throw new Error(`${root} has no sources in src or packages/*/src.`);
   const testFolders = ["test", ...packages.flatMap(testFoldersOf)];
   return { root, packages, sources, tests: testFolders.flatMap((folder) => readFiles(root, folder)) };
 }
@@ -64,18 +64,21 @@ export function countLines(text: string): number {
   return text === "" || text.endsWith("\n") ? newlines : newlines + 1;
 }
 
-export function countCodeLines(text: string): number {
-  return withoutComments(text)
+export function countCodeLines(text: string, path = "source.ts"): number {
+  return withoutComments(text, path)
     .split("\n")
     .filter((line) => line.trim() !== "").length;
 }
 
 /** The same text with a space for each character of a comment, except line breaks: offsets and line numbers stay. */
-export function withoutComments(text: string): string {
+export function withoutComments(text: string, path = "source.ts"): string {
+  const blank = (comment: string): string => comment.replace(/[^\n]/g, " ");
+  if (path.endsWith(".css")) return text.replace(/\/\*[\s\S]*?\*\//g, blank);
+  if (path.endsWith(".sql")) return text.replace(/\/\*[\s\S]*?\*\/|--.*/g, blank);
   let result = "";
   let from = 0;
-  for (const { start, end } of parseSync("source.ts", text).comments) {
-    result += text.slice(from, start) + text.slice(start, end).replace(/[^\n]/g, " ");
+  for (const { start, end } of parseSync(path, text).comments) {
+    result += text.slice(from, start) + blank(text.slice(start, end));
     from = end;
   }
   return result + text.slice(from);
@@ -105,10 +108,10 @@ function readFiles(root: string, folder: string): SourceFile[] {
   if (!existsSync(join(root, folder))) return [];
   const names = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .map((name) => name.split(sep).join("/"))
-    .filter((name) => name.endsWith(".ts") && !/(^|\/)(node_modules|dist)\//.test(name));
+    .filter((name) => /\.(?:ts|tsx|css|sql)$/.test(name) && !/(^|\/)(node_modules|dist)\//.test(name));
   return names.sort().map((name) => {
     const path = posix.join(folder, name);
     const text = readFileSync(join(root, path), "utf8");
-    return { path, text, lines: countLines(text), codeLines: countCodeLines(text) };
+    return { path, text, lines: countLines(text), codeLines: countCodeLines(text, path) };
   });
 }

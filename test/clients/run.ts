@@ -2,7 +2,8 @@
 // runs each client against a scripted model and the gateway. The folder is $HERMES_CLIENTS_DIR, or ~/.cache/hermes-memory-clients.
 // Prints client x check, a sentence for each failure, and one line of JSON. `--no-build` keeps the product of the last run.
 //
-// Clients run in a network namespace that has only loopback, where the machine allows one. The part that runs there is this file, too.
+// Clients run in namespaces where the machine allows them: a network of loopback only, and processes that end with the run. The part that
+// runs there is this file, too.
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
@@ -46,10 +47,8 @@ function outside(): undefined {
   }
   const self = [process.execPath, import.meta.filename, INSIDE, ...ready];
   const up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"];
-  const kinds = [
-    ["unshare", "-n"],
-    ["unshare", "-rn"],
-  ];
+  // With processes of its own, so that daemons of clients end with it.
+  const kinds = [["-n"], ["-rn"]].map((net) => ["unshare", ...net, "--pid", "--fork", "--mount-proc"]);
   const namespace = kinds.find(
     ([program = "", ...args]) => spawnSync(program, [...args, ...up, "true"]).status === 0,
   );

@@ -269,9 +269,10 @@ trust_level = "trusted"
     bin: "cn",
     apiMode: "chat_completions",
     source: "continue",
-    mcp: { none: "it gives our MCP tools the names of those that the proxy adds, so a call shows nothing" },
+    mcp: "files",
+    mcpCall: (call) => ["memory", JSON.parse(call)], // it does not put the server's name in front
     tool: ["Bash", SHELL],
-    files: ({ openai }) => ({
+    files: ({ openai, mcp }) => ({
       ".continue/config.yaml": `name: test
 version: 0.0.1
 schema: v1
@@ -283,7 +284,7 @@ models:
     apiKey: ${KEY}
     roles: [chat]
     capabilities: [tool_use]
-`,
+${mcp ? `mcpServers: [{ name: hermes, command: "${mcp[0]}", args: ${JSON.stringify(mcp.slice(1))} }]\n` : ""}`,
     }),
     args: (prompt, turn, _chat, { home }) => [
       ...["--config", join(home, ".continue/config.yaml"), "--auto"],

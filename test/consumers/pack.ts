@@ -1,15 +1,15 @@
 // The packed product, for the suites that install it as a user does (`test:consumers`, `test:clients`).
 import { execFileSync } from "node:child_process";
-import { existsSync, globSync, mkdirSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readdirSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "..", "..");
 
-/** Builds the three packages and packs them into a folder that holds nothing else; returns the paths of the tarballs. */
+/** Builds all packages and packs them into a folder that holds no other tarball; returns the paths of the tarballs. */
 export function packProduct(tarballs: string): string[] {
   execFileSync(process.execPath, [join(root, "scripts", "build.ts")], { stdio: "pipe" });
   mkdirSync(tarballs, { recursive: true });
-  for (const name of ["core", "agent", "hermes-memory"])
+  for (const name of readdirSync(join(root, "packages")))
     npm(["pack", `./packages/${name}/dist`, "--pack-destination", tarballs], root);
   return globSync(join(tarballs, "*.tgz")).sort();
 }

@@ -1,4 +1,4 @@
-// `npm run test:consumers [-- part of a name...]`: builds and packs the three packages, installs them beside other people's packages,
+// `npm run test:consumers [-- part of a name...]`: builds and packs our packages, installs them beside other people's packages,
 // and runs every `*.consumer.ts` below this folder. A program passes if it exits with 0; its last line of output is shown beside its time.
 //
 // A program starts with an empty folder of its own as its first argument (see kit.ts) and may use loopback only. `--no-build` keeps the

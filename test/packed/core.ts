@@ -1,10 +1,9 @@
 // A user's program, with only @hermes-memory/core installed: each layer through its subpath. Prints what it saw as JSON.
 // package.slow.test.ts runs it and checks its types; to try another Node, copy it beside an installed package (decision 0006).
-import { loadMemoryConfig } from "@hermes-memory/core/internal/config";
 import { ContextCompressor, LosslessEngine } from "@hermes-memory/core/internal/context";
 import { type MemoryOpOutcome, MemoryStore, memoryTool } from "@hermes-memory/core/internal/curated";
 import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
-import { activateProvider } from "@hermes-memory/core/internal/providers";
+import { loadProvider } from "@hermes-memory/core/internal/providers";
 import { newSessionId, openSessionStore, sessionSearchTool } from "@hermes-memory/core/internal/sessions";
 import { SkillStore, skillManageTool, skillsListTool } from "@hermes-memory/core/internal/skills";
 
@@ -47,18 +46,8 @@ const long: OpenAiMessage[] = Array.from({ length: 40 }, (_, i) => ({
 const compacted = await new ContextCompressor({ contextLength: 16_000, summarizer }).compress(long);
 seen.context = [compacted.kind, compacted.messages.length < long.length, typeof LosslessEngine];
 
-const memoryConfig = await loadMemoryConfig(home);
-if (!memoryConfig.ok) throw new Error("the config cannot be read");
-const config = { ...memoryConfig.value, provider: "holographic" };
-const activation = await activateProvider({ home, config, sessionId: id });
-if (activation.kind !== "active") throw new Error(`the provider is ${activation.kind}`);
-const { manager } = activation;
-const [tool = ""] = [...manager.getAllToolNames()];
-const stored = await manager.handleToolCall(tool, { action: "add", content: "The kiln is called Vesuvius" });
-await manager.onTurnStart(1, "What is the kiln called?");
-const recalled = await manager.prefetchAll("What is the kiln called?", { session_id: id });
-await manager.shutdownAll();
-seen.providers = [tool, JSON.parse(stored), recalled.includes("Vesuvius")];
+const provider = await loadProvider(home, "holographic");
+seen.providers = provider.ok ? provider.value.found.name : provider.error.message;
 
 const skills = new SkillStore({ home });
 const content = "---\nname: fire\ndescription: How to fire the kiln\n---\nHeat it slowly.\n";

@@ -78,8 +78,9 @@ export class LineTransport implements Transport {
     this.onclose?.();
   }
 
-  readonly #onData = (chunk: Uint8Array): void => {
-    for (const line of this.#lines.push(chunk)) this.#read(line);
+  /** Texts come from streams of a program that uses the library; a pipe gives bytes. */
+  readonly #onData = (chunk: Uint8Array | string): void => {
+    for (const line of this.#lines.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk)) this.#read(line);
   };
 
   readonly #onEnd = (): void => {

@@ -550,6 +550,24 @@ describe("merging", () => {
     expect(mergeFollowed([calls, result], messages).order).toEqual([1, 2]);
   });
 
+  it("knows calls whose ids the client rewrote, by question, arguments and result", () => {
+    const call = (id: string) => [
+      { id, type: "function", function: { name: "run", arguments: '{"c":"ls"}' } },
+    ];
+    const rows = [
+      ...[rowOf("u look", 1), rowOf("", 2, { role: "assistant", tool_calls: call("call1") as never })],
+      ...[rowOf("a.txt", 3, { role: "tool", tool_call_id: "call1" }), rowOf("done", 4)],
+    ];
+    const transcript = (result: string) => [
+      messageOf("u look", 0),
+      { ...messageOf("", 1), role: "assistant", toolCalls: JSON.stringify(call("call_1")) },
+      { ...messageOf(result, 2), role: "tool", toolCallId: "call_1" },
+      messageOf("done", 3),
+    ];
+    expect(mergeFollowed(rows, transcript("a.txt")).order).toEqual([1, 2, 3, 4]);
+    expect(mergeFollowed(rows, transcript("b.txt")).order).toHaveLength(6);
+  });
+
   it("does not double repeated texts", () => {
     const repeated = fc.array(fc.constantFrom("u again", "a ok", "u next", "a done"), { maxLength: 12 });
     fc.assert(

@@ -9,10 +9,13 @@ type Given = TranscriptInput & { readonly isBranch: boolean };
 /** `rows`: all of the session, also those that were taken back, in stored order. */
 export function mergeFollowed(rows: readonly MessageRow[], messages: readonly Given[]): TranscriptMerge {
   const stored = rows.map(outlineOfRow);
-  const given = messages.map(outlineOfMessage);
   // What is still part of the conversation is compared first: a turn that was taken back may be stored a second time.
   const isActive = (at: number): boolean => rows[at]?.active !== 0;
   const active = stored.flatMap((row, at) => (isActive(at) ? [{ row, at }] : []));
+  const given = withIdsOf(
+    active.map(({ row }) => row),
+    messages.map(outlineOfMessage),
+  );
   const pairs = aligned(given, active);
   const joined = joinedTo(given, stored, pairs, isActive);
   const taken = new Set(pairs.values());
@@ -90,9 +93,10 @@ export function likenessOf(
   }
   if (answers > 0 && same === 0) return undefined;
   if (same > 0 && !messages.some((message) => message.isTimed)) apart = 0;
+  const outlines = own.map(outlineOfRow);
   const pairs = aligned(
-    given,
-    own.map((row, at) => ({ row: outlineOfRow(row), at })),
+    withIdsOf(outlines, given),
+    outlines.map((row, at) => ({ row, at })),
   );
   const isWhole = pairs.size === own.length && rows.every(({ active }) => active !== 0);
   return { apart, count, isRest: hasSummary && isWhole };
@@ -107,15 +111,19 @@ type Outline = {
   /** What makes it the same message: the call it answers, its calls, or its words. */
   readonly key: string;
   readonly text: string;
+  readonly calls: readonly Call[];
+  readonly answers: string | null;
 };
 
+type Call = { readonly id: string; readonly does: string };
+
 function outlineOfRow(row: MessageRow): Outline {
-  const calls = callIds(row.tool_calls);
+  const calls = callsOf(row.tool_calls);
   return outline(row.role, row.platform_message_id, wordsOf(row.content), calls, row.tool_call_id);
 }
 
 function outlineOfMessage(message: Given): Outline {
-  const calls = callIds(message.toolCalls === undefined ? null : JSON.parse(message.toolCalls));
+  const calls = callsOf(message.toolCalls === undefined ? null : JSON.parse(message.toolCalls));
   return outline(message.role, message.platformMessageId, message.content, calls, message.toolCallId ?? null);
 }
 
@@ -123,17 +131,55 @@ function outline(
   role: string,
   native: string | null,
   content: string,
-  calls: string,
-  answers: string | null,
+  calls: readonly Call[],
+  answering: string | null,
 ): Outline {
   const text = plain(role === "user" ? strippedUserText(content) : content);
-  const key =
-    role === "tool"
-      ? `tool ${answers === null ? text : callPart(answers)}`
-      : calls === ""
-        ? `${role} ${text}`
-        : `calls ${calls}`;
-  return { role, native, key, text };
+  const answers = answering === null ? null : callPart(answering);
+  return keyed({ role, native, text, calls, answers });
+}
+
+function keyed(one: Omit<Outline, "key">): Outline {
+  const { role, text, calls, answers } = one;
+  if (role === "tool") return { ...one, key: `tool ${answers ?? text}` };
+  const ids = calls.map(({ id }) => id).join(" ");
+  return { ...one, key: ids === "" ? `${role} ${text}` : `calls ${ids}` };
+}
+
+/** An import cuts long arguments and results. */
+const BEGINNING = 200;
+
+/** OpenClaw writes ids of calls in another way in later requests. A call of the same question, arguments and result is the same call. */
+function withIdsOf(stored: readonly Outline[], given: readonly Outline[]): readonly Outline[] {
+  const idsOf = (list: readonly Outline[]) => new Set(list.flatMap(({ calls }) => calls.map(({ id }) => id)));
+  const [known, shown] = [idsOf(stored), idsOf(given)];
+  const free = Map.groupBy(
+    callsIn(stored).filter(({ id }) => !shown.has(id)),
+    ({ key }) => key,
+  );
+  const renamed = new Map<string, string>();
+  for (const { id, key } of callsIn(given)) {
+    const same = known.has(id) ? undefined : free.get(key)?.shift();
+    if (same) renamed.set(id, same.id);
+  }
+  if (renamed.size === 0) return given;
+  const idOf = (id: string): string => renamed.get(id) ?? id;
+  return given.map(({ calls, answers, ...rest }) =>
+    keyed({
+      ...rest,
+      calls: calls.map((call) => ({ ...call, id: idOf(call.id) })),
+      answers: answers === null ? null : idOf(answers),
+    }),
+  );
+}
+
+function callsIn(list: readonly Outline[]): readonly { readonly id: string; readonly key: string }[] {
+  const results = new Map(list.map(({ answers, text }) => [answers, text.slice(0, BEGINNING)]));
+  let question = "";
+  return list.flatMap(({ role, text, calls }) => {
+    if (role === "user") question = text;
+    return calls.map(({ id, does }) => ({ id, key: JSON.stringify([question, does, results.get(id)]) }));
+  });
 }
 
 function isSame(one: Outline, other: Outline): boolean {
@@ -154,9 +200,12 @@ function plain(text: string): string {
   return text.replace(/\[(?:image|file: [^\]]*)\]/g, "").replace(/\s+/g, "");
 }
 
-function callIds(calls: unknown): string {
-  if (!Array.isArray(calls)) return "";
-  return calls.map((call: { readonly id?: unknown }) => callPart(String(call?.id))).join(" ");
+function callsOf(calls: unknown): readonly Call[] {
+  if (!Array.isArray(calls)) return [];
+  return calls.map((call) => ({
+    id: callPart(String(call?.id)),
+    does: plain(`${call?.function?.name} ${call?.function?.arguments}`.slice(0, BEGINNING)),
+  }));
 }
 
 /** `call|item`, as pi keeps both ids of a call in the Responses API. */

@@ -279,6 +279,20 @@ describe("custom providers", () => {
     });
   });
 
+  it("are found by the name in front of a model when nothing else names a provider", () => {
+    const lab = { provider: "custom:Lab", apiKey: "lab-key" };
+    expect(chosen({ model: { default: "lab/lab-1" }, env: KEYS, own })).toMatchObject({
+      ...lab,
+      model: "lab-1",
+    });
+    expect(chosen({ model: { default: "lab/lab-1", provider: "openrouter" }, env: KEYS, own })).toMatchObject(
+      {
+        model: "lab/lab-1",
+        apiKey: KEYS.OPENROUTER_API_KEY,
+      },
+    );
+  });
+
   it("do not take a vendor's name away", () => {
     expect(chosen({ flags: { provider: "anthropic", model: "m" }, env: KEYS, own }).apiKey).toBe(
       KEYS.ANTHROPIC_API_KEY,
