@@ -66,7 +66,7 @@ type Problem = { readonly kind: string; readonly message: string; readonly findi
 type Layer = {
   /** The kind of error for an id under which nothing waits. */
   readonly missing: string;
-  list(place: StagedPlace): StagedRecords<StagedWrite>;
+  list(place: Pick<StagedPlace, "home" | "pendingDirectory">): StagedRecords<StagedWrite>;
   approve(place: StagedPlace, id: string, origin: string): Promise<Result<Done, Problem>>;
   reject(place: StagedPlace, id: string): Promise<Result<void, Problem>>;
 };
@@ -122,7 +122,10 @@ async function noteRejection({ curated, sessionId }: StagedPlace, record: Pendin
   for (const op of ops) await store.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
 }
 
-export function listStaged(place: StagedPlace, choice: StagedChoice = {}): StagedRecords<StagedWrite> {
+export function listStaged(
+  place: Pick<StagedPlace, "home" | "pendingDirectory">,
+  choice: StagedChoice = {},
+): StagedRecords<StagedWrite> {
   const names = choice.subsystem === undefined ? (["memory", "skills"] as const) : [choice.subsystem];
   const lists = names.map((name) => LAYERS[name].list(place));
   const fits = (record: StagedWrite): boolean =>

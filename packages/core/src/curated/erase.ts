@@ -25,13 +25,7 @@ import {
   withFileLocks,
   writeFileAtomic,
 } from "../lib/index.ts";
-import {
-  listPendingFiles,
-  lookAtPending,
-  pendingTexts,
-  readPendingWrites,
-  rejectPending,
-} from "./approval/pending.ts";
+import { listPendingFiles, pendingTexts, readPendingWrites, rejectPending } from "./approval/pending.ts";
 import { distinctEntries, findDrift, formatEntries, parseEntries } from "./entries.ts";
 import { listBackups } from "./file-errors.ts";
 import { encodeRecord } from "./journal.ts";
@@ -152,7 +146,7 @@ function stoppedAt(path: string | undefined, cause: unknown): MemoryError {
 function sweepPending(directory: string | undefined, { needle, erase }: Sweep): Forgotten {
   if (directory === undefined) return NOTHING;
   // A readable record is searched by its decoded texts, because JSON can spell a text in several ways; any other file as bytes.
-  const records = lookAtPending(directory).records.filter(({ payload, summary }) =>
+  const records = readPendingWrites(directory).records.filter(({ payload, summary }) =>
     [...pendingTexts(payload), summary].some(needle.isIn),
   );
   const known = new Set(records.map(({ id }) => join(directory, `${id}.json`)));

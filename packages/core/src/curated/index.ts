@@ -7,12 +7,10 @@ export {
   stageOperations,
 } from "./approval/approve.ts";
 export {
-  lookAtPending,
   type PendingRecord,
   type PendingWrites,
   readPendingWrites,
   rejectPending,
-  staleClaims,
 } from "./approval/pending.ts";
 export { type ArchivedEntry, hasArchive, rankByWords, withAllWords } from "./archive.ts";
 export {

@@ -2,7 +2,7 @@
 // one text (stored, blocked, archived, pending, removed, refused; by which writer and since when).
 import { preview, sha256 } from "../lib/index.ts";
 import { findingIds, scanThreats, secondGate } from "../security/index.ts";
-import { lookAtPending, pendingTexts } from "./approval/pending.ts";
+import { pendingTexts, readPendingWrites } from "./approval/pending.ts";
 import { entryId, entryIds, fileNameOf, hasId, looksLikeId } from "./entries.ts";
 import { cleanText, type ScanOptions } from "./entry-checks.ts";
 import type { Replay, ReplayedChange, ReplayedRefusal } from "./journal-replay.ts";
@@ -336,7 +336,7 @@ function explainText(
   const matches = (entry: string): boolean =>
     isWhole ? entry === asked : needle !== "" && entry.toLowerCase().includes(needle);
   const found = stores.map((store) => explainTarget(store, asked, matches, scan));
-  const pending = pendingDirectory ? lookAtPending(pendingDirectory).records : [];
+  const pending = pendingDirectory ? readPendingWrites(pendingDirectory).records : [];
   return {
     text: asked,
     stored: found.flatMap(({ stored }) => stored),

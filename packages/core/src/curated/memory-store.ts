@@ -188,7 +188,7 @@ export class MemoryStore {
     target: MemoryTarget,
     ops: readonly MemoryOp[],
     meta: WriteMeta = {},
-    options: Pick<CommitOptions, "guard"> = {},
+    options: Pick<CommitOptions, "guard" | "onDone"> = {},
   ): Promise<Outcome> {
     const found = this.#findEnabled(target);
     if (!found.ok) return found;
@@ -284,7 +284,7 @@ export class MemoryStore {
     target: MemoryTarget,
     curation: MemoryCuration,
     meta: WriteMeta = {},
-    options: Pick<CommitOptions, "guard"> = {},
+    options: Pick<CommitOptions, "guard" | "onDone"> = {},
   ): Promise<Outcome> {
     const found = this.#findEnabled(target);
     if (!found.ok) return found;

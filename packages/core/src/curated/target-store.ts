@@ -73,6 +73,8 @@ export type CommitOptions = {
   readonly isDriftAccepted?: boolean;
   /** Called under the lock, before anything else. An error that it returns refuses the write. */
   readonly guard?: () => MemoryError | undefined;
+  /** Called under the lock, once the write is in the file. */
+  readonly onDone?: () => void;
 };
 
 const MAX_ATTEMPTS = 5;
@@ -161,11 +163,14 @@ export class TargetStore {
     meta: WriteMeta,
     options: CommitOptions = {},
   ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const plain = this.#lock.tryPlain((lockGap) =>
-      this.#commit(planner, meta, { ...options, lockGap, isLinkRefused: true }),
-    );
+    const commit = (lockGap: LockGap | undefined, isLinkRefused: boolean) => {
+      const outcome = this.#commit(planner, meta, { ...options, lockGap, isLinkRefused });
+      if (outcome.ok) options.onDone?.();
+      return outcome;
+    };
+    const plain = this.#lock.tryPlain((lockGap) => commit(lockGap, true));
     if (plain) return Promise.resolve(plain);
-    return this.exclusively((lockGap) => this.#commit(planner, meta, { ...options, lockGap }));
+    return this.exclusively((lockGap) => commit(lockGap, false));
   }
 
   /** Runs synchronous work under this target's lock. System errors become `io`. */

@@ -2,7 +2,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { claimPending } from "../../src/curated/approval/pending.ts";
 import { approvePending } from "../../src/curated/index.ts";
 import { memoryError } from "../../src/curated/types.ts";
 import { memoryTool } from "../../src/index.ts";
@@ -78,10 +77,10 @@ describe("a staged write that is forgotten while it is being approved", () => {
       { home: home.home, writeApproval: true },
     );
     const id = (staged as { pending_id: string }).pending_id;
-    const claim = done(claimPending(home.pending, id));
-    done(await store.forget(SECRET, { pendingDirectory: home.pending }));
-    expect(claim.isStillHeld()).toBe(false);
-    claim.giveBack();
+    const approving = approvePending(store, home.pending, id);
+    const forgetting = store.forget(SECRET, { pendingDirectory: home.pending });
+    await approving;
+    done(await forgetting);
     refused(await approvePending(store, home.pending, id), "no_match");
     expect(home.filesWith(SECRET)).toEqual([]);
   });

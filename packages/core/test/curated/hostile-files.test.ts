@@ -2,7 +2,6 @@
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { staleClaims } from "../../src/curated/approval/pending.ts";
 import { memoryToolPreview, readPendingWrites } from "../../src/curated/index.ts";
 import { MemoryStore, memoryTool } from "../../src/index.ts";
 import { addAll, MemoryHome, refused } from "../fakes/memory-home.ts";
@@ -66,18 +65,6 @@ describe("pending writes", () => {
     mkdirSync(join(home.home, "pending"));
     writeFileSync(home.pending, "a file in its place");
     expect(() => readPendingWrites(home.pending)).toThrow(/ENOTDIR/);
-  });
-
-  it("held under a number that a living process has are given back in the end", () => {
-    const home = new MemoryHome();
-    mkdirSync(home.pending, { recursive: true });
-    const other = `0a0a0a0a.json.claim-${process.ppid}`;
-    const own = `1b1b1b1b.json.claim-${process.pid}`; // our process id, but not claimed by us: an earlier process had this id
-    for (const name of [other, own]) writeFileSync(join(home.pending, name), "{}");
-    const later = (ms: number): Date => new Date(Date.now() + ms);
-    expect(staleClaims(home.pending)).toEqual([]);
-    expect(staleClaims(home.pending, later(10_000))).toEqual([own]);
-    expect(staleClaims(home.pending, later(16 * 60_000)).sort()).toEqual([other, own]);
   });
 });
 

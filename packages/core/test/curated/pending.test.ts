@@ -1,17 +1,13 @@
-// Records of staged writes: listed in order, named safely, claimed by one approver at a time.
+// Records of staged writes: listed in order, named safely, approved by one approver at a time.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { claimPending, stagePending } from "../../src/curated/approval/pending.ts";
+import { describe, expect, it } from "vitest";
+import { stagePending } from "../../src/curated/approval/pending.ts";
 import { approvePending, readPendingWrites, rejectPending } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
 import { isStagedId } from "../../src/lib/index.ts";
 import { startScript } from "../fakes/child.ts";
-import { done, MemoryHome, refused } from "../fakes/memory-home.ts";
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+import { MemoryHome, refused } from "../fakes/memory-home.ts";
 
 it("writes staged within one millisecond are listed in the order they were staged", () => {
   const home = new MemoryHome();
@@ -158,41 +154,5 @@ describe("two approvers", () => {
     write(home, "aaaaaaaa");
     const [one, two] = await Promise.all([1, 2].map(() => approvePending(store, home.pending, "aaaaaaaa")));
     expect([one?.ok, two?.ok]).toEqual([true, false]);
-  });
-
-  it("one that rejects a record claimed by the other finds nothing", () => {
-    const home = new MemoryHome();
-    write(home, "aaaaaaaa");
-    const claim = done(claimPending(home.pending, "aaaaaaaa"));
-    refused(rejectPending(home.pending, "aaaaaaaa"), "no_match");
-    claim.giveBack();
-    expect(readdirSync(home.pending)).toEqual(["aaaaaaaa.json"]);
-  });
-});
-
-describe("the claim of an approver", () => {
-  // Larger than any process id of the system, so no such process exists.
-  const DEAD = "aaaaaaaa.json.claim-999999999";
-
-  it("that died is given back after a moment, and the write can be approved", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    write(home, "aaaaaaaa");
-    const { renameSync } = await import("node:fs");
-    renameSync(join(home.pending, "aaaaaaaa.json"), join(home.pending, DEAD));
-    expect(readPendingWrites(home.pending).records).toEqual([]); // it may be a process of another container
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 6000 });
-    expect(readPendingWrites(home.pending).records.map(({ id }) => id)).toEqual(["aaaaaaaa"]);
-    done(await approvePending(store, home.pending, "aaaaaaaa"));
-    expect([home.text(), readdirSync(home.pending)]).toEqual(["text of aaaaaaaa", []]);
-  });
-
-  it("that lives is left alone, however long it takes", () => {
-    const home = new MemoryHome();
-    write(home, "aaaaaaaa");
-    done(claimPending(home.pending, "aaaaaaaa"));
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
-    expect(readPendingWrites(home.pending).records).toEqual([]);
-    expect(readdirSync(home.pending)).toEqual([`aaaaaaaa.json.claim-${process.pid}`]);
   });
 });

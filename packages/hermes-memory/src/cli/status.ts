@@ -3,8 +3,8 @@ import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "@hermes-memory/core/in
 import {
   formatFraction,
   type HistoryLine,
-  lookAtPending,
   MEMORY_TARGETS,
+  readPendingWrites,
 } from "@hermes-memory/core/internal/curated";
 import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
 import { ConfigFailure, type Home } from "@hermes-memory/core/internal/memory";
@@ -115,7 +115,7 @@ function sessionsText(sessions: SessionCounts | null): string {
 /** Undefined when the directory cannot be read. */
 function countPending(directory: string): number | undefined {
   try {
-    return lookAtPending(directory).records.length;
+    return readPendingWrites(directory).records.length;
   } catch {
     return undefined;
   }

@@ -12,7 +12,6 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { lookAtPending, staleClaims } from "@hermes-memory/core/internal/curated";
 import { tryWithFileLocks } from "@hermes-memory/core/internal/lib";
 import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
@@ -237,18 +236,6 @@ describe("hermes doctor", () => {
     const { findings } = await examine(home);
     const journal = findings.find(({ check }) => check === "journal");
     expect(journal?.message).toContain("2 changes, 1 of them cut off by a crash and without effect");
-  });
-
-  it("reports a staged write that a dead approver holds, and leaves it there", () => {
-    const { pending } = freshHome();
-    const claim = "0123abcd.json.claim-4000000"; // process numbers end well below
-    writeFileSync(join(pending, claim), "{}");
-    writeFileSync(join(pending, `89abcdef.json.claim-${process.ppid}`), "{}");
-    const later = new Date(Date.now() + 6000);
-    expect(staleClaims(pending)).toEqual([]);
-    expect(staleClaims(pending, later)).toEqual([claim]);
-    expect(lookAtPending(pending)).toEqual({ records: [], skipped: [] });
-    expect(existsSync(join(pending, claim))).toBe(true);
   });
 
   it("escapes control characters in a file name", async () => {

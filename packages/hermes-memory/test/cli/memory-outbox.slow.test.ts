@@ -202,7 +202,7 @@ describe("an outbox that cannot be read", () => {
     });
 
     const forgot = await runHere(["memory", "forget", "The kiln is hot", "--yes"], { home });
-    expect(forgot).toMatchObject({ code: 1, stdout: expect.stringContaining("MEMORY.md: The kiln is hot") });
+    expect(forgot).toMatchObject({ code: 1, stdout: expect.stringContaining("The kiln is hot") });
     expect(forgot.stderr).toContain(`Not erased: ${path}. It may hold the text and was not searched.`);
     await using memory = await openMemory({ home });
     const { remaining } = await memory.owner.erase();

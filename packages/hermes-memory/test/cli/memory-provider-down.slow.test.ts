@@ -128,8 +128,8 @@ describe("forget", { timeout: 60_000 }, () => {
     await run("memory", "off");
     const forgot = await run("memory", "forget", CODE, "--yes");
     expect(forgot.code).toBe(0);
-    expect(forgot.stdout).toContain("1 write in the outbox of 'mem0', not sent yet");
-    expect(forgot.stdout).toContain("1 write in the outbox of 'mem0', of the user telegram:77, not sent yet");
+    expect(forgot.stdout).toMatch(/^outbox \(2\)\n {2}provider +user +writes\n/m);
+    expect(forgot.stdout).toMatch(/^ {2}mem0 +telegram:77 +1$/m);
     expect((await run("memory", "forget", CODE, "--yes")).stdout).toContain("No trace of this text.");
     await fake.start(Number(new URL(url).port));
     await run("memory", "setup", "mem0", "--yes");
@@ -148,7 +148,7 @@ describe("forget", { timeout: 60_000 }, () => {
     expect(unknown.code).toBe(1);
     expect(unknown.stdout).not.toContain("No trace");
     const forgot = await run("memory", "forget", CODE, "--yes");
-    expect(forgot).toMatchObject({ code: 1, stdout: expect.stringContaining(`MEMORY.md: ${CODE}`) });
+    expect(forgot).toMatchObject({ code: 1, stdout: expect.stringContaining(CODE) });
     expect(forgot.stderr).toMatch(/mem0/i);
     const again = await run("memory", "forget", CODE, "--yes");
     expect(again.code).toBe(1);

@@ -1,6 +1,13 @@
 // The approval of writes, when `memory.write_approval` is on: ask the user or stage the write, and apply a staged write once the
 // user approves it.
-import { describeCause, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
+import {
+  describeCause,
+  ok,
+  pyStrip,
+  type Result,
+  removeStagedFile,
+  takeCodePoints,
+} from "../../lib/index.ts";
 import type { MemoryStore } from "../memory-store.ts";
 import {
   type MemoryCuration,
@@ -13,10 +20,10 @@ import {
 } from "../types.ts";
 import { announce, type CommitListener } from "../write-plan.ts";
 import {
-  claimPending,
   type PendingPayload,
   type PendingRecord,
   type PendingStep,
+  readPendingWrite,
   stagePending,
 } from "./pending.ts";
 
@@ -130,47 +137,47 @@ export function stageCuration(
 
 // ---- Approving ----
 
-/** Scan, drift check and budget apply as to any write. The record is deleted once its write is committed; after a failure it stays. */
+/**
+ * Scan, drift check and budget apply as to any write. The record is deleted once its write is committed, under the same lock, so that of
+ * two approvers only one can act on it; after a failure it stays.
+ */
 export async function approvePending(
   store: MemoryStore,
   directory: string,
   id: string,
   options: { readonly onCommitted?: CommitListener } = {},
 ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-  const claim = claimPending(directory, id);
-  if (!claim.ok) return claim;
-  const { record } = claim.value;
-  const ops = pendingOperations(record);
-  const { curation } = record.payload;
-  if (!ops && !curation) {
-    claim.value.giveBack();
+  const read = readPendingWrite(directory, id);
+  if (!read.ok) return read;
+  const { payload, group } = read.value;
+  const ops = pendingOperations(read.value);
+  if (!ops && !payload.curation)
     return refused({
       kind: "bad_action",
       message: `Pending write '${id}' holds no usable operation. Reject it.`,
     });
-  }
-  const target = record.payload.target as MemoryTarget; // the store checks it
-  const guard = (): MemoryError | undefined =>
-    claim.value.isStillHeld()
-      ? undefined
-      : memoryError({
-          kind: "no_match",
-          message: `Pending memory write '${id}' was taken away while it was being approved.`,
-        });
-  const meta = { origin: "approval", reason: `approved ${id}`, group: record.group } as const;
+  let warning: string | undefined;
+  const hooks = {
+    guard: () => {
+      const message = `Pending memory write '${id}' was taken away while it was being approved.`;
+      return readPendingWrite(directory, id).ok ? undefined : memoryError({ kind: "no_match", message });
+    },
+    onDone: () => {
+      try {
+        removeStagedFile(directory, id);
+      } catch (cause) {
+        warning = `Saved, but its pending record could not be removed: ${describeCause(cause)}.`;
+      }
+    },
+  };
+  const target = payload.target as MemoryTarget; // the store checks it
+  const meta = { origin: "approval", reason: `approved ${id}`, group } as const;
   const outcome = ops
-    ? await store.applyAll(target, ops, meta, { guard })
-    : await store.curate(target, curation ?? { remove: [] }, meta, { guard });
-  if (outcome.ok) announce(outcome.value, options.onCommitted);
-  try {
-    if (outcome.ok) claim.value.finish();
-    else claim.value.giveBack();
-  } catch (cause) {
-    if (!outcome.ok) return outcome;
-    const warning = `Saved, but its pending record could not be removed: ${describeCause(cause)}.`;
-    return ok({ ...outcome.value, warning });
-  }
-  return outcome;
+    ? await store.applyAll(target, ops, meta, hooks)
+    : await store.curate(target, payload.curation ?? { remove: [] }, meta, hooks);
+  if (!outcome.ok) return outcome;
+  announce(outcome.value, options.onCommitted);
+  return warning === undefined ? outcome : ok({ ...outcome.value, warning });
 }
 
 /** The operations of a record, one or those of a batch; undefined when one of them is not valid. */

@@ -1,11 +1,9 @@
-// Writes that wait for the user's approval: one private JSON file each, in the form the Python original uses. An approver claims
-// a file by renaming it; a claim whose process died is given back.
-import { existsSync, renameSync, statSync, unlinkSync } from "node:fs";
+// Writes that wait for the user's approval: one private JSON file each, in the form the Python original uses.
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   describeCause,
   err,
-  errnoCode,
   isRecord,
   isStagedId,
   isStringList,
@@ -72,18 +70,20 @@ function storedPayload(payload: PendingPayload): object {
   return { ...payload, curation: { remove, text, keep, archive } };
 }
 
-/** Returns to the list the writes that a dead approver had claimed. */
 export function readPendingWrites(directory: string): PendingWrites {
-  recoverClaims(directory);
-  return lookAtPending(directory);
-}
-
-/** Changes nothing: writes that a dead approver had claimed stay claimed. */
-export function lookAtPending(directory: string): PendingWrites {
   return listStagedFiles(directory, readRecord);
 }
 
-/** Every file of staged writes, half-written, claimed and damaged ones included. */
+/** An error for an id under which no usable write waits. */
+export function readPendingWrite(directory: string, id: string): Result<PendingRecord, MemoryError> {
+  const path = join(directory, `${id}.json`);
+  if (!isStagedId(id) || !existsSync(path)) return err(unknownId(id));
+  const record = readRecord(path);
+  if (record?.id === id) return ok(record);
+  return refused({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
+}
+
+/** Every file of staged writes, half-written and damaged ones included. (Version 0.1 renamed one to `.claim-<pid>` while it was approved.) */
 export function listPendingFiles(directory: string): string[] {
   const names = namesIn(directory).filter((name) =>
     /^(\.curator-)?[0-9a-f]{8}\.json(\.tmp|\.claim-\d+)?$/.test(name),
@@ -137,57 +137,8 @@ function readCuration(value: unknown): MemoryCuration | undefined {
   return { remove, text, keep, isArchived: archive };
 }
 
-// ---- Claims: one approver at a time ----
-
-export type Claim = {
-  readonly record: PendingRecord;
-  /** False once the user has the text of this write forgotten. */
-  isStillHeld(): boolean;
-  finish(): void;
-  giveBack(): void;
-};
-
-/** Renames the file to a name with this process's id, so that of two approvers only one can act on it. */
-export function claimPending(directory: string, id: string): Result<Claim, MemoryError> {
-  if (!isStagedId(id)) return err(unknownId(id));
-  recoverClaims(directory);
-  const path = join(directory, `${id}.json`);
-  const claimed = `${path}.claim-${process.pid}`;
-  try {
-    renameSync(path, claimed);
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return err(unknownId(id));
-    return refused({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
-  }
-  ownClaims.add(claimed);
-  const release = (step: () => void): void => {
-    ownClaims.delete(claimed);
-    try {
-      step();
-    } catch (cause) {
-      if (errnoCode(cause) !== "ENOENT") throw cause; // `forget` deletes a pending write even from an approver
-    }
-  };
-  const giveBack = (): void => release(() => renameSync(claimed, path));
-  const record = readRecord(claimed);
-  if (!record) {
-    giveBack();
-    return refused({
-      kind: "io",
-      message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.`,
-    });
-  }
-  return ok({
-    record,
-    isStillHeld: () => existsSync(claimed),
-    finish: () => release(() => unlinkSync(claimed)),
-    giveBack,
-  });
-}
-
 /** Drops a write that waits for approval. */
 export function rejectPending(directory: string, id: string): Result<void, MemoryError> {
-  recoverClaims(directory);
   try {
     return removeStagedFile(directory, id) ? ok(undefined) : err(unknownId(id));
   } catch (cause) {
@@ -197,45 +148,4 @@ export function rejectPending(directory: string, id: string): Result<void, Memor
 
 function unknownId(id: string): MemoryError {
   return memoryError({ kind: "no_match", message: `No pending memory write with id '${id}'.` });
-}
-
-const CLAIM = /^([0-9a-f]{8}\.json)\.claim-(\d+)$/;
-// Process ids of another container on the same volume mean nothing here, so a fresh claim is left alone.
-const CLAIM_GRACE_MS = 5000;
-// An approval waits for a lock, ten minutes at most.
-const LONGEST_CLAIM_MS = 15 * 60_000;
-/** Paths that this process has claimed now. */
-const ownClaims = new Set<string>();
-
-/** Names of files whose approver is dead. */
-export function staleClaims(directory: string, now = new Date()): string[] {
-  return namesIn(directory).filter((name) => {
-    const [, , pid] = CLAIM.exec(name) ?? [];
-    const path = join(directory, name);
-    const stats = pid ? statSync(path, { throwIfNoEntry: false }) : undefined;
-    if (!pid || !stats || ownClaims.has(path)) return false;
-    // After a restart of the container, another process may have the id of the dead one.
-    const mostMs = isAlive(Number(pid)) && Number(pid) !== process.pid ? LONGEST_CLAIM_MS : CLAIM_GRACE_MS;
-    return now.getTime() - stats.ctimeMs > mostMs;
-  });
-}
-
-function recoverClaims(directory: string): void {
-  for (const name of staleClaims(directory)) {
-    const [, original = name] = CLAIM.exec(name) ?? [];
-    try {
-      renameSync(join(directory, name), join(directory, original));
-    } catch {
-      // Another process was faster, or the home is read-only: listing pending writes must still work.
-    }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (cause) {
-    return errnoCode(cause) === "EPERM";
-  }
 }

@@ -9,14 +9,13 @@ import {
   Journal,
   listTemps,
   lockPaths,
-  lookAtPending,
   MEMORY_TARGETS,
   type MemoryTarget,
   pinsPath,
+  readPendingWrites,
   readPins,
   STALE_AFTER_MS,
   scanOptions,
-  staleClaims,
   targetPaths,
   usageWarning,
 } from "@hermes-memory/core/internal/curated";
@@ -231,8 +230,7 @@ function held(file: string): Finding[] {
 
 export function checkPending({ home, memory, config }: CheckedHome): Finding[] {
   const directory = memory.administrator.pendingDirectory;
-  const { records, skipped } = lookAtPending(directory);
-  const stale = staleClaims(directory);
+  const { records, skipped } = readPendingWrites(directory);
   const findings = [
     fine(
       "pending",
@@ -242,10 +240,6 @@ export function checkPending({ home, memory, config }: CheckedHome): Finding[] {
   if (skipped.length > 0) {
     const text = `${counted(skipped.length, "file")} without a usable write in ${directory}: ${shortList(skipped)}.`;
     findings.push(warn("pending", text, "Look at them and delete them; nothing will read them."));
-  }
-  if (stale.length > 0) {
-    const text = `${counted(stale.length, "write")} held by an approver that is gone: ${shortList(stale)}.`;
-    findings.push(warn("pending", text, "'hermes memory pending' gives back what was held."));
   }
   return [...findings, ...storedInPending({ home, memory, config })];
 }

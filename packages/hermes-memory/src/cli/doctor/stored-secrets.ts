@@ -1,21 +1,11 @@
 // Stored text that a write would be refused for today: credentials and disguised text. A finding names the place and the kind of
 // text, never the text.
-import {
-  lookAtPending,
-  type MemoryTarget,
-  scanOptions,
-  targetPaths,
-} from "@hermes-memory/core/internal/curated";
+import { type MemoryTarget, scanOptions, targetPaths } from "@hermes-memory/core/internal/curated";
 import { readJsonLines } from "@hermes-memory/core/internal/lib";
 import { ConfigFailure } from "@hermes-memory/core/internal/memory";
 import { type GateFinding, secondGate } from "@hermes-memory/core/internal/security";
-import {
-  findingsInSkills,
-  pendingSkillsDirectory,
-  readPendingSkills,
-  SkillStore,
-  type StoredFinding,
-} from "@hermes-memory/core/internal/skills";
+import { findingsInSkills, SkillStore, type StoredFinding } from "@hermes-memory/core/internal/skills";
+import { listStaged } from "@hermes-memory/core/internal/staged";
 import type { TargetFile } from "../inspect-files.ts";
 import { counted } from "../printing.ts";
 import { type CheckedHome, type Finding, fine, warn } from "./finding.ts";
@@ -62,24 +52,20 @@ export function storedInPending({
   memory: opened,
   config,
 }: Pick<CheckedHome, "home" | "memory" | "config">): Finding[] {
-  const memory = lookAtPending(opened.administrator.pendingDirectory).records.map((record) => {
-    const { content, old_text, curation } = record.payload;
-    const texts = [content, old_text, record.summary, curation?.text, ...(curation?.remove ?? [])];
-    return { id: record.id, texts, group: "memory" };
-  });
-  const skills = readPendingSkills(pendingSkillsDirectory(home)).records.map(({ id, payload }) => ({
-    id,
-    texts: Object.values(payload),
-    group: "skills",
-  }));
+  const { records } = listStaged({ home, pendingDirectory: opened.administrator.pendingDirectory });
   const options = scanOptions(config.scanAllow, config.allowSecrets);
-  const findings = [...memory, ...skills].flatMap(({ id, texts, group }): Finding[] => {
-    const found = texts.flatMap((text) => (typeof text === "string" ? secondGate(text, options) : []));
+  const findings = records.flatMap(({ id, subsystem, summary, payload }): Finding[] => {
+    const found = [summary, ...textsIn(payload)].flatMap((text) => secondGate(text, options));
     if (found.length === 0) return [];
-    const remedy = `Reject it with 'hermes ${group} reject ${id}'.`;
-    return [warn(checkOf(found), `The staged ${group} write ${id} ${looks(found)}.`, remedy)];
+    const remedy = `Reject it with 'hermes ${subsystem} reject ${id}'.`;
+    return [warn(checkOf(found), `The staged ${subsystem} write ${id} ${looks(found)}.`, remedy)];
   });
   return atMost(findings, "secret", "staged writes");
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 function atMost(findings: readonly Finding[], check: string, where: string): Finding[] {

@@ -43,11 +43,7 @@ const deadIds: ArgumentSpec = {
   isOptional: true,
   isVariadic: true,
 };
-const ofProvider: FlagSpec = {
-  kind: "text",
-  placeholder: "name",
-  summary: "only those of this provider",
-};
+const ofProvider: FlagSpec = { kind: "text", placeholder: "name", summary: "only those of this provider" };
 
 /** For a name that users try. Without it, the suggestion by spelling would be `reset`, which deletes everything. */
 function instead(name: string, right: string): CommandSpec {
@@ -204,9 +200,7 @@ export const memoryCommands: readonly CommandSpec[] = [
   {
     name: "memory pin",
     summary: "keep an entry from ever being archived",
-    arguments: [
-      { name: "text", summary: "a part of the entry that no other entry has, or its id", isOptional: true },
-    ],
+    arguments: [{ ...oldText, name: "text" }],
     flags: { ...entryFlags, target, dir },
     examples: ["hermes memory pin 'metric units' --target user", "hermes memory pin --entry 2"],
     load: async () => (await import("./archive.ts")).pin,
@@ -214,9 +208,7 @@ export const memoryCommands: readonly CommandSpec[] = [
   {
     name: "memory unpin",
     summary: "let a pinned entry be archived again",
-    arguments: [
-      { name: "text", summary: "a part of the entry that no other entry has, or its id", isOptional: true },
-    ],
+    arguments: [{ ...oldText, name: "text" }],
     flags: { ...entryFlags, target, dir },
     examples: ["hermes memory unpin 'metric units' --target user"],
     load: async () => (await import("./archive.ts")).unpin,

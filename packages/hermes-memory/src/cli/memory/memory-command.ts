@@ -11,6 +11,7 @@ import {
 } from "@hermes-memory/core/internal/curated";
 import { pendingWritesDirectory } from "@hermes-memory/core/internal/home";
 import { describeCause, normalizeNewlines, pyStrip } from "@hermes-memory/core/internal/lib";
+import type { Mirrored } from "@hermes-memory/core/internal/providers";
 import { areSecretIds } from "@hermes-memory/core/internal/security";
 import { type CommandContext, CommandFailure, type CommandInput, type CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
@@ -109,11 +110,11 @@ export async function nonEmptyText(
 
 /** For `unwrap`: `--json` prints the fields that the memory tool has for the same error. */
 export function memoryFailure(error: MemoryError, extraHint?: string): CommandFailure {
-  const hint = [hintOf(error), extraHint].filter((line) => line !== undefined).join("\n");
+  const { details = {}, hint } = explained(error);
   return new CommandFailure(printable(error.message), {
     exitCode: error.kind === "empty" ? 2 : 1, // an argument without text is wrong usage
-    details: { kind: error.kind, ...detailsOf(error) },
-    hint: hint === "" ? undefined : hint,
+    details: { kind: error.kind, ...details },
+    hint: [hint, extraHint].filter((line) => line !== undefined).join("\n") || undefined,
   });
 }
 
@@ -124,36 +125,37 @@ export function secretHint(findings: unknown, section = "memory"): string | unde
     : undefined;
 }
 
-function detailsOf(error: MemoryError): Record<string, unknown> {
-  switch (error.kind) {
-    case "blocked":
-      return { ids: error.ids };
-    case "ambiguous":
-      return { matches: error.matches };
-    case "over_limit":
-      return {
-        current_entries: error.currentEntries,
-        usage: formatFraction({ used: error.usedChars, limit: error.charLimit }),
-      };
-    case "drift":
-      return { drift_backup: error.backup, remediation: error.remediation };
-    default:
-      return {};
-  }
-}
-
 const SEARCHED_AS_BOTH =
   " It was searched for as a text and as an id; --text or --id says which one is meant, --target user searches USER.md.";
 
-function hintOf(error: MemoryError): string | undefined {
-  if (error.kind === "ambiguous") return listed(error.matches);
-  if (error.kind === "over_limit") return listed(error.currentEntries);
-  if (error.kind === "drift") return printable(error.remediation);
-  if (error.kind === "no_match" && error.message.startsWith("No entry matched"))
-    return `'hermes memory show' lists the entries; letter case counts.${/'[0-9a-f]{8,64}'/.test(error.message) ? SEARCHED_AS_BOTH : ""}`;
-  if (error.kind === "no_match" && error.message.startsWith("No entry has the id"))
-    return "For an entry that holds these characters as text: --text.";
-  return undefined;
+function explained(error: MemoryError): { readonly details?: object; readonly hint?: string } {
+  switch (error.kind) {
+    case "blocked":
+      return { details: { ids: error.ids } };
+    case "ambiguous":
+      return { details: { matches: error.matches }, hint: listed(error.matches) };
+    case "over_limit": {
+      const usage = formatFraction({ used: error.usedChars, limit: error.charLimit });
+      return {
+        details: { current_entries: error.currentEntries, usage },
+        hint: listed(error.currentEntries),
+      };
+    }
+    case "drift": {
+      const { backup: drift_backup, remediation } = error;
+      return { details: { drift_backup, remediation }, hint: printable(remediation) };
+    }
+    case "no_match": {
+      const both = /'[0-9a-f]{8,64}'/.test(error.message) ? SEARCHED_AS_BOTH : "";
+      if (error.message.startsWith("No entry matched"))
+        return { hint: `'hermes memory show' lists the entries; letter case counts.${both}` };
+      return error.message.startsWith("No entry has the id")
+        ? { hint: "For an entry that holds these characters as text: --text." }
+        : {};
+    }
+    default:
+      return {};
+  }
 }
 
 function listed(entries: readonly string[]): string {
@@ -168,8 +170,6 @@ export type ProviderReport = {
   readonly notes: readonly string[];
 };
 
-const NO_REPORT: ProviderReport = { json: {}, notes: [] };
-
 /**
  * Sends the writes of a command to the active provider, as the agent does with its own. The file is written by then, so a provider
  * that fails or times out costs a warning and a field of `--json`, never the command.
@@ -179,47 +179,36 @@ export async function mirrorToProvider(
   context: CommandContext,
   writes: readonly CommittedWrite[],
 ): Promise<ProviderReport> {
-  if (writes.length === 0 || !(await hasProvider(input, context))) return NO_REPORT;
+  if (writes.length === 0 || !(await hasProvider(input, context))) return { json: {}, notes: [] };
   const outcome = await context.memory.administrator.provider.mirror(writes, "cli");
   context.io.endWithoutWaiting();
-  switch (outcome.kind) {
-    case "none":
-      return NO_REPORT;
-    case "mirrored": {
-      const { provider: name, writes: sent, isStored, refused, queued } = outcome;
-      const waits = [...new Set(queued)].join(" ");
-      const why = printable(waits.replace(/\.$/, ""));
-      const note = `${printable(name)}: queued, not at the server yet (${why}). An agent sends it; 'hermes memory outbox send' tries at once.`;
-      if (refused.length === 0 && queued.length > 0)
-        return {
-          json: { provider: { name, status: "queued", writes: sent, queued: queued.length, reason: waits } },
-          notes: [note],
-        };
-      if (refused.length === 0)
-        return {
-          json: { provider: { name, status: isStored ? "mirrored" : "told", writes: sent } },
-          notes: [],
-        };
-      const problem = [...new Set(refused)].join(" ");
-      const which = refused.length < sent ? `${refused.length} of ${sent} changes` : "it";
-      return {
-        json: { provider: { name, status: "refused", writes: sent, refused: refused.length, problem } },
-        notes: [
-          `warning: Saved, but the memory provider '${name}' did not take ${which}: ${printable(problem)}`,
-          ...(queued.length > 0 ? [note] : []),
-        ],
-      };
-    }
-    case "failed":
-      return {
-        json: { provider: { name: outcome.provider, status: "failed", problem: outcome.reason } },
-        notes: [
-          `warning: Saved, but the memory provider '${outcome.provider}' did not get the change: ${printable(outcome.reason)} 'hermes memory status' shows more.`,
-        ],
-      };
-    default:
-      return outcome satisfies never;
+  const { provider, notes } = outcome.kind === "none" ? { notes: [] } : reportOf(outcome);
+  return { json: provider === undefined ? {} : { provider }, notes: notes.map(printable) };
+}
+
+function reportOf(outcome: Exclude<Mirrored, { kind: "none" }>) {
+  const name = outcome.provider;
+  const warning = `warning: Saved, but the memory provider '${name}' did not`;
+  if (outcome.kind === "failed")
+    return {
+      provider: { name, status: "failed", problem: outcome.reason },
+      notes: [`${warning} get the change: ${outcome.reason} 'hermes memory status' shows more.`],
+    };
+  const { writes, isStored, refused, queued } = outcome;
+  const reason = [...new Set(queued)].join(" ");
+  const problem = [...new Set(refused)].join(" ");
+  const waits = `${name}: queued, not at the server yet (${reason.replace(/\.$/, "")}). An agent sends it; 'hermes memory outbox send' tries at once.`;
+  const notes = queued.length > 0 ? [waits] : [];
+  if (refused.length > 0) {
+    const which = refused.length < writes ? `${refused.length} of ${writes} changes` : "it";
+    return {
+      provider: { name, status: "refused", writes, refused: refused.length, problem },
+      notes: [`${warning} take ${which}: ${problem}`, ...notes],
+    };
   }
+  return queued.length > 0
+    ? { provider: { name, status: "queued", writes, queued: queued.length, reason }, notes }
+    : { provider: { name, status: isStored ? "mirrored" : "told", writes }, notes };
 }
 
 export function withProviderReport(outcome: CommandOutcome, report: ProviderReport): CommandOutcome {
