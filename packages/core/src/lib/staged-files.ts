@@ -24,7 +24,7 @@ export type StagedRecord<Subsystem extends string, Payload> = {
 export type StagedRecords<Staged> = {
   /** Oldest first. */
   readonly records: readonly Staged[];
-  /** Names of files that are no staged changes. */
+  /** Names of files that are no staged changes, or that version 0.1 had renamed to approve them when it was killed. */
   readonly skipped: readonly string[];
 };
 
@@ -93,7 +93,7 @@ export function listStagedFiles<Staged extends { readonly id: string; readonly c
 ): StagedRecords<Staged> {
   const records: Staged[] = [];
   const skipped: string[] = [];
-  for (const name of namesIn(directory).filter((each) => each.endsWith(".json"))) {
+  for (const name of namesIn(directory).filter((each) => /\.json(\.claim-\d+)?$/.test(each))) {
     const record = isStagedId(name.slice(0, -5)) ? read(join(directory, name)) : undefined;
     if (record && `${record.id}.json` === name) records.push(record);
     else skipped.push(name);

@@ -70,6 +70,7 @@ function storedPayload(payload: PendingPayload): object {
   return { ...payload, curation: { remove, text, keep, archive } };
 }
 
+/** The memory writes that wait for approval in `directory`, oldest first. */
 export function readPendingWrites(directory: string): PendingWrites {
   return listStagedFiles(directory, readRecord);
 }
