@@ -49,6 +49,8 @@ export type PlanOptions = {
   readonly limit?: number | undefined;
   /** Also entries that were imported before and removed since. */
   readonly again: boolean;
+  /** Which changes of the journal were imports; those of `hermes memory import` without it. */
+  readonly isImport?: (line: HistoryLine) => boolean;
 };
 
 export type NotesStore = Pick<
@@ -59,7 +61,7 @@ export type NotesStore = Pick<
 export function planNotes(
   sources: readonly NoteSource[],
   store: NotesStore,
-  { target: asked, limit = Number.POSITIVE_INFINITY, again }: PlanOptions,
+  { target: asked, limit = Number.POSITIVE_INFINITY, again, isImport = isOwnImport }: PlanOptions,
 ): PlannedNote[] {
   const wanted = sources.flatMap(({ notes, format, path }) =>
     notes.map(({ text, target, place, isArchived = false, priority = 0 }) => ({
@@ -72,7 +74,7 @@ export function planNotes(
       priority,
     })),
   );
-  const files = new Files(store, again);
+  const files = new Files(store, again ? () => false : isImport);
   const plan: (PlannedNote & { readonly at: number })[] = [];
   let added = 0;
   // Important notes first, because the first ones get the room; the sort keeps the order of equal ones.
@@ -105,8 +107,10 @@ class Files {
   readonly #present: Map<string, MemoryTarget>;
   readonly #archived: ReadonlySet<string>;
   readonly #before: ReadonlySet<string>;
+  /** Named already, with room or without. */
+  readonly #seen = new Set<string>();
 
-  constructor(store: NotesStore, again: boolean) {
+  constructor(store: NotesStore, isImport: (line: HistoryLine) => boolean) {
     this.#store = store;
     this.#entries = { memory: [...store.readEntries("memory")], user: [...store.readEntries("user")] };
     this.#present = new Map([
@@ -114,7 +118,12 @@ class Files {
       ...this.#entries.user.map((text) => [collapsed(text), "user"] as const),
     ]);
     this.#archived = new Set(store.archived().map(({ text }) => collapsed(text)));
-    this.#before = again ? new Set() : importedBefore(store.history());
+    const imports = store.history().filter(isImport);
+    this.#before = new Set(
+      imports.flatMap(({ changes }) =>
+        changes.flatMap(({ after }) => (after === null ? [] : [collapsed(after)])),
+      ),
+    );
   }
 
   take(text: string, target: MemoryTarget): void {
@@ -126,12 +135,16 @@ class Files {
   verdictOn(text: string, target: MemoryTarget, room: number | "archived"): Verdict {
     if (!this.#store.isEnabled(target))
       return { status: "disabled", reason: `config.yaml switches ${target} off` };
-    const known = this.#present.get(collapsed(text));
+    const key = collapsed(text);
+    const isRepeated = this.#seen.has(key);
+    this.#seen.add(key);
+    const known = this.#present.get(key);
     if (known !== undefined)
       return { status: "duplicate", reason: known === target ? "it is there already" : `it is in ${known}` };
-    if (room === "archived" && this.#archived.has(collapsed(text)))
+    if (isRepeated) return { status: "duplicate", reason: "it is named twice" };
+    if (room === "archived" && this.#archived.has(key))
       return { status: "duplicate", reason: "it is in the archive already" };
-    if (this.#before.has(collapsed(text)))
+    if (this.#before.has(key))
       return { status: "removed", reason: "imported before, and removed or changed since; --again adds it" };
     const error = this.#store.check({ action: "add", content: text });
     if (error?.kind === "blocked")
@@ -147,13 +160,6 @@ class Files {
   }
 }
 
-function importedBefore(history: readonly HistoryLine[]): ReadonlySet<string> {
-  const stored = history.filter(
-    ({ origin, status }) => origin.startsWith(IMPORT_ORIGIN) && status === "committed",
-  );
-  return new Set(
-    stored.flatMap(({ changes }) =>
-      changes.flatMap(({ after }) => (after === null ? [] : [collapsed(after)])),
-    ),
-  );
+function isOwnImport({ origin, status }: HistoryLine): boolean {
+  return origin.startsWith(IMPORT_ORIGIN) && status === "committed";
 }

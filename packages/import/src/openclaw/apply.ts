@@ -16,9 +16,8 @@ import { configPath, envFilePath, setConfigValue, setEnvValue } from "@hermes-me
 import { type MemoryOpOutcome, type MemoryStore, targetPaths } from "@hermes-memory/core/internal/curated";
 import { describeCause, randomHex, withFileLocks, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import { archiveDirectory, changeLockPath, skillsDirectory } from "@hermes-memory/core/internal/skills";
-import type { ImportSessions, Item, Operation, PlannedItem } from "./operation.ts";
 import type { Plan } from "./plan.ts";
-import { oneLineOf } from "./plan-memory.ts";
+import type { ImportSessions, Item, Operation, PlannedItem } from "./plan-context.ts";
 
 export type ApplyDeps = {
   /** Loaded. */
@@ -33,7 +32,7 @@ export type ApplyDeps = {
 type Operations = {
   readonly [Action in Operation["action"]]: Extract<Operation, { readonly action: Action }>;
 };
-type Outcome = { readonly details?: Readonly<Record<string, unknown>>; readonly reason?: string };
+type Outcome = { readonly details?: Readonly<Record<string, unknown>> };
 
 const PRIVATE_FOLDER = { recursive: true, mode: 0o700 } as const;
 const PRIVATE_FILE = { mode: 0o600 } as const;
@@ -78,9 +77,9 @@ type Applying = { readonly plan: Plan; readonly deps: ApplyDeps; readonly backup
 
 async function applyItem({ item, operation }: Required<PlannedItem>, applying: Applying): Promise<Item> {
   try {
-    const { details = {}, reason } = await execute(operation, applying);
-    const done = item.status === "migrated" ? "" : item.reason.replace(/^Would keep/, "Kept");
-    return { ...item, reason: reason ?? done, details: { ...item.details, ...details } };
+    const { details = {} } = await execute(operation, applying);
+    const done = item.status === "migrated" ? "" : item.reason;
+    return { ...item, reason: done, details: { ...item.details, ...details } };
   } catch (cause) {
     return { ...item, status: "error", reason: applying.plan.redactor.text(describeCause(cause)) };
   }
@@ -123,11 +122,10 @@ async function addEntries(
   operation: Operations["add-entries"],
   { deps, plan, backups }: Applying,
 ): Promise<Outcome> {
-  const { target, entries, overflow, quarantine } = operation;
+  const { target, entries, overflow } = operation;
   const { store } = deps;
   const meta = { origin: "migration", reason: "claw migrate" } as const;
   writeList(operation.overflowFile, overflow);
-  writeList(operation.quarantineFile, quarantine);
   const backup = entries.length > 0 ? backups.keep(targetPaths(store.dir, target).file) : null;
   const refused: string[] = [];
   let added = 0;
@@ -232,10 +230,11 @@ async function importTranscripts(
   return { details: outcome.value };
 }
 
+/** One entry per line. */
 function writeList(path: string, texts: readonly string[]): void {
   if (texts.length === 0) return;
   mkdirSync(dirname(path), PRIVATE_FOLDER);
-  writeFileAtomic(path, texts.map((text) => `${oneLineOf(text)}\n`).join(""), PRIVATE_FILE);
+  writeFileAtomic(path, texts.map((text) => `${text.replaceAll("\n", " ⏎ ")}\n`).join(""), PRIVATE_FILE);
 }
 
 /** Copies of what the run replaces: each path once, as it was before the run. */

@@ -3,8 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { configPath, envFilePath, readEnvFile } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { type Json, listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import { itemOf, type PlannedItem, type Status } from "./operation.ts";
-import type { PlanContext } from "./plan-context.ts";
+import { itemOf, type PlanContext, type PlannedItem } from "./plan-context.ts";
 import { ENV_ALLOWLIST, type FoundKeys, isKnownServer, providerKeys, telegramToken } from "./secrets.ts";
 
 type Setting = { readonly key: string; readonly value: unknown };
@@ -164,20 +163,37 @@ function planSettings(
   settings: readonly Setting[],
 ): PlannedItem[] {
   if (settings.length === 0) return [{ item: itemOf(kind, "skipped", "The OpenClaw config has none of it") }];
-  const where = { source: source.configPath, destination: configPath(request.home) };
   const present = (key: string): unknown => valueAt(deps.config.raw, key.split("."));
+  const { changes, details, status } = compared(settings, present, request);
+  const reason = {
+    migrated: "Would set these keys",
+    conflict: "config.yaml already has different values",
+    skipped: "All settings are already there",
+  }[status];
+  const item = itemOf(kind, status, reason, {
+    source: source.configPath,
+    destination: configPath(request.home),
+    details,
+  });
+  return [changes.length > 0 ? { item, operation: { action: "set-config", changes } } : { item }];
+}
+
+/** What a run sets, and what conflicts with a value that is there. */
+function compared<T>(
+  settings: readonly { readonly key: string; readonly value: T }[],
+  present: (key: string) => unknown,
+  { isOverwriting }: PlanContext["request"],
+) {
   const differing = settings.filter(({ key, value }) => !isDeepStrictEqual(present(key), value));
-  const conflicts = differing.filter(({ key }) => present(key) !== undefined && present(key) !== null);
-  const changes = request.isOverwriting ? differing : differing.filter((each) => !conflicts.includes(each));
+  const conflicts = differing.filter(({ key }) => (present(key) ?? "") !== "");
+  const changes = isOverwriting ? differing : differing.filter((each) => !conflicts.includes(each));
   const details = {
     added_keys: changes.map(({ key }) => key).sort(),
-    conflicting_keys: request.isOverwriting ? [] : conflicts.map(({ key }) => key).sort(),
+    conflicting_keys: isOverwriting ? [] : conflicts.map(({ key }) => key).sort(),
   };
-  const item = (status: Status, reason: string) => itemOf(kind, status, reason, { ...where, details });
-  if (changes.length > 0)
-    return [{ item: item("migrated", "Would set these keys"), operation: { action: "set-config", changes } }];
-  if (conflicts.length === 0) return [{ item: item("skipped", "All settings are already there") }];
-  return [{ item: item("conflict", "config.yaml already has different values") }];
+  const status: "migrated" | "conflict" | "skipped" =
+    changes.length > 0 ? "migrated" : conflicts.length > 0 ? "conflict" : "skipped";
+  return { changes, details, status };
 }
 
 /** `model: name` is short for `model.default`. */
@@ -223,24 +239,17 @@ function planKeys(
   }));
   const file = readEnvFile(destination);
   if (!file.ok) return [{ item: itemOf(kind, "error", file.error.message, where) }, ...elsewhere];
-  const present = file.value.values;
-  const usable = [...values].filter(([name]) => ENV_ALLOWLIST.includes(name));
-  const differing = usable.filter(([name, value]) => present.get(name) !== value);
-  const conflicts = differing.filter(([name]) => (present.get(name) ?? "") !== "");
-  const added = request.isOverwriting ? differing : differing.filter((each) => !conflicts.includes(each));
-  const details = {
-    added_keys: added.map(([name]) => name).sort(),
-    conflicting_keys: request.isOverwriting ? [] : conflicts.map(([name]) => name).sort(),
-  };
-  const item = (status: Status, reason: string) => itemOf(kind, status, reason, { ...where, details });
+  const usable = [...values].flatMap(([key, value]) => (ENV_ALLOWLIST.includes(key) ? [{ key, value }] : []));
+  const { changes, details, status } = compared(usable, (key) => file.value.values.get(key), request);
   const none =
     ofServers.length === 0 ? "No keys found" : "The keys of own model servers are in custom_providers";
-  if (usable.length === 0) return [{ item: item("skipped", none) }, ...elsewhere];
-  if (added.length > 0) {
-    const operation = { action: "set-env" as const, values: new Map(added) };
-    return [{ item: item("migrated", "Would set these variables"), operation }, ...elsewhere];
-  }
-  if (conflicts.length > 0)
-    return [{ item: item("conflict", "Destination .env already has different values") }, ...elsewhere];
-  return [{ item: item("skipped", "All env values already present") }, ...elsewhere];
+  const reason = {
+    migrated: "Would set these variables",
+    conflict: "Destination .env already has different values",
+    skipped: usable.length === 0 ? none : "All env values already present",
+  }[status];
+  const item = itemOf(kind, status, reason, { ...where, details });
+  if (changes.length === 0) return [{ item }, ...elsewhere];
+  const added = new Map(changes.map(({ key, value }) => [key, value]));
+  return [{ item, operation: { action: "set-env", values: added } }, ...elsewhere];
 }

@@ -2,10 +2,18 @@
 import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { isDirectory } from "@hermes-memory/core/internal/lib";
 import { nameProblem, skillsDirectory } from "@hermes-memory/core/internal/skills";
-import { itemOf, type PlannedItem } from "./operation.ts";
-import { archivedCopy, archiveItem, findFolder, findingsIn, type PlanContext } from "./plan-context.ts";
-import { isFolder, realpathOf, type SourceFile, SourceFiles } from "./source-files.ts";
+import {
+  archivedCopy,
+  archiveItem,
+  findFolder,
+  findingsIn,
+  itemOf,
+  type PlanContext,
+  type PlannedItem,
+} from "./plan-context.ts";
+import { realpathOf, type SourceFile, SourceFiles } from "./source-files.ts";
 
 const CATEGORY = "openclaw-imports";
 const CATEGORY_TEXT = "Skills that came from an OpenClaw workspace.\n";
@@ -36,7 +44,7 @@ export function planSharedSkills(context: PlanContext): PlannedItem[] {
       bound: join(source.root, name),
     })),
   ];
-  const present = folders.filter(({ path }) => isFolder(path));
+  const present = folders.filter(({ path }) => isDirectory(path));
   const none = "No shared OpenClaw skills directories found";
   if (present.length === 0) return [{ item: itemOf("shared-skills", "skipped", none) }];
   return planFolders(context, "shared-skills", present);

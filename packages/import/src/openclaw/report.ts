@@ -1,11 +1,11 @@
-// The report of a migration: its fields, `report.json`, `summary.md` and `MIGRATION_NOTES.md`. Credentials are replaced in all of it.
+// The report of a migration: its fields, and the files `report.json` and `summary.txt`. Credentials are replaced in all of it.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import { listOf, recordOf } from "../transcripts/kit/values.ts";
-import type { Item, Status } from "./operation.ts";
 import { OPTION_IDS, OPTIONS, PRESETS } from "./options.ts";
 import type { Plan } from "./plan.ts";
+import type { Item, Status } from "./plan-context.ts";
 import { recordFolder } from "./runs.ts";
 import type { Redactor } from "./secrets.ts";
 
@@ -36,8 +36,6 @@ type Told = {
   readonly now: Date;
   readonly snapshot?: string;
 };
-
-const STATUSES: readonly Status[] = ["migrated", "archived", "skipped", "conflict", "error"];
 
 /** Nothing in the returned object holds a credential. */
 export function reportOf(plan: Plan, items: readonly Item[], told: Told): Report {
@@ -129,7 +127,11 @@ export function hasConflict({ status, details }: Item): boolean {
 
 const SKILL_KINDS = ["skill", "shared-skills", "personal-skills", "project-skills"];
 
-function nextSteps({ request, output }: Plan, items: readonly Item[], mode: Report["mode"]): string[] {
+function nextSteps(
+  { request, output, source }: Plan,
+  items: readonly Item[],
+  mode: Report["mode"],
+): string[] {
   const summary = countedItems(items);
   const conflicts = items.filter(hasConflict);
   const isSkill = ({ kind }: Item): boolean => SKILL_KINDS.includes(kind);
@@ -147,9 +149,19 @@ function nextSteps({ request, output }: Plan, items: readonly Item[], mode: Repo
   }
   const steps: string[] = [];
   if (isNew) {
-    steps.push(`Read ${join(output, "summary.md")}.`);
+    const parts = items.flatMap(({ status, details }) =>
+      status === "archived" ? listOf(details.parts) : [],
+    );
+    steps.push(`Look at what was archived in ${join(output, "archive")}.`);
+    if (parts.includes("cron") || (parts.length > 0 && source.config.cron !== undefined))
+      steps.push("Cron jobs were archived, not converted: set them up again where they should run.");
+    if (parts.length > 0 && recordOf(source.config.channels)?.whatsapp !== undefined)
+      steps.push("Pair WhatsApp again.");
+    steps.push("Check the model and its key with 'hermes model test'.");
     steps.push("Start a new session: imported memory is visible in new sessions only.");
-    steps.push("When everything works, 'hermes claw cleanup' renames the OpenClaw folder.");
+    steps.push(
+      "When everything works, 'hermes claw cleanup' renames the OpenClaw folder; services that start OpenClaw (systemd, launchd, cron, Docker) are left alone.",
+    );
   }
   if (conflicts.length > 0) steps.push(settle);
   return steps;
@@ -157,104 +169,14 @@ function nextSteps({ request, output }: Plan, items: readonly Item[], mode: Repo
 
 // ---- Files ----
 
-/** Writes `report.json`, and for a finished run also the two Markdown files. */
-export function writeReport(plan: Plan, report: Report): void {
+/** `summary`: of a finished run, as the user sees it. */
+export function writeReport(plan: Plan, report: Report, summary?: string): void {
   mkdirSync(plan.output, { recursive: true, mode: 0o700 });
-  const write = (name: string, text: string): void => {
-    writeFileAtomic(join(plan.output, name), text, { mode: 0o600 });
-  };
-  if (report.state === "finished") {
-    write("summary.md", summaryText(report));
-    write("MIGRATION_NOTES.md", notesText(plan, report));
-  }
   const text = `${JSON.stringify(report, null, 2)}\n`;
-  write("report.json", text); // last: it says that the run is finished
+  if (summary !== undefined) writeFileAtomic(join(plan.output, "summary.txt"), summary, { mode: 0o600 });
+  writeFileAtomic(join(plan.output, "report.json"), text, { mode: 0o600 }); // last: it says that the run is finished
   const record = recordFolder(plan.request.home, plan.output, new Date(report.timestamp));
   if (report.state !== "finished" || record === undefined) return;
   mkdirSync(record, { recursive: true, mode: 0o700 });
   writeFileAtomic(join(record, "report.json"), text, { mode: 0o600 });
-}
-
-function summaryText(report: Report): string {
-  const open = report.items.filter(
-    ({ status }) => status === "skipped" || status === "conflict" || status === "error",
-  );
-  return document([
-    "# Migration from OpenClaw",
-    [
-      `- Timestamp: ${report.timestamp}`,
-      `- Mode: ${report.mode}`,
-      `- Source: ${inline(report.source_root)}`,
-      `- Target: ${inline(report.target_root)}`,
-    ],
-    "## Summary",
-    STATUSES.map((status) => `- ${status}: ${report.summary[status]}`),
-    ...(report.warnings.length > 0 ? ["## Warnings", report.warnings.map((warning) => `- ${warning}`)] : []),
-    "## What Was Not Fully Brought Over",
-    open.length === 0 ? "Nothing is left." : open.map(itemLine),
-    "## Next Steps",
-    report.next_steps.length === 0 ? "None." : report.next_steps.map((step) => `- ${step}`),
-  ]);
-}
-
-function notesText({ source: { config } }: Plan, { items, output_dir: output }: Report): string {
-  const archived = items.filter(({ status }) => status === "archived");
-  const conflicts = items.filter(({ status }) => status === "conflict");
-  const parts = archived.flatMap(({ details }) => listOf(details.parts));
-  const hasCron = parts.includes("cron") || (parts.length > 0 && config.cron !== undefined);
-  const hasWhatsApp = parts.length > 0 && recordOf(config.channels)?.whatsapp !== undefined;
-  const overflow = items.filter(({ details }) => Number(details.overflowed_entries ?? 0) > 0);
-  const refused = items.filter(({ details }) => Number(details.refused_entries ?? 0) > 0);
-  return document([
-    "# Notes on this migration",
-    "OpenClaw's folder was not changed, and services that start OpenClaw (systemd, launchd, cron, Docker) still do.",
-    "## Archived for review",
-    archived.length === 0 ? "Nothing." : archived.map(itemLine),
-    ...(overflow.length > 0
-      ? [
-          "## Entries without room",
-          "'hermes memory archive list' shows them, 'hermes memory archive restore' brings one back.",
-          overflow.map(({ kind, details }) => `- ${kind}: ${String(details.overflowed_entries)} entries`),
-        ]
-      : []),
-    ...(refused.length > 0
-      ? [
-          "## Entries that the safety scan refused",
-          refused.map(
-            ({ kind, details }) =>
-              `- ${kind}: ${String(details.refused_entries)} (${String(details.findings)}), in ${inline(join(String(output), "overflow"))}`,
-          ),
-        ]
-      : []),
-    "## Conflicts",
-    conflicts.length === 0 ? "None." : conflicts.map(itemLine),
-    "## To do",
-    [
-      "- Check the model and its key with 'hermes model test'.",
-      ...(hasCron
-        ? ["- Cron jobs were archived, not converted: set them up again where they should run."]
-        : []),
-      ...(hasWhatsApp ? ["- WhatsApp has to be paired again."] : []),
-      "- When everything works, run 'hermes claw cleanup'.",
-    ],
-  ]);
-}
-
-function itemLine({ kind, source, destination, reason }: Item): string {
-  const from = source === null ? "" : ` ${inline(source)}`;
-  const to = destination === null ? "" : ` -> ${inline(destination)}`;
-  return `- ${kind}:${from}${to}${reason === "" ? "" : `: ${plainLine(reason)}`}`;
-}
-
-/** A path as code. A hostile file name cannot break out of the line. */
-function inline(text: string): string {
-  return `\`${plainLine(text).replaceAll("`", "'")}\``;
-}
-
-function plainLine(text: string): string {
-  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, " ");
-}
-
-function document(blocks: readonly (string | readonly string[])[]): string {
-  return `${blocks.map((block) => (typeof block === "string" ? block : block.join("\n"))).join("\n\n")}\n`;
 }
