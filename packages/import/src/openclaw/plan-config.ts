@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { configPath, envFilePath, readEnvFile } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { type Json, listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import { itemOf, type PlanContext, type PlannedItem } from "./plan-context.ts";
+import { type PlanContext, type PlannedItem, planned } from "./plan-context.ts";
 import { ENV_ALLOWLIST, type FoundKeys, isKnownServer, providerKeys, telegramToken } from "./secrets.ts";
 
 type Setting = { readonly key: string; readonly value: unknown };
@@ -113,29 +113,22 @@ export function planProviders(context: PlanContext): PlannedItem[] {
   );
   const where = { source: source.configPath, destination: configPath(request.home) };
   const isPlain = own.every(({ base_url: url }) => context.redactor.text(url) === url);
-  if (own.length === 0)
-    return [{ item: itemOf(kind, "skipped", "No own model servers in the OpenClaw config") }];
+  if (own.length === 0) return [planned(kind, "skipped", "No own model servers in the OpenClaw config")];
   if (!isPlain)
-    return [
-      { item: itemOf(kind, "skipped", "A server's address holds a credential; add it by hand", where) },
-    ];
+    return [planned(kind, "skipped", "A server's address holds a credential; add it by hand", where)];
   const details = {
     added: added.map(({ name }) => name),
     keys_of: added.filter(({ api_key: key }) => key !== "").map(({ name }) => name),
     conflicting: request.isOverwriting ? [] : conflicting,
   };
   if (added.length === 0 && conflicting.length > 0)
-    return [
-      {
-        item: itemOf(kind, "conflict", "Servers of these names have other addresses", { ...where, details }),
-      },
-    ];
+    return [planned(kind, "conflict", "Servers of these names have other addresses", { ...where, details })];
   if (added.length === 0)
-    return [{ item: itemOf(kind, "skipped", "All servers are already there", { ...where, details }) }];
+    return [planned(kind, "skipped", "All servers are already there", { ...where, details })];
   const names = new Set(added.map(({ name }) => name));
   const value = [...present.filter(({ name }) => !names.has(String(name))), ...added];
   const operation = { action: "set-config" as const, changes: [{ key: "custom_providers", value }] };
-  return [{ item: itemOf(kind, "migrated", "Would add servers", { ...where, details }), operation }];
+  return [planned(kind, "migrated", "Would add servers", { ...where, details, operation })];
 }
 
 /** The windows of its models, as `custom_providers` has them. */
@@ -162,7 +155,7 @@ function planSettings(
   kind: string,
   settings: readonly Setting[],
 ): PlannedItem[] {
-  if (settings.length === 0) return [{ item: itemOf(kind, "skipped", "The OpenClaw config has none of it") }];
+  if (settings.length === 0) return [planned(kind, "skipped", "The OpenClaw config has none of it")];
   const present = (key: string): unknown => valueAt(deps.config.raw, key.split("."));
   const { changes, details, status } = compared(settings, present, request);
   const reason = {
@@ -170,12 +163,9 @@ function planSettings(
     conflict: "config.yaml already has different values",
     skipped: "All settings are already there",
   }[status];
-  const item = itemOf(kind, status, reason, {
-    source: source.configPath,
-    destination: configPath(request.home),
-    details,
-  });
-  return [changes.length > 0 ? { item, operation: { action: "set-config", changes } } : { item }];
+  const operation = changes.length > 0 ? { action: "set-config" as const, changes } : undefined;
+  const where = { source: source.configPath, destination: configPath(request.home) };
+  return [planned(kind, status, reason, { ...where, details, operation })];
 }
 
 /** What a run sets, and what conflicts with a value that is there. */
@@ -230,15 +220,15 @@ function planKeys(
     const found = values.size + ofServers.length;
     const details = { supported_targets: targets, keys_found: found };
     const reason = found > 0 ? "Pass --migrate-secrets to import keys" : "No keys found";
-    return [{ item: itemOf(kind, "skipped", reason, { ...where, details }) }];
+    return [planned(kind, "skipped", reason, { ...where, details })];
   }
-  const elsewhere = unresolved.map(({ name, reason }) => ({
-    item: itemOf(kind, "skipped", `The key of '${name}' is not imported: ${reason}`, {
+  const elsewhere = unresolved.map(({ name, reason }) =>
+    planned(kind, "skipped", `The key of '${name}' is not imported: ${reason}`, {
       source: source.configPath,
     }),
-  }));
+  );
   const file = readEnvFile(destination);
-  if (!file.ok) return [{ item: itemOf(kind, "error", file.error.message, where) }, ...elsewhere];
+  if (!file.ok) return [planned(kind, "error", file.error.message, where), ...elsewhere];
   const usable = [...values].flatMap(([key, value]) => (ENV_ALLOWLIST.includes(key) ? [{ key, value }] : []));
   const { changes, details, status } = compared(usable, (key) => file.value.values.get(key), request);
   const none =
@@ -248,8 +238,7 @@ function planKeys(
     conflict: "Destination .env already has different values",
     skipped: usable.length === 0 ? none : "All env values already present",
   }[status];
-  const item = itemOf(kind, status, reason, { ...where, details });
-  if (changes.length === 0) return [{ item }, ...elsewhere];
   const added = new Map(changes.map(({ key, value }) => [key, value]));
-  return [{ item, operation: { action: "set-env", values: added } }, ...elsewhere];
+  const operation = changes.length > 0 ? { action: "set-env" as const, values: added } : undefined;
+  return [planned(kind, status, reason, { ...where, details, operation }), ...elsewhere];
 }

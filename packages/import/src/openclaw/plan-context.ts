@@ -74,16 +74,17 @@ export type ArchivedFile = {
   readonly content: () => Uint8Array;
 };
 
-export type PlannedItem = { readonly item: Item; readonly operation?: Operation };
+export type PlannedItem = { readonly item: Item; readonly operation?: Operation | undefined };
 
-export function itemOf(
+/** An item, with what applying does for it. */
+export function planned(
   kind: string,
   status: Status,
   reason: string,
-  more: Partial<Pick<Item, "source" | "destination" | "details">> = {},
-): Item {
-  const { source = null, destination = null, details = {} } = more;
-  return { kind, source, destination, status, reason, details, sensitive: false };
+  more: Partial<Pick<Item, "source" | "destination" | "details">> & Pick<PlannedItem, "operation"> = {},
+): PlannedItem {
+  const { source = null, destination = null, details = {}, operation } = more;
+  return { item: { kind, source, destination, status, reason, details, sensitive: false }, operation };
 }
 
 /** Counts of an import of transcripts, as fields of the report. */
@@ -141,8 +142,8 @@ export type PlanContext = {
   readonly archives: readonly string[];
   /** The entries as they will be after the items planned so far. */
   readonly entries: { memory: readonly string[]; user: readonly string[] };
-  /** Destinations of skills that are planned, with the folder they come from. */
-  readonly plannedSkills: Map<string, readonly SourceFile[]>;
+  /** Destinations of skills that are planned, with the digest of what goes there. */
+  readonly plannedSkills: Map<string, string>;
   /** Files that nobody changed since OpenClaw made them are no one's words, and are left out. */
   readonly isGenerated: IsGenerated;
 };
@@ -183,7 +184,7 @@ export function findFolder({ source }: PlanContext, name: string): FoundFile | u
 export function unusedFiles(kind: string, files: readonly FoundFile[]): PlannedItem[] {
   return files.map(({ path, workspace: { agent } }) => {
     const how = agent === undefined ? "" : `; '--agent ${agent}' chooses this one`;
-    return { item: itemOf(kind, "skipped", `Another workspace's file is used${how}`, { source: path }) };
+    return planned(kind, "skipped", `Another workspace's file is used${how}`, { source: path });
   });
 }
 
@@ -215,17 +216,16 @@ export function archiveItem(
   });
   const more = { source: where.source, destination, details };
   const hasFailed = unreadable.length > 0;
-  if (missing.length === 0 && hasFailed) return { item: itemOf(kind, "error", told(unreadable), more) };
-  if (missing.length === 0) return { item: itemOf(kind, "skipped", `Already archived. ${reason}`, more) };
-  const operation = {
-    action: "archive" as const,
-    files: missing.map(
-      ({ name, content }): ArchivedFile => ({ to: join(context.output, "archive", name), content }),
-    ),
-  };
+  if (missing.length === 0 && hasFailed) return planned(kind, "error", told(unreadable), more);
+  if (missing.length === 0) return planned(kind, "skipped", `Already archived. ${reason}`, more);
+  const archived = missing.map(({ name, content }) => ({
+    to: join(context.output, "archive", name),
+    content,
+  }));
+  const operation = { action: "archive" as const, files: archived };
   const counted = { ...details, files: missing.length };
   const [status, why] = hasFailed ? (["error", told(unreadable)] as const) : (["archived", reason] as const);
-  return { item: itemOf(kind, status, why, { ...more, details: counted }), operation };
+  return planned(kind, status, why, { ...more, details: counted, operation });
 }
 
 const TOLD_FAILURES = 5;

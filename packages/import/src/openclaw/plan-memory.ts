@@ -32,9 +32,9 @@ import {
   findFiles,
   findFolder,
   findingsIn,
-  itemOf,
   type PlanContext,
   type PlannedItem,
+  planned,
   unusedFiles,
 } from "./plan-context.ts";
 
@@ -45,12 +45,8 @@ const PREVIEWED_ENTRIES = 5;
 
 export function planSoul(context: PlanContext): PlannedItem[] {
   const destination = join(context.request.home, "SOUL.md");
-  return planDocument(context, {
-    kind: "soul",
-    name: "SOUL.md",
-    destination,
-    missing: "No OpenClaw SOUL.md found",
-  });
+  const missing = "No OpenClaw SOUL.md found";
+  return planDocument(context, { kind: "soul", name: "SOUL.md", destination, missing });
 }
 
 export function planAgentsFile(context: PlanContext): PlannedItem[] {
@@ -59,9 +55,9 @@ export function planAgentsFile(context: PlanContext): PlannedItem[] {
   if (workspaceTarget !== undefined)
     return planDocument(context, { ...named, destination: join(workspaceTarget, named.name) });
   const [found] = findFiles(context, [named.name]);
-  if (found === undefined) return [{ item: itemOf(named.kind, "skipped", named.missing) }];
+  if (found === undefined) return [planned(named.kind, "skipped", named.missing)];
   const reason = "No workspace target was provided; pass --workspace-target";
-  return [{ item: itemOf(named.kind, "skipped", reason, { source: found.path }) }];
+  return [planned(named.kind, "skipped", reason, { source: found.path })];
 }
 
 type Document = {
@@ -74,10 +70,10 @@ type Document = {
 function planDocument(context: PlanContext, { kind, name, destination, missing }: Document): PlannedItem[] {
   const { source, request } = context;
   const [found, ...others] = findFiles(context, [name]);
-  if (found === undefined) return [{ item: itemOf(kind, "skipped", missing, { destination }) }];
+  if (found === undefined) return [planned(kind, "skipped", missing, { destination })];
   const where = { source: found.path, destination };
   const read = source.files.readText(found.path, found.workspace.path);
-  if (!read.ok) return [{ item: itemOf(kind, "error", read.error, where) }];
+  if (!read.ok) return [planned(kind, "error", read.error, where)];
   const given = request.isRebranding ? rebranded(read.value ?? "") : (read.value ?? "");
   // Credentials are left out below, so they are no reason to keep the whole file back.
   const findings = findingsIn(given, "context", { redactor: context.redactor, allowSecrets: true });
@@ -97,16 +93,16 @@ function planDocument(context: PlanContext, { kind, name, destination, missing }
     : masked.text;
   const details = text === given ? {} : { credentials_left_out: true };
   const present = readTextFile(destination);
-  if (!present.ok) return [{ item: itemOf(kind, "error", `The target: ${present.error.reason}`, where) }];
+  if (!present.ok) return [planned(kind, "error", `The target: ${present.error.reason}`, where)];
   const isSeed =
     pyStrip(present.value ?? "") === "" || pyStrip(present.value ?? "") === pyStrip(DEFAULT_IDENTITY);
   const rest = unusedFiles(kind, others);
   if (present.value === text)
-    return [{ item: itemOf(kind, "skipped", "Target already matches source", where) }, ...rest];
+    return [planned(kind, "skipped", "Target already matches source", where), ...rest];
   if (!isSeed && !request.isOverwriting)
-    return [{ item: itemOf(kind, "conflict", "Target exists and overwrite is disabled", where) }, ...rest];
+    return [planned(kind, "conflict", "Target exists and overwrite is disabled", where), ...rest];
   const operation = { action: "write-file" as const, path: destination, text, timesOf: found.path };
-  return [{ item: itemOf(kind, "migrated", "Would copy", { ...where, details }), operation }, ...rest];
+  return [planned(kind, "migrated", "Would copy", { ...where, details, operation }), ...rest];
 }
 
 // ---- Entries ----
@@ -128,8 +124,7 @@ function planNoteFiles(
   const found = findFiles(context, names);
   const [first] = found;
   const destination = destinationOf(context, target);
-  if (first === undefined)
-    return [{ item: itemOf(kind, "skipped", "Source file not found", { destination }) }];
+  if (first === undefined) return [planned(kind, "skipped", "Source file not found", { destination })];
   const used = found.filter(({ workspace }) => workspace === first.workspace);
   const notes = used.map((file) => readNotes(context, kind, file));
   const unused = unusedFiles(
@@ -139,21 +134,16 @@ function planNoteFiles(
   const errors = notes.flatMap((each) => ("item" in each ? [each] : []));
   const incoming = notes.flatMap((each) => ("entries" in each ? each.entries : []));
   if (errors.length === notes.length) return [...errors, ...unused];
-  const planned = planEntries(context, {
-    kind,
-    target,
-    incoming,
-    source: first.path,
-    empty: "No importable entries found",
-  });
-  return [...planned, ...errors, ...unused, ...keptOriginals(context, kind, used)];
+  const empty = "No importable entries found";
+  const entries = planEntries(context, { kind, target, incoming, source: first.path, empty });
+  return [...entries, ...errors, ...unused, ...keptOriginals(context, kind, used)];
 }
 
 type Notes = { readonly entries: readonly IncomingEntry[] } | PlannedItem;
 
 function readNotes({ source, request }: PlanContext, kind: string, { path, workspace }: FoundFile): Notes {
   const read = source.files.readText(path, workspace.path);
-  if (!read.ok) return { item: itemOf(kind, "error", read.error, { source: path }) };
+  if (!read.ok) return planned(kind, "error", read.error, { source: path });
   const text = withoutTemplate(read.value ?? "");
   const found = markdownEntries(text, request.parser);
   return {
@@ -194,14 +184,13 @@ function planEntries(context: PlanContext, wanted: EntriesWanted): PlannedItem[]
   const { store } = context.deps;
   const destination = destinationOf(context, target);
   const where = { source, destination };
-  if (incoming.length === 0) return [{ item: itemOf(kind, "skipped", empty, where) }];
+  if (incoming.length === 0) return [planned(kind, "skipped", empty, where)];
   if (!store.isEnabled(target)) {
     const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
-    return [{ item: itemOf(kind, "skipped", `${fileNameOf(target)} is switched off (${key})`, where) }];
+    return [planned(kind, "skipped", `${fileNameOf(target)} is switched off (${key})`, where)];
   }
   const file = readMemoryFile(destination);
-  if (file.kind === "unreadable")
-    return [{ item: itemOf(kind, "error", `The target: ${file.reason}`, where) }];
+  if (file.kind === "unreadable") return [planned(kind, "error", `The target: ${file.reason}`, where)];
 
   const existing = context.entries[target];
   const plan = planNotes(
@@ -233,18 +222,15 @@ function planEntries(context: PlanContext, wanted: EntriesWanted): PlannedItem[]
   };
   const kept = refused.length === 0 ? [] : [refusedEntries(context, kind, source, refused, findings)];
   if (added.length === 0 && overflowed.every((text) => archived.has(collapsed(text))))
-    return [{ item: itemOf(kind, "skipped", "No new entries to import", { ...where, details }) }, ...kept];
+    return [planned(kind, "skipped", "No new entries to import", { ...where, details }), ...kept];
   context.entries[target] = [...existing, ...added];
   const overflowFile = join(context.output, "overflow", `${kind.replaceAll("-", "_")}_overflow.txt`);
   const previewed = { ...details, overflow_preview: overflowed.slice(0, PREVIEWED_ENTRIES) };
   const withFile = overflowed.length > 0 ? { ...previewed, overflow_file: overflowFile } : previewed;
-  const item = itemOf(kind, "migrated", reasonFor(kind), { ...where, details: withFile });
-  const operation = { action: "add-entries" as const, target, entries: added };
-  return [{ item, operation: { ...operation, overflow: overflowed, overflowFile } }, ...kept];
-}
-
-function reasonFor(kind: string): string {
-  return kind === "daily-memory" ? "Would merge daily memory entries" : "Would merge entries";
+  const entries = { action: "add-entries" as const, target, entries: added };
+  const operation = { ...entries, overflow: overflowed, overflowFile };
+  const reason = kind === "daily-memory" ? "Would merge daily memory entries" : "Would merge entries";
+  return [planned(kind, "migrated", reason, { ...where, details: withFile, operation }), ...kept];
 }
 
 function destinationOf({ deps }: PlanContext, target: MemoryTarget): string {
@@ -294,7 +280,7 @@ export function planDailyMemory(context: PlanContext): PlannedItem[] {
   const folder = findFolder(context, "memory");
   const destination = destinationOf(context, "memory");
   const skipped = (reason: string): PlannedItem[] => [
-    { item: itemOf(kind, "skipped", reason, { source: folder?.path, destination }) },
+    planned(kind, "skipped", reason, { source: folder?.path, destination }),
     ...extraPaths(context),
   ];
   if (folder === undefined) return skipped("No workspace/memory/ directory found");
@@ -313,15 +299,8 @@ export function planDailyMemory(context: PlanContext): PlannedItem[] {
   }
   const empty = "No importable entries found in daily memory files";
   const details = { source_files: files.length };
-  const planned = planEntries(context, {
-    kind,
-    target: "memory",
-    incoming,
-    source: folder.path,
-    empty,
-    details,
-  });
-  return [...planned, ...errors, ...extraPaths(context)];
+  const wanted = { kind, target: "memory", incoming, source: folder.path, empty, details } as const;
+  return [...planEntries(context, wanted), ...errors, ...extraPaths(context)];
 }
 
 function dated({ request }: PlanContext, name: string, entry: IncomingEntry): IncomingEntry {
@@ -336,9 +315,7 @@ function extraPaths({ source }: PlanContext): PlannedItem[] {
   return listOf(search.extraPaths).flatMap((path) => {
     const named = textOf(path);
     const reason = "It is named in memory.search.extraPaths; 'hermes memory import' reads such notes";
-    return named === undefined
-      ? []
-      : [{ item: itemOf("daily-memory", "skipped", reason, { source: named }) }];
+    return named === undefined ? [] : [planned("daily-memory", "skipped", reason, { source: named })];
   });
 }
 

@@ -19,12 +19,12 @@ import {
   archiveName,
   findFiles,
   findFolder,
-  itemOf,
   type MigrationDeps,
   type MigrationRequest,
   type NewArchiveFile,
   type PlanContext,
   type PlannedItem,
+  planned,
 } from "./plan-context.ts";
 import { planAgentsFile, planDailyMemory, planMemory, planSoul, planUserProfile } from "./plan-memory.ts";
 import { planSharedSkills, planWorkspaceSkills } from "./plan-skills.ts";
@@ -76,12 +76,12 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
     plannedSkills: new Map(),
     isGenerated: await readGenerated(source.root),
   };
-  const items: PlannedItem[] = source.configProblems.map(({ path, reason }) => ({
-    item: itemOf("source", "error", reason, { source: path }),
-  }));
+  const items: PlannedItem[] = source.configProblems.map(({ path, reason }) =>
+    planned("source", "error", reason, { source: path }),
+  );
   if ("$include" in source.config) {
     const reason = "Its parts that are named by $include are not read";
-    items.push({ item: itemOf("source", "skipped", reason, { source: source.configPath }) });
+    items.push(planned("source", "skipped", reason, { source: source.configPath }));
   }
   for (const option of OPTION_IDS) items.push(...(await planOption(option, context)));
   return { request, items, output: folder, isContinued, source, redactor };
@@ -91,40 +91,37 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
 async function planOption(option: OptionId, context: PlanContext): Promise<PlannedItem[]> {
   if (!context.request.selection.selected.has(option)) {
     const details = { option_label: OPTIONS[option].label };
-    return [{ item: itemOf(option, "skipped", "Not selected for this run", { details }) }];
+    return [planned(option, "skipped", "Not selected for this run", { details })];
   }
   try {
     return await PLANNERS[option](context);
   } catch (cause) {
-    return [{ item: itemOf(option, "error", describeCause(cause)) }];
+    return [planned(option, "error", describeCause(cause))];
   }
 }
 
 /** The transcripts of every agent, one item each. */
 async function planSessions({ source, deps }: PlanContext): Promise<PlannedItem[]> {
   const kind = "sessions";
-  const folder = (agent: string): string => join(source.root, "agents", agent);
-  const agents = source.agents.filter((agent) => source.files.isFolderIn(folder(agent), source.root));
-  if (agents.length === 0) return [{ item: itemOf(kind, "skipped", "No agents/ with transcripts found") }];
-  const planned: PlannedItem[] = [];
-  for (const agent of agents) {
-    const path = folder(agent);
+  const items: PlannedItem[] = [];
+  for (const agent of source.agents) {
+    const path = join(source.root, "agents", agent);
+    if (!source.files.isFolderIn(path, source.root)) continue;
     const outcome = await deps.importSessions([path], { isDryRun: true });
     if (!outcome.ok) {
-      planned.push({ item: itemOf(kind, "skipped", outcome.error, { source: path, details: { agent } }) });
+      items.push(planned(kind, "skipped", outcome.error, { source: path, details: { agent } }));
       continue;
     }
     const where = { source: path, details: { agent, ...outcome.value } };
     const { sessions_added: added, sessions_updated: updated, messages_added: messages } = outcome.value;
-    if (added + updated + messages === 0)
-      planned.push({ item: itemOf(kind, "skipped", "No new messages to import", where) });
-    else
-      planned.push({
-        item: itemOf(kind, "migrated", "Would import transcripts", where),
-        operation: { action: "import-sessions", paths: [path] },
-      });
+    const operation = { action: "import-sessions" as const, paths: [path] };
+    items.push(
+      added + updated + messages === 0
+        ? planned(kind, "skipped", "No new messages to import", where)
+        : planned(kind, "migrated", "Would import transcripts", { ...where, operation }),
+    );
   }
-  return planned;
+  return items.length > 0 ? items : [planned(kind, "skipped", "No agents/ with transcripts found")];
 }
 
 // ---- The archive: the config without credentials, and everything else without a place in Hermes. One item. ----
@@ -166,10 +163,9 @@ function planArchive(context: PlanContext): PlannedItem[] {
     names
       .map((name) => join(root, name))
       .filter((path) => existsSync(path))
-      .map((path): PlannedItem => ({ item: itemOf(kind, "skipped", NOT_COPIED_REASON, { source: path }) })),
+      .map((path): PlannedItem => planned(kind, "skipped", NOT_COPIED_REASON, { source: path })),
   );
-  if (parts.length === 0)
-    return [{ item: itemOf("archive", "skipped", "OpenClaw has nothing else") }, ...left];
+  if (parts.length === 0) return [planned("archive", "skipped", "OpenClaw has nothing else"), ...left];
   const links = parts.flatMap(({ leftOut }) => leftOut).slice(0, 20);
   const details = {
     parts: parts.map(({ name }) => name),
