@@ -17,7 +17,7 @@ import { type MemoryOpOutcome, type MemoryStore, targetPaths } from "@hermes-mem
 import { describeCause, randomHex, withFileLocks, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import { archiveDirectory, changeLockPath, skillsDirectory } from "@hermes-memory/core/internal/skills";
 import type { Plan } from "./plan.ts";
-import type { ImportSessions, Item, Operation, PlannedItem } from "./plan-context.ts";
+import type { ImportSessions, Item, Operation } from "./plan-context.ts";
 
 export type ApplyDeps = {
   /** Loaded. */
@@ -49,9 +49,7 @@ export async function applyPlan(plan: Plan, deps: ApplyDeps): Promise<Item[]> {
   }
   const backups = new Backups(join(plan.output, "backups"));
   for (const { item, operation } of plan.items)
-    results.push(
-      operation === undefined ? item : await applyItem(item, operation, { plan, deps, backups }),
-    );
+    results.push(operation === undefined ? item : await applyItem(item, operation, { plan, deps, backups }));
   return results;
 }
 

@@ -1,13 +1,13 @@
 // Finds the OpenClaw folder of a user and reads what the planner starts from: the config, `.env`, and where the workspaces are.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { basename, isAbsolute, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { describeCause, isDirectory, isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
 import JSON5 from "json5";
 import { openSource as openDatabase } from "../transcripts/kit/sqlite-source.ts";
 import { type Json, jsonOf, listOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import { isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
+import { distinct, foldersAt, isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
 
 export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -167,8 +167,7 @@ async function readProfiles(
 
 function agentIds(root: string, config: Json): string[] {
   const listed = agentList(config).flatMap(({ id }) => textOf(id) ?? []);
-  const folders = namesOf(join(root, "agents")).filter((name) => isDirectory(join(root, "agents", name)));
-  return [...new Set([...listed, ...folders])];
+  return [...new Set([...listed, ...foldersAt(join(root, "agents")).map((path) => basename(path))])];
 }
 
 /** From `agents.list`, or from `agents.entries` of newer versions, where the id is the key. */
@@ -206,20 +205,14 @@ function workspacesOf(search: Search): Workspace[] {
     if (agent === "main") all.push(inRoot("workspace"), ...custom(standard));
     return distinct(all.filter(({ path }) => isDirectory(path)));
   }
-  const others = namesOf(root).filter(
-    (name) =>
-      name.startsWith("workspace-") && !FIRST_WORKSPACES.includes(name) && isDirectory(join(root, name)),
-  );
-  const rank = (name: string): number => {
-    const at = agents.indexOf(name.slice("workspace-".length));
-    return at < 0 ? agents.length : at;
-  };
-  const roots = [
-    ...FIRST_WORKSPACES,
-    ...others.toSorted((a, b) => rank(a) - rank(b)),
-    FILES_ONLY_WORKSPACE,
-  ].map(inRoot);
-  const found = [...roots, ...custom(standard), ...own].filter(({ path }) => isDirectory(path));
+  const rank = ({ agent: id = "" }: Workspace): number =>
+    agents.includes(id) ? agents.indexOf(id) : agents.length;
+  const others = namesOf(root)
+    .filter((name) => name.startsWith("workspace-") && !FIRST_WORKSPACES.includes(name))
+    .map(inRoot)
+    .toSorted((a, b) => rank(a) - rank(b));
+  const named = [...FIRST_WORKSPACES.map(inRoot), ...others, inRoot(FILES_ONLY_WORKSPACE)];
+  const found = [...named, ...custom(standard), ...own].filter(({ path }) => isDirectory(path));
   const isOlder = standard === undefined && !found.some(hasNotes);
   return distinct(isOlder ? [...found, ...olderDefaults(userHome)] : found);
 }
@@ -230,20 +223,9 @@ function hasNotes({ path }: Workspace): boolean {
 
 /** Before its renaming the product kept its workspace in `~/clawd` or `~/clawd-<profile>`. */
 function olderDefaults(userHome: string): Workspace[] {
-  const names = namesOf(userHome).filter((name) => name === "clawd" || name.startsWith("clawd-"));
-  return names
-    .map((name) => ({ path: join(userHome, name), hasFolders: true }))
-    .filter(({ path }) => isDirectory(path));
-}
-
-function distinct(workspaces: readonly Workspace[]): Workspace[] {
-  const seen = new Set<string>();
-  return workspaces.filter(({ path }) => {
-    const real = realpathOf(path) ?? path;
-    if (seen.has(real)) return false;
-    seen.add(real);
-    return true;
-  });
+  return foldersAt(userHome)
+    .filter((path) => /^clawd(?:-|$)/.test(basename(path)))
+    .map((path) => ({ path, hasFolders: true }));
 }
 
 // ---- Files that nobody changed ----

@@ -18,7 +18,7 @@ import { jsonOf } from "../transcripts/kit/values.ts";
 import type { IsGenerated, OpenClawSource, Surroundings, Workspace } from "./discover.ts";
 import type { Selection } from "./options.ts";
 import type { Redactor } from "./secrets.ts";
-import { isWithin, realpathOf, type SourceFile } from "./source-files.ts";
+import { distinct, isWithin, realpathOf, type SourceFile } from "./source-files.ts";
 
 // ---- Items and operations ----
 
@@ -164,11 +164,7 @@ export function findFiles({ source, isGenerated }: PlanContext, names: readonly 
       return isLeftOut ? [] : [{ path, workspace }];
     }),
   );
-  const seen = new Set<string>();
-  return found.filter(({ path }) => {
-    const real = realpathOf(path) ?? path; // MEMORY.md and memory.md are one file where case does not count
-    return !seen.has(real) && seen.add(real);
-  });
+  return distinct(found); // MEMORY.md and memory.md are one file where case does not count
 }
 
 /** The first workspace that has this folder. */

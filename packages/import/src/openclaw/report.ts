@@ -1,47 +1,29 @@
 // The report of a migration: its fields, and the files `report.json` and `summary.txt`. Credentials are replaced in all of it.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { writeFileAtomic } from "@hermes-memory/core/internal/lib";
+import { isRecord, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import { listOf, recordOf } from "../transcripts/kit/values.ts";
 import { OPTION_IDS, OPTIONS, PRESETS } from "./options.ts";
 import type { Plan } from "./plan.ts";
 import type { Item, Status } from "./plan-context.ts";
 import { recordFolder } from "./runs.ts";
-import type { Redactor } from "./secrets.ts";
 
-/** The field names of `report.json`. */
-export type Report = {
-  readonly timestamp: string;
+/** The field names are those of `report.json`. */
+export type Report = Readonly<ReturnType<typeof reportOf>>;
+
+type Told = {
   readonly mode: "execute" | "dry-run";
   /** `started`: the process ended before the run did. */
   readonly state: "started" | "finished";
-  readonly source_root: string;
-  readonly target_root: string;
-  readonly workspace_target: string | null;
-  readonly output_dir: string | null;
-  readonly snapshot: string | null;
-  readonly migrate_secrets: boolean;
-  readonly preset: string | null;
-  readonly skill_conflict_mode: string;
-  readonly selection: object;
-  readonly summary: Readonly<Record<Status, number>>;
-  readonly items: readonly Item[];
-  readonly warnings: readonly string[];
-  readonly next_steps: readonly string[];
-};
-
-type Told = {
-  readonly mode: Report["mode"];
-  readonly state: Report["state"];
   readonly now: Date;
   readonly snapshot?: string;
 };
 
 /** Nothing in the returned object holds a credential. */
-export function reportOf(plan: Plan, items: readonly Item[], told: Told): Report {
+export function reportOf(plan: Plan, items: readonly Item[], told: Told) {
   const { request, redactor } = plan;
   const { selection, skillConflict } = request;
-  const safe = items.map((item) => redactedItem(item, redactor));
+  const safe = items.map((item) => eachText(item, redactor.text) as Item);
   const summary = countedItems(safe);
   return {
     timestamp: told.now.toISOString(),
@@ -64,27 +46,16 @@ export function reportOf(plan: Plan, items: readonly Item[], told: Told): Report
     },
     summary,
     items: safe,
-    warnings: warningsFor(plan, safe, summary),
+    warnings: warningsFor(plan, safe, summary.error),
     next_steps: nextSteps(plan, safe, told.mode),
-  };
-}
-
-function redactedItem(item: Item, redactor: Redactor): Item {
-  const { source, destination, reason, details } = item;
-  return {
-    ...item,
-    source: source && redactor.text(source),
-    destination: destination && redactor.text(destination),
-    reason: redactor.text(reason),
-    details: Object.fromEntries(
-      Object.entries(details).map(([key, value]) => [key, eachText(value, redactor.text)]),
-    ),
   };
 }
 
 function eachText(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === "string") return change(value);
-  return Array.isArray(value) ? value.map((item) => eachText(item, change)) : value;
+  if (Array.isArray(value)) return value.map((item) => eachText(item, change));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, eachText(each, change)]));
 }
 
 function countedItems(items: readonly Item[]): Record<Status, number> {
@@ -93,21 +64,15 @@ function countedItems(items: readonly Item[]): Record<Status, number> {
   return counts;
 }
 
-function warningsFor(
-  { request, isContinued }: Plan,
-  items: readonly Item[],
-  summary: Report["summary"],
-): string[] {
+function warningsFor({ request, isContinued }: Plan, items: readonly Item[], errors: number): string[] {
   const warnings: string[] = [];
   const conflicts = items.filter(hasConflict).length;
   if (conflicts > 0)
     warnings.push(
       `${conflicts} of the items conflict with what is there and are left alone; --overwrite replaces them (skills: --skill-conflict).`,
     );
-  if (summary.error > 0) warnings.push(`${summary.error} of the items could not be read or written.`);
-  const hasKeys = items.some(
-    ({ details }) => typeof details.keys_found === "number" && details.keys_found > 0,
-  );
+  if (errors > 0) warnings.push(`${errors} of the items could not be read or written.`);
+  const hasKeys = items.some(({ details }) => Number(details.keys_found) > 0);
   if (!request.withSecrets && hasKeys)
     warnings.push("Keys were found and not imported; --migrate-secrets imports them.");
   const { partsOfArchive: parts } = request.selection;
@@ -127,11 +92,7 @@ export function hasConflict({ status, details }: Item): boolean {
 
 const SKILL_KINDS = ["skill", "shared-skills", "personal-skills", "project-skills"];
 
-function nextSteps(
-  { request, output, source }: Plan,
-  items: readonly Item[],
-  mode: Report["mode"],
-): string[] {
+function nextSteps({ request, output, source }: Plan, items: readonly Item[], mode: Told["mode"]): string[] {
   const summary = countedItems(items);
   const conflicts = items.filter(hasConflict);
   const isSkill = ({ kind }: Item): boolean => SKILL_KINDS.includes(kind);

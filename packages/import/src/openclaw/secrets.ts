@@ -62,7 +62,8 @@ export function providerKeys(source: OpenClawSource): FoundKeys {
     const profile = profiles.find(([, each]) => each.provider === name && keyOf(each) !== undefined)?.[1];
     const value = resolve(name, provider?.apiKey ?? (profile && keyOf(profile)));
     if (value !== undefined) servers.set(name, value);
-    add(provider && variableOfProvider(name, provider), value);
+    const variable = provider && variableOfProvider(name, provider);
+    if (variable !== undefined && value) values.set(variable, value);
   }
   const tts = recordOf(recordOf(config.messages)?.tts);
   for (const [name, variable] of Object.entries(SPEECH_KEYS))

@@ -139,6 +139,15 @@ export function foldersAt(path: string): string[] {
   return names.map((name) => join(path, name)).filter(isDirectory);
 }
 
+/** Each file or folder once, under its first name. */
+export function distinct<T extends { readonly path: string }>(places: readonly T[]): T[] {
+  const seen = new Set<string>();
+  return places.filter(({ path }) => {
+    const real = realpathOf(path) ?? path;
+    return !seen.has(real) && seen.add(real);
+  });
+}
+
 function entriesOf(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
