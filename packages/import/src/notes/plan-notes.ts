@@ -1,6 +1,7 @@
 // Which notes become entries: each gets a target and a status. Decides and changes nothing; apply-notes.ts carries it out.
 import {
   type HistoryLine,
+  MEMORY_TARGETS,
   type MemoryStore,
   type MemoryTarget,
   measure,
@@ -74,91 +75,65 @@ export function planNotes(
       priority,
     })),
   );
-  const files = new Files(store, again ? () => false : isImport);
-  const plan: (PlannedNote & { readonly at: number })[] = [];
-  let added = 0;
-  // Important notes first, because the first ones get the room; the sort keeps the order of equal ones.
-  const ranked = wanted
-    .map((note, at) => ({ note, at }))
-    .toSorted((a, b) => b.note.priority - a.note.priority);
-  for (const { note, at } of ranked) {
-    const { priority: _priority, isArchived, ...about } = note;
-    if (about.text === "") continue;
-    const chars = codePointLength(about.text);
-    const verdict = files.verdictOn(about.text, about.target, isArchived ? "archived" : chars);
-    const isBehind = verdict.status === "add" && added >= limit;
-    if (verdict.status === "add" && !isBehind) {
-      files.take(about.text, about.target);
-      added += 1;
-    }
-    const last = isBehind ? { status: "over_limit" as const, reason: `--limit ${limit}` } : verdict;
-    plan.push({ ...about, chars, ...last, at });
-  }
-  return plan.toSorted((a, b) => a.at - b.at).map(({ at: _at, ...note }) => note);
-}
-
-type Verdict = Pick<PlannedNote, "status" | "reason" | "ids">;
-
-/** Both files as they will be with the notes taken so far. */
-class Files {
-  readonly #store: NotesStore;
-  readonly #entries: Readonly<Record<MemoryTarget, string[]>>;
-  /** Without blanks and in both files: a fact is not stored twice only because it is in the other file. */
-  readonly #present: Map<string, MemoryTarget>;
-  readonly #archived: ReadonlySet<string>;
-  readonly #before: ReadonlySet<string>;
-  /** Named already, with room or without. */
-  readonly #seen = new Set<string>();
-
-  constructor(store: NotesStore, isImport: (line: HistoryLine) => boolean) {
-    this.#store = store;
-    this.#entries = { memory: [...store.readEntries("memory")], user: [...store.readEntries("user")] };
-    this.#present = new Map([
-      ...this.#entries.memory.map((text) => [collapsed(text), "memory"] as const),
-      ...this.#entries.user.map((text) => [collapsed(text), "user"] as const),
-    ]);
-    this.#archived = new Set(store.archived().map(({ text }) => collapsed(text)));
-    const imports = store.history().filter(isImport);
-    this.#before = new Set(
-      imports.flatMap(({ changes }) =>
-        changes.flatMap(({ after }) => (after === null ? [] : [collapsed(after)])),
-      ),
-    );
-  }
-
-  take(text: string, target: MemoryTarget): void {
-    this.#entries[target].push(text);
-    this.#present.set(collapsed(text), target);
-  }
+  /** Both files as they will be with the notes taken so far. */
+  const entries = { memory: [...store.readEntries("memory")], user: [...store.readEntries("user")] };
+  // Without blanks and in both files: a fact is not stored twice only because it is in the other file.
+  const present = new Map<string, MemoryTarget>();
+  for (const name of MEMORY_TARGETS) for (const text of entries[name]) present.set(collapsed(text), name);
+  const archived = new Set(store.archived().map(({ text }) => collapsed(text)));
+  const imports = again ? [] : store.history().filter(isImport);
+  const changes = imports.flatMap((line) => line.changes);
+  const before = new Set(changes.flatMap(({ after }) => (after === null ? [] : [collapsed(after)])));
+  const named = new Set<string>();
 
   /** `room`: the characters that it needs, unless it goes to the archive. */
-  verdictOn(text: string, target: MemoryTarget, room: number | "archived"): Verdict {
-    if (!this.#store.isEnabled(target))
-      return { status: "disabled", reason: `config.yaml switches ${target} off` };
+  const verdictOn = (text: string, target: MemoryTarget, room: number | "archived"): Verdict => {
+    if (!store.isEnabled(target)) return { status: "disabled", reason: `config.yaml switches ${target} off` };
     const key = collapsed(text);
-    const isRepeated = this.#seen.has(key);
-    this.#seen.add(key);
-    const known = this.#present.get(key);
+    const isRepeated = named.has(key);
+    named.add(key);
+    const known = present.get(key);
     if (known !== undefined)
       return { status: "duplicate", reason: known === target ? "it is there already" : `it is in ${known}` };
     if (isRepeated) return { status: "duplicate", reason: "it is named twice" };
-    if (room === "archived" && this.#archived.has(key))
+    if (room === "archived" && archived.has(key))
       return { status: "duplicate", reason: "it is in the archive already" };
-    if (this.#before.has(key))
+    if (before.has(key))
       return { status: "removed", reason: "imported before, and removed or changed since; --again adds it" };
-    const error = this.#store.check({ action: "add", content: text });
+    const error = store.check({ action: "add", content: text });
     if (error?.kind === "blocked")
       return { status: "blocked", reason: `the security scan found ${error.ids.join(", ")}`, ids: error.ids };
     if (error !== undefined) return { status: "invalid", reason: error.message };
     if (room === "archived") return { status: "archive" };
-    const { limit } = this.#store.usage(target);
-    if (room > limit) return { status: "too_long", reason: `${target} holds ${limit} characters in all` };
-    const { used } = measure([...this.#entries[target], text], limit);
-    if (used > limit)
-      return { status: "over_budget", reason: `${target} would have ${used} of ${limit} characters` };
+    const { limit: most } = store.usage(target);
+    if (room > most) return { status: "too_long", reason: `${target} holds ${most} characters in all` };
+    const { used } = measure([...entries[target], text], most);
+    if (used > most)
+      return { status: "over_budget", reason: `${target} would have ${used} of ${most} characters` };
+    if (added >= limit) return { status: "over_limit", reason: `--limit ${limit}` };
+    entries[target].push(text);
+    present.set(key, target);
+    added += 1;
     return { status: "add" };
+  };
+
+  let added = 0;
+  const plan = new Map<number, PlannedNote>();
+  // Important notes first, because the first ones get the room; the sort keeps the order of equal ones.
+  const ranked = [...wanted.entries()].toSorted(([, a], [, b]) => b.priority - a.priority);
+  for (const [at, { priority: _priority, isArchived, ...about }] of ranked) {
+    if (about.text === "") continue;
+    const chars = codePointLength(about.text);
+    plan.set(at, {
+      ...about,
+      chars,
+      ...verdictOn(about.text, about.target, isArchived ? "archived" : chars),
+    });
   }
+  return [...plan].sort(([a], [b]) => a - b).map(([, note]) => note);
 }
+
+type Verdict = Pick<PlannedNote, "status" | "reason" | "ids">;
 
 function isOwnImport({ origin, status }: HistoryLine): boolean {
   return origin.startsWith(IMPORT_ORIGIN) && status === "committed";

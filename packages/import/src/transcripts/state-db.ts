@@ -1,6 +1,6 @@
 // The session database of another home or profile (`state.db`): read without a change to it, and copied into this home's.
 import { existsSync, rmSync, statSync } from "node:fs";
-import { chmod, copyFile, mkdir, open, realpath, rename, stat } from "node:fs/promises";
+import { chmod, copyFile, mkdir, realpath, rename, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
 import {
@@ -10,21 +10,20 @@ import {
   type SessionStore,
   type TranscriptPlace,
 } from "@hermes-memory/core/internal/sessions";
+import { sampleOf } from "./find-reader.ts";
+import { isDatabaseWith } from "./kit/database-sessions.ts";
 import { howToOpen, looksOf, type Opening, openSource } from "./kit/sqlite-source.ts";
 import { jsonOf, recordOf } from "./kit/values.ts";
 
 const NAME = "state.db";
 const RESULTS = "tool-results";
-const SQLITE_HEADER = "SQLite format 3\0";
 
 /** The database that a path means: itself, or the one in that home or profile. Undefined for anything else. */
 export async function stateDatabaseAt(path: string): Promise<string | undefined> {
   const inside = join(path, NAME);
   const file = statSync(path).isDirectory() ? inside : path;
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
-  await using opened = await open(file, "r");
-  const { buffer } = await opened.read(Buffer.alloc(SQLITE_HEADER.length), 0, SQLITE_HEADER.length, 0);
-  return buffer.toString("latin1") === SQLITE_HEADER ? file : undefined;
+  return isDatabaseWith((await sampleOf(file)).head, /^/) ? file : undefined;
 }
 
 export type StateImport = {
