@@ -87,7 +87,8 @@ async function execute(operation: Operation, applying: Applying): Promise<Detail
     case "copy-skill":
       return await copySkill(operation, applying);
     case "archive":
-      for (const { to, content } of operation.files) {
+      for (const { name, content } of operation.files) {
+        const to = join(applying.plan.output, "archive", name);
         mkdirSync(dirname(to), PRIVATE_FOLDER);
         writeFileAtomic(to, content(), PRIVATE_FILE);
       }

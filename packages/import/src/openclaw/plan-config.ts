@@ -100,24 +100,24 @@ export function planProviders(context: PlanContext): PlannedItem[] {
     return [{ name, base_url: base, api_key: keys?.get(name) ?? "", api_mode: mode, ...models }];
   });
   const present = listOf(deps.config.raw.custom_providers).filter(isRecord);
-  const sameName = (name: string): Json | undefined => present.find((entry) => entry.name === name);
-  const isConflict = ({ name, base_url: url }: (typeof own)[number]): boolean =>
-    sameName(name) !== undefined && sameName(name)?.base_url !== url;
-  const conflicting = own.filter(isConflict).map(({ name }) => name);
-  // A server that an earlier run without --migrate-secrets added gets its key now.
-  const isWithoutKey = ({ name, api_key: key }: (typeof own)[number]): boolean =>
-    key !== "" && (textOf(sameName(name)?.api_key) ?? "") === "";
-  const added = own.filter(
-    (entry) =>
-      sameName(entry.name) === undefined || (isConflict(entry) ? request.isOverwriting : isWithoutKey(entry)),
-  );
+  const compared = own.map((entry) => {
+    const there = present.find(({ name }) => name === entry.name);
+    const isConflict = there !== undefined && there.base_url !== entry.base_url;
+    // A server that an earlier run without --migrate-secrets added gets its key now.
+    const isWithoutKey = entry.api_key !== "" && (textOf(there?.api_key) ?? "") === "";
+    return { entry, isConflict, isNew: there === undefined || (!isConflict && isWithoutKey) };
+  });
+  const conflicting = compared.filter(({ isConflict }) => isConflict).map(({ entry }) => entry.name);
+  const added = compared
+    .filter(({ isConflict, isNew }) => isNew || (isConflict && request.isOverwriting))
+    .map(({ entry }) => entry);
   const where = { source: source.configPath, destination: configPath(request.home) };
-  const isPlain = own.every(({ base_url: url }) => context.redactor.text(url) === url);
   if (own.length === 0) return [planned(kind, "skipped", "No own model servers in the OpenClaw config")];
-  if (!isPlain)
+  if (own.some(({ base_url: url }) => context.redactor.text(url) !== url))
     return [planned(kind, "skipped", "A server's address holds a credential; add it by hand", where)];
+  const names = added.map(({ name }) => name);
   const details = {
-    added: added.map(({ name }) => name),
+    added: names,
     keys_of: added.filter(({ api_key: key }) => key !== "").map(({ name }) => name),
     conflicting: request.isOverwriting ? [] : conflicting,
   };
@@ -125,8 +125,7 @@ export function planProviders(context: PlanContext): PlannedItem[] {
     return [planned(kind, "conflict", "Servers of these names have other addresses", { ...where, details })];
   if (added.length === 0)
     return [planned(kind, "skipped", "All servers are already there", { ...where, details })];
-  const names = new Set(added.map(({ name }) => name));
-  const value = [...present.filter(({ name }) => !names.has(String(name))), ...added];
+  const value = [...present.filter(({ name }) => !names.includes(String(name))), ...added];
   const operation = { action: "set-config" as const, changes: [{ key: "custom_providers", value }] };
   return [planned(kind, "migrated", "Would add servers", { ...where, details, operation })];
 }

@@ -2,7 +2,7 @@
 // what earlier runs left there.
 import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import type { MemoryStore, MemoryTarget } from "@hermes-memory/core/internal/curated";
@@ -69,7 +69,8 @@ export type Operation =
   | { readonly action: "import-sessions"; readonly paths: readonly string[] };
 
 export type ArchivedFile = {
-  readonly to: string;
+  /** Relative to the archive folder, with `/`. */
+  readonly name: string;
   /** Already without credentials. */
   readonly content: () => Uint8Array;
 };
@@ -186,6 +187,8 @@ export function unusedFiles(kind: string, files: readonly FoundFile[]): PlannedI
 
 // ---- Archiving ----
 
+const TOLD_FAILURES = 5;
+
 /**
  * An item whose files are copied to the archive; `skipped` when an archive has them already. Files that cannot be read make it an
  * `error`, and the others are copied all the same.
@@ -193,48 +196,35 @@ export function unusedFiles(kind: string, files: readonly FoundFile[]): PlannedI
 export function archiveItem(
   context: PlanContext,
   kind: string,
-  {
-    files,
-    ...where
-  }: { readonly source: string; readonly name: string; readonly files: readonly NewArchiveFile[] },
-  about: { readonly reason?: string; readonly details?: Readonly<Record<string, unknown>> } = {},
+  { source, name: place, files, reason = ARCHIVED_REASON, details = {} }: ToArchive,
 ): PlannedItem {
-  const destination = join(context.output, "archive", where.name);
-  const { reason = ARCHIVED_REASON, details = {} } = about;
-  const unreadable: string[] = [];
+  const where = { source, destination: join(context.output, "archive", place) };
+  const failures: string[] = [];
   const missing = files.filter(({ name, content }) => {
     try {
       return !isArchived(context, name, content());
     } catch (cause) {
-      unreadable.push(files.length === 1 ? describeCause(cause) : `${name}: ${describeCause(cause)}`);
+      failures.push(files.length === 1 ? describeCause(cause) : `${name}: ${describeCause(cause)}`);
       return false;
     }
   });
-  const more = { source: where.source, destination, details };
-  const hasFailed = unreadable.length > 0;
-  if (missing.length === 0 && hasFailed) return planned(kind, "error", told(unreadable), more);
-  if (missing.length === 0) return planned(kind, "skipped", `Already archived. ${reason}`, more);
-  const archived = missing.map(({ name, content }) => ({
-    to: join(context.output, "archive", name),
-    content,
-  }));
-  const operation = { action: "archive" as const, files: archived };
-  const counted = { ...details, files: missing.length };
-  const [status, why] = hasFailed ? (["error", told(unreadable)] as const) : (["archived", reason] as const);
-  return planned(kind, status, why, { ...more, details: counted, operation });
+  const rest = failures.length > TOLD_FAILURES ? [`and ${failures.length - TOLD_FAILURES} more`] : [];
+  const told = [...failures.slice(0, TOLD_FAILURES), ...rest].join("; ");
+  if (missing.length === 0 && told === "")
+    return planned(kind, "skipped", `Already archived. ${reason}`, { ...where, details });
+  if (missing.length === 0) return planned(kind, "error", told, { ...where, details });
+  const more = { ...where, details: { ...details, files: missing.length } };
+  const operation = { action: "archive" as const, files: missing };
+  return planned(kind, told === "" ? "archived" : "error", told || reason, { ...more, operation });
 }
 
-const TOLD_FAILURES = 5;
-
-function told(failures: readonly string[]): string {
-  const rest = failures.length - TOLD_FAILURES;
-  return [...failures.slice(0, TOLD_FAILURES), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
-}
-
-export type NewArchiveFile = {
-  /** Relative to the archive folder, with `/`. */
+type ToArchive = {
+  readonly source: string;
+  /** The file or folder in the archive. */
   readonly name: string;
-  readonly content: () => Uint8Array;
+  readonly files: readonly ArchivedFile[];
+  readonly reason?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
 };
 
 /** A file of the source for the archive. Credentials in it are replaced: `--migrate-secrets` is about `.env` only. */
@@ -243,7 +233,7 @@ export function archivedCopy(
   file: SourceFile,
   bound: string,
   name: string,
-): NewArchiveFile {
+): ArchivedFile {
   return {
     name: safeName(name),
     content: () => {
@@ -260,11 +250,8 @@ export function archiveName({ source, request }: PlanContext, path: string): str
   const root = realpathOf(source.root) ?? source.root;
   const real = realpathOf(path) ?? path;
   const isInside = isWithin(root, real);
-  const inner = isInside ? relative(root, real) : join("external", relative(join(real, ".."), real));
-  const name = safeName(inner.split(/[/\\]/).join("/"));
-  return request.agent === undefined || isInside
-    ? name
-    : name.replace("external/", `external/${request.agent}/`);
+  const inner = isInside ? relative(root, real) : join("external", request.agent ?? "", basename(real));
+  return safeName(inner.split(/[/\\]/).join("/"));
 }
 
 /** Control characters of a hostile file name would reach terminals. */

@@ -79,13 +79,10 @@ function planDocument(context: PlanContext, { kind, name, destination, missing }
   const findings = findingsIn(given, "context", { redactor: context.redactor, allowSecrets: true });
   if (findings.length > 0) {
     const reason = `The safety scan found ${findings.join(", ")}; it is kept for review`;
-    const file = { path: found.path, name };
-    const files = [archivedCopy(context, file, found.workspace.path, archiveName(context, found.path))];
-    const archived = { source: found.path, name: archiveName(context, found.path), files };
-    return [
-      archiveItem(context, kind, archived, { reason, details: { findings } }),
-      ...unusedFiles(kind, others),
-    ];
+    const place = archiveName(context, found.path);
+    const files = [archivedCopy(context, { path: found.path, name }, found.workspace.path, place)];
+    const archived = { source: found.path, name: place, files, reason, details: { findings } };
+    return [archiveItem(context, kind, archived), ...unusedFiles(kind, others)];
   }
   const masked = maskStoredSecrets(given);
   const text = context.redactor.holdsKnownSecret(masked.text)
@@ -165,7 +162,7 @@ function keptOriginals(context: PlanContext, kind: string, files: readonly Found
     const reason = isCut
       ? "OpenClaw's explanations in it are no entries; the file is kept for review"
       : "Its code blocks and tables are no entries; the file is kept for review";
-    return [archiveItem(context, kind, { source: path, name, files: [copy] }, { reason })];
+    return [archiveItem(context, kind, { source: path, name, files: [copy], reason })];
   });
 }
 
@@ -270,7 +267,7 @@ function refusedEntries(
   const name = `entries-for-review/${kind}.md`;
   const files = [{ name, content: () => Buffer.from(`${texts.join(ENTRY_DELIMITER)}\n`) }];
   const reason = `The safety scan found ${findings.join(", ")}; it is kept for review`;
-  return archiveItem(context, kind, { source, name, files }, { reason });
+  return archiveItem(context, kind, { source, name, files, reason });
 }
 
 // ---- Daily notes ----

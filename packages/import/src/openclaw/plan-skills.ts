@@ -100,8 +100,8 @@ function planSkill(context: PlanContext, folder: SkillFolder, path: string): Pla
     const place = `skills-for-review/${basename(folder.path)}/${basename(path)}`;
     const copies = files.map((file) => archivedCopy(context, file, bound, `${place}/${file.name}`));
     const reason = `The safety scan found ${found.join(", ")}; it is kept for review`;
-    const archived = { source: path, name: place, files: copies };
-    return archiveItem(context, kind, archived, { reason, details: { findings: found } });
+    const details = { findings: found };
+    return archiveItem(context, kind, { source: path, name: place, files: copies, reason, details });
   }
   const wanted = join(skillsDirectory(request.home), CATEGORY, name);
   const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut.slice(0, 20) };

@@ -14,6 +14,7 @@ import {
   planSessionConfig,
 } from "./plan-config.ts";
 import {
+  type ArchivedFile,
   archivedCopy,
   archiveItem,
   archiveName,
@@ -21,7 +22,6 @@ import {
   findFolder,
   type MigrationDeps,
   type MigrationRequest,
-  type NewArchiveFile,
   type PlanContext,
   type PlannedItem,
   planned,
@@ -145,7 +145,7 @@ const NOT_COPIED = {
 };
 
 /** A file or folder of OpenClaw, with the names of links in it that were not followed. */
-type Part = { readonly name: string; readonly files: readonly NewArchiveFile[]; readonly leftOut: string[] };
+type Part = { readonly name: string; readonly files: readonly ArchivedFile[]; readonly leftOut: string[] };
 
 function planArchive(context: PlanContext): PlannedItem[] {
   const { source } = context;
@@ -172,7 +172,7 @@ function planArchive(context: PlanContext): PlannedItem[] {
     ...(links.length > 0 ? { links_not_followed: links } : {}),
   };
   const files = parts.flatMap((part) => part.files);
-  return [archiveItem(context, "archive", { source: root, name: "", files }, { details }), ...left];
+  return [archiveItem(context, "archive", { source: root, name: "", files, details }), ...left];
 }
 
 const NOT_COPIED_REASON = "It may hold credentials and is never copied as it is";

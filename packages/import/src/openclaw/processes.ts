@@ -1,8 +1,8 @@
 // Whether OpenClaw or a Hermes gateway runs: both would compete with each other for a bot's connection.
 import { execFile } from "node:child_process";
 import { basename, join } from "node:path";
-import { outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
-import { recordOf } from "../transcripts/kit/values.ts";
+import { readTextFile } from "@hermes-memory/core/internal/lib";
+import { jsonOf, recordOf } from "../transcripts/kit/values.ts";
 
 /** Runs a program; undefined when it cannot be started, fails or takes too long. For tests. */
 type RunProgram = (
@@ -51,7 +51,7 @@ export async function openClawProcesses({ platform, pid: ownPid, run }: ProcessD
   const processes = parsed(listing ?? "");
   const own = familyOf(ownPid, processes);
   const found = processes.filter(({ pid, words }) => !own.has(pid) && isOpenClaw(words));
-  return found.map(({ pid, words }) => `process ${pid} (${programOf(words)})`);
+  return found.map(({ pid, words }) => `process ${pid} (${basename(words[0] ?? "")})`); // arguments may hold a token
 }
 
 /** Each line: process, parent, command line. */
@@ -82,20 +82,13 @@ function isOpenClaw(words: readonly string[]): boolean {
   return script?.split(/[/\\]/).some((part) => PRODUCT.test(part)) ?? false;
 }
 
-/** Without the arguments, which may hold a token. */
-function programOf(words: readonly string[]): string {
-  return basename(words[0] ?? "");
-}
-
 /** Platforms that a running Hermes gateway of this home is connected to; none when it does not run. */
 export function connectedPlatforms(home: string, isAlive: (pid: number) => boolean = isRunning): string[] {
-  const text = readTextFile(join(home, "gateway_state.json"));
-  const pidText = readTextFile(join(home, "gateway.pid"));
-  const state = recordOf(
-    text.ok && text.value !== undefined ? outsideJsonOr(text.value, undefined) : undefined,
-  );
-  const pidFile =
-    pidText.ok && pidText.value !== undefined ? outsideJsonOr(pidText.value, undefined) : undefined;
+  const json = (name: string): unknown => {
+    const text = readTextFile(join(home, name));
+    return jsonOf(text.ok ? text.value : undefined);
+  };
+  const [state, pidFile] = [recordOf(json("gateway_state.json")), json("gateway.pid")];
   const pid = Number(recordOf(pidFile)?.pid ?? pidFile ?? state?.pid);
   if (!Number.isSafeInteger(pid) || pid <= 0 || !isAlive(pid)) return [];
   return Object.entries(recordOf(state?.platforms) ?? {})
