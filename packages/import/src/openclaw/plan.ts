@@ -1,7 +1,7 @@
 // The planner: reads the OpenClaw folder and the Hermes home and returns everything that a migration would do, in order. Writes
 // nothing. The preview prints this list, and `apply.ts` executes exactly this list.
 import { existsSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import { type OpenClawSource, openSource, readGenerated } from "./discover.ts";
 import { OPTION_IDS, OPTIONS, type OptionId } from "./options.ts";
@@ -25,6 +25,7 @@ import {
   type PlanContext,
   type PlannedItem,
   planned,
+  toArchive,
 } from "./plan-context.ts";
 import { planAgentsFile, planDailyMemory, planMemory, planSoul, planUserProfile } from "./plan-memory.ts";
 import { planSharedSkills, planWorkspaceSkills } from "./plan-skills.ts";
@@ -185,8 +186,7 @@ function configPart({ source, redactor }: PlanContext): Part {
 }
 
 function filePart(context: PlanContext, path: string, bound: string): Part {
-  const name = archiveName(context, path);
-  return { name, files: [archivedCopy(context, { path, name: basename(path) }, bound, name)], leftOut: [] };
+  return { ...toArchive(context, path, bound), leftOut: [] };
 }
 
 function folderPart(context: PlanContext, path: string, bound: string): Part {
