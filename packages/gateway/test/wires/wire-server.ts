@@ -1,7 +1,10 @@
 // A tiny HTTP server that answers with what a wire writes, for the vendors' own clients.
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
+import { mergedReply } from "../../src/proxy/hidden-tools.ts";
 import type { GatewayProblem, JsonObject } from "../../src/types.ts";
+import { SseEvents } from "../../src/wires/sse.ts";
 import type { Finish, ReplyEvent, ReplyMetadata, Wire, WireRequest } from "../../src/wires/wire.ts";
 
 type Body = Exclude<ReplyEvent, { type: "end" }>;
@@ -21,6 +24,33 @@ export const METADATA: ReplyMetadata = {
 };
 export const USAGE = { input: 100, cacheRead: 40, cacheWrite: 7, output: 30, reasoning: 12 };
 export const START = { id: "", model: "test-model", createdAtSeconds: 1_800_000_000 };
+
+/** Reads a stream of a server as the proxy does. */
+export function reading(wire: Wire) {
+  const events = new SseEvents();
+  const reply = mergedReply(wire.name, undefined, false);
+  return {
+    push(bytes: Uint8Array) {
+      for (const event of events.push(bytes)) reply.push(event);
+    },
+    get isEnding() {
+      return reply.isEnding;
+    },
+    end() {
+      const rest = events.end();
+      if (rest !== undefined) reply.push(rest);
+      return reply.round().read;
+    },
+  };
+}
+
+export function readBody(wire: Wire, bytes: Uint8Array) {
+  const collector = wire.collector();
+  const body = outsideJsonOr(new TextDecoder().decode(bytes), undefined);
+  if (!isRecord(body)) return undefined;
+  collector.whole(body);
+  return collector.end();
+}
 
 export type WireServer = AsyncDisposable & {
   readonly url: string;
