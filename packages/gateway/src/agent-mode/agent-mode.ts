@@ -16,10 +16,11 @@ import { type Content, newMessage, textOf } from "@hermes-memory/core/internal/m
 import { type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
 import { admit, charge, refuseModel } from "../allowance.ts";
 import { sourceOf } from "../identity.ts";
-import { forUsers } from "../problem.ts";
 import { isOwnModelName } from "../proxy/upstream.ts";
 import { refuseForUsers } from "../proxy/users-may.ts";
+import { ReplyStream, stoppedProblem } from "../reply-stream.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
+import { hermesHeaders } from "../wires/fields.ts";
 import type { Reply } from "../wires/wire.ts";
 import {
   type Asked,
@@ -34,17 +35,7 @@ import {
 } from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
 import { type LiveIndex, liveIndexOf, liveKey } from "./live-index.ts";
-import {
-  asProblem,
-  type Ended,
-  endOf,
-  PING_MS,
-  problemOf,
-  ReplySoFar,
-  ReplyStream,
-  stoppedProblem,
-  wholeResponse,
-} from "./reply.ts";
+import { asProblem, type Ended, endOf, problemOf, ReplySoFar } from "./reply.ts";
 import { expiryOf, finalise, resetNotice, resetPolicy, SessionWatcher, type Timers } from "./session-life.ts";
 
 export type AgentModeDeps = {
@@ -200,57 +191,30 @@ class LiveMode implements AgentMode {
       this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
       void this.#tidy();
     });
-    try {
-      if (stream !== undefined) return await this.#stream(stream, running, work, () => gone.abort());
-      const ended = await running;
-      return wholeResponse(turn, this.#start(work), reply, ended);
-    } catch (cause) {
+    const ended = running.catch((cause: unknown) => {
       const problem = asProblem(cause);
       if (!signal.aborted || problem instanceof ProblemError) throw problem;
       throw new ProblemError(this.#stopped(), { cause });
-    }
-  }
-
-  /** The status of a request that fails before anything was written is an error's; later, the stream says it. */
-  async #stream(
-    stream: ReplyStream,
-    running: Promise<Ended>,
-    work: Work,
-    onGone: () => void,
-  ): Promise<Response> {
-    const { pingMs = PING_MS } = this.#deps;
-    const silence = after(pingMs);
-    await Promise.race([stream.begun, running, silence.over]).finally(silence.cancel);
-    void running.then(
-      ({ finish, calls, sessionId }) => {
-        for (const call of calls) stream.write({ type: "tool-call", ...call });
-        const { usage } = work.reply;
-        stream.write({ type: "end", finish, usage, metadata: work.reply.metadata(sessionId) });
-      },
-      (cause: unknown) => stream.write({ type: "problem", problem: this.#problemOf(cause, work.turn) }),
-    );
-    return stream.response(this.#start(work), work.agent?.sessionId ?? "", { onGone, pingMs });
-  }
-
-  #start({ turn, agent, replyId }: Work) {
-    const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
-    return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds };
+    });
+    const start = () => {
+      const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
+      const { agent } = work;
+      const headers = hermesHeaders({ sessionId: agent?.sessionId ?? "", notices: [] }); // unknown while its provider is waited for
+      return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds, headers };
+    };
+    const whole = ended.then(({ finish, calls: toolCalls, sessionId }) => {
+      const { text, reasoning, usage } = reply;
+      return { text, reasoning, toolCalls, finish, usage, metadata: reply.metadata(sessionId) };
+    });
+    if (stream !== undefined)
+      return stream.response(whole, { start, onGone: () => gone.abort(), pingMs: this.#deps.pingMs });
+    const said = await whole;
+    const { headers, ...begin } = start();
+    return Response.json(turn.wire.render({ ...begin, ...said }, turn.request), { headers });
   }
 
   #stopped(): ProblemError["problem"] {
     return stoppedProblem(this.#gateway.isStopping || this.#closing.signal.aborted);
-  }
-
-  #problemOf(cause: unknown, { identity }: ModelTurn): ProblemError["problem"] {
-    const known = asProblem(cause);
-    if (known instanceof ProblemError) {
-      const shown = identity.user === undefined ? known.problem : forUsers(known.problem);
-      if (shown !== known.problem)
-        this.#gateway.log.warn(known.problem.message, { code: known.problem.code });
-      return shown;
-    }
-    this.#gateway.log.error("A turn of the gateway failed", { cause });
-    return { status: 500, code: "internal", message: "The turn failed for a reason that is in the log." };
   }
 
   // ---- The turn ----
@@ -739,10 +703,4 @@ function inputOf(content: Content): Parameters<Agent["run"]>[0] {
 /** Causes may name a session or a title behind a colon. */
 function causeOf(cause: string): string {
   return cause.split(":")[0] ?? cause;
-}
-
-function after(ms: number): { readonly over: Promise<void>; readonly cancel: () => void } {
-  const { promise: over, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return { over, cancel: () => clearTimeout(timer) };
 }

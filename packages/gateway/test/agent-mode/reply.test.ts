@@ -2,7 +2,8 @@
 import type { AgentEvent, TurnResult } from "@hermes-memory/agent/internal/agent";
 import { HermesError } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
-import { asProblem, endOf, problemOf, ReplySoFar, stoppedProblem } from "../../src/agent-mode/reply.ts";
+import { asProblem, endOf, problemOf, ReplySoFar } from "../../src/agent-mode/reply.ts";
+import { stoppedProblem } from "../../src/reply-stream.ts";
 import type { ProblemError } from "../../src/types.ts";
 import type { ReplyEvent } from "../../src/wires/wire.ts";
 
