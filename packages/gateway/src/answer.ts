@@ -149,22 +149,24 @@ async function readTurn(
   const body = await request.json();
   await letOthers();
   const parsed = wire.parse(body);
-  if (!parsed.ok) throw new ProblemError(parsed.error);
-  if (parsed.value.model.length > MODEL_NAME_CHARS) throw new ProblemError(LONG_MODEL_NAME);
+  if (parsed.model.length > MODEL_NAME_CHARS) throw new ProblemError(LONG_MODEL_NAME);
   await letOthers();
   const { gateway: settings } = await gateway.config();
   const { env, clock } = gateway;
-  const asked = { caller, headers, rawHeaders, request: parsed.value, settings, env, now: clock.now() };
-  const identified = identify(asked);
-  if (!identified.ok) throw new ProblemError(identified.error);
-  const credentials = credentialOf(headers, rawHeaders);
-  if (!credentials.ok) throw new ProblemError(credentials.error);
-  const identity = identified.value;
+  const identity = identify({
+    caller,
+    headers,
+    rawHeaders,
+    request: parsed,
+    settings,
+    env,
+    now: clock.now(),
+  });
   await admitUser(gateway, caller, identity);
   const memory = memoryOf(gateway, identity);
   return {
     wire,
-    request: parsed.value,
+    request: parsed,
     rawBody,
     body,
     query: request.url.search,
@@ -172,7 +174,7 @@ async function readTurn(
     identity,
     caller,
     memory,
-    clientCredential: credentials.value.client,
+    clientCredential: credentialOf(headers, rawHeaders).client,
     retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,

@@ -1,6 +1,6 @@
 // A reply of ours on its way to a client, in the words of its wire: of the agent, or of a model that speaks another protocol.
-import { forUsers } from "./problem.ts";
-import { type GatewayProblem, type ModelTurn, ProblemError } from "./types.ts";
+import { shownProblem } from "./problem.ts";
+import type { ModelTurn } from "./types.ts";
 import type { Reply, ReplyEvent } from "./wires/wire.ts";
 
 /** A client waits this long for the next byte at most. */
@@ -49,7 +49,11 @@ export class ReplyStream {
         for (const call of toolCalls) this.write({ type: "tool-call", ...call });
         this.write({ type: "end", ...end });
       },
-      (cause: unknown) => this.write({ type: "problem", problem: shownProblem(cause, this.#turn) }),
+      (cause: unknown) => {
+        const { identity, gateway } = this.#turn;
+        const shown = { isTrusted: identity.user === undefined, log: gateway.log, about: {} };
+        this.write({ type: "problem", problem: shownProblem(cause, shown) });
+      },
     );
     const { headers, ...begin } = start();
     const writer = this.#turn.wire.writer(begin, this.#turn.request);
@@ -95,33 +99,4 @@ export class ReplyStream {
       },
     });
   }
-}
-
-/** What a user need not know is in the log. */
-function shownProblem(cause: unknown, { identity, gateway }: ModelTurn): GatewayProblem {
-  if (!(cause instanceof ProblemError)) {
-    gateway.log.error("A turn of the gateway failed", { cause });
-    return { status: 500, code: "internal", message: "The turn failed for a reason that is in the log." };
-  }
-  const { problem } = cause;
-  const shown = identity.user === undefined ? problem : forUsers(problem);
-  if (shown !== problem) gateway.log.warn(problem.message, { code: problem.code });
-  return shown;
-}
-
-/** The client went away, or the server stops. */
-export function stoppedProblem(isStopping: boolean): GatewayProblem {
-  return isStopping
-    ? {
-        status: 503,
-        code: "stopping",
-        message: "The server is stopping, so the reply was interrupted. What was written of it is stored.",
-        hint: "Send the request again when it is up.",
-        retryAfterSeconds: 5,
-      }
-    : {
-        status: 408,
-        code: "client-gone",
-        message: "The client closed the connection, so the reply was interrupted.",
-      };
 }

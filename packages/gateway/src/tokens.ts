@@ -22,7 +22,7 @@ import {
   writeFileAtomic,
 } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
-import { checkId, TOKEN_PREFIX } from "./identity.ts";
+import { TOKEN_PREFIX, whyNoId } from "./identity.ts";
 import type { Caller, GatewayProblem, TokenLimits, TokenPowers, TokenRights } from "./types.ts";
 
 /** A token without its secret. */
@@ -474,7 +474,7 @@ function rightsOf(value: unknown): TokenRights | undefined {
 }
 
 function isName(value: unknown): value is string {
-  return typeof value === "string" && checkId(value, "user").ok;
+  return typeof value === "string" && whyNoId(value) === undefined;
 }
 
 function isTime(value: unknown): value is string {

@@ -100,7 +100,7 @@ export type Identity = {
 
 // ---- What goes wrong: problem.ts ----
 
-export { type GatewayProblem, type JsonObject, type Problem, ProblemError } from "./problem.ts";
+export { type GatewayProblem, type JsonObject, ProblemError } from "./problem.ts";
 
 // ---- One model request ----
 

@@ -10,15 +10,16 @@ import {
 import { chooseModel, curatorModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
 import { hygieneDecision } from "@hermes-memory/core/internal/context";
-import { describeCause, preview } from "@hermes-memory/core/internal/lib";
+import { describeCause, HermesError, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, newMessage, textOf } from "@hermes-memory/core/internal/message";
 import { type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
 import { admit, charge, refuseModel } from "../allowance.ts";
 import { sourceOf } from "../identity.ts";
+import { stoppedProblem } from "../problem.ts";
 import { isOwnModelName } from "../proxy/upstream.ts";
 import { refuseForUsers } from "../proxy/users-may.ts";
-import { ReplyStream, stoppedProblem } from "../reply-stream.ts";
+import { ReplyStream } from "../reply-stream.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
 import { hermesHeaders } from "../wires/fields.ts";
 import type { Reply } from "../wires/wire.ts";
@@ -35,7 +36,7 @@ import {
 } from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
 import { type LiveIndex, liveIndexOf, liveKey } from "./live-index.ts";
-import { asProblem, type Ended, endOf, problemOf, ReplySoFar } from "./reply.ts";
+import { type Ended, endOf, problemOf, ReplySoFar } from "./reply.ts";
 import { expiryOf, finalise, resetNotice, resetPolicy, SessionWatcher, type Timers } from "./session-life.ts";
 
 export type AgentModeDeps = {
@@ -192,8 +193,7 @@ class LiveMode implements AgentMode {
       void this.#tidy();
     });
     const ended = running.catch((cause: unknown) => {
-      const problem = asProblem(cause);
-      if (!signal.aborted || problem instanceof ProblemError) throw problem;
+      if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
       throw new ProblemError(this.#stopped(), { cause });
     });
     const start = () => {

@@ -11,7 +11,8 @@ import {
 import { type Message, newMessage, partsOf, textOf } from "@hermes-memory/core/internal/message";
 import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
 import { charge } from "../allowance.ts";
-import { ReplyStream, type Start, stoppedProblem } from "../reply-stream.ts";
+import { MODEL_PROBLEMS, stoppedProblem } from "../problem.ts";
+import { ReplyStream, type Start } from "../reply-stream.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { hermesHeaders } from "../wires/fields.ts";
 import type { Finish, Reply, ReplyMetadata } from "../wires/wire.ts";
@@ -181,26 +182,7 @@ function wouldBeLost(fields: readonly string[], { identity }: ChatModel): Gatewa
   };
 }
 
-const STATUSES: Readonly<Record<ModelFailure["kind"], GatewayProblem["status"]>> = {
-  auth: 502,
-  billing: 502,
-  rate_limit: 429,
-  overflow: 400,
-  payload_too_large: 413,
-  content_policy: 400,
-  bad_signature: 400,
-  bad_request: 400,
-  not_found: 404,
-  server: 502,
-  connection: 502,
-  stalled: 504,
-  invalid_response: 502,
-  reply_too_long: 502,
-};
-
 export function problemOf({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
   const retryAfterSeconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
-  const isLasting = kind === "auth" || kind === "billing";
-  const code = `model-${kind.replaceAll("_", "-")}`;
-  return { status: STATUSES[kind], code, message, retryAfterSeconds, isLasting };
+  return { ...MODEL_PROBLEMS[kind], message, retryAfterSeconds };
 }

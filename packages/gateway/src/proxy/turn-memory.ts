@@ -308,8 +308,7 @@ function toldMessages(
   if (rounds.length === 0) return request.messages;
   const before = rounds.map((each) => ({ ...each, round: { ...each.round, calls: [], results: [] } }));
   const whole = insert(wire.name, new TextDecoder().decode(rawBody), { ...NOTHING, rounds: before });
-  const parsed = wire.parse(JSON.parse(whole) as JsonObject);
-  return parsed.ok ? parsed.value.messages : request.messages;
+  return wire.parse(JSON.parse(whole) as JsonObject).messages;
 }
 
 function readRounds(value: unknown): HiddenRounds | undefined {

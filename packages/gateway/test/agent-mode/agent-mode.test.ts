@@ -15,7 +15,7 @@ import {
   type Reply as Scripted,
 } from "../../../agent/test/fakes/wires/script.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import type { ProblemError } from "../../src/types.ts";
+import { type GatewayProblem, shownProblem } from "../../src/problem.ts";
 import { eventsOf, modeHome } from "./mode-home.ts";
 import { called, resulted, said } from "./mode-turns.ts";
 
@@ -37,12 +37,12 @@ const REMEMBERS = call(
   "Noting it.",
 );
 
-async function problem(asking: Promise<unknown>): Promise<ProblemError["problem"]> {
+async function problem(asking: Promise<unknown>): Promise<GatewayProblem> {
   const cause = await asking.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  return (cause as ProblemError).problem;
+  return shownProblem(cause, { isTrusted: true, log: silentLogger, about: {} });
 }
 
 describe("an answer", () => {

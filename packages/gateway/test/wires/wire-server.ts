@@ -6,6 +6,7 @@ import { mergedReply } from "../../src/proxy/hidden-tools.ts";
 import type { GatewayProblem, JsonObject } from "../../src/types.ts";
 import { SseEvents } from "../../src/wires/sse.ts";
 import type { Finish, ReplyEvent, ReplyMetadata, Wire, WireRequest } from "../../src/wires/wire.ts";
+import { attempt } from "../attempt.ts";
 
 type Body = Exclude<ReplyEvent, { type: "end" }>;
 
@@ -67,7 +68,7 @@ export async function serveWire(wire: Wire, first: Script): Promise<WireServer> 
   const server = createServer(async (incoming, outgoing) => {
     const body = JSON.parse(await textOf(incoming)) as JsonObject;
     bodies.push(body);
-    const parsed = wire.parse(body);
+    const parsed = attempt(() => wire.parse(body));
     const problem = parsed.ok ? ("problem" in state.next ? state.next.problem : undefined) : parsed.error;
     if (problem !== undefined || !parsed.ok || "problem" in state.next) {
       outgoing.writeHead(problem?.status ?? 500, { "content-type": "application/json" });
@@ -135,7 +136,5 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
 
 /** A request for what is not about parsing. */
 export function requestOf(wire: Wire, body: JsonObject): WireRequest {
-  const parsed = wire.parse(body);
-  if (!parsed.ok) throw new Error(parsed.error.message);
-  return parsed.value;
+  return wire.parse(body);
 }
