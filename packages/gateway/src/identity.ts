@@ -298,7 +298,7 @@ function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], 
     maxAgeHours: settings.jwtMaxAgeHours,
   });
   if (subject.ok) return subject.value;
-  const message = `The signed user (x-openwebui-user-jwt) was refused, because it ${subject.error.why}.`;
+  const message = `The signed user (x-openwebui-user-jwt) was refused, because it ${subject.error}.`;
   throw new ProblemError({ status: 401, code: "bad-user-jwt", message });
 }
 

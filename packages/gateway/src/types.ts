@@ -104,19 +104,6 @@ export { type GatewayProblem, type JsonObject, ProblemError } from "./problem.ts
 
 // ---- One model request ----
 
-/** A request that is answered without memory, recall and storage. */
-export type AuxiliaryKind =
-  | "title"
-  | "tags"
-  | "follow-ups"
-  | "autocomplete"
-  | "query"
-  | "emoji"
-  | "quota-probe"
-  | "summary"
-  | "topic"
-  | "other";
-
 /** What a mode needs to answer a model request. */
 export type ModelTurn = {
   readonly wire: Wire;
