@@ -8,7 +8,7 @@ import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { compactedMarks, hashInSteps, prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
+import { compactedMarks, prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -95,8 +95,6 @@ async function answerModelRequest(
   if (kind === "summary" && chosen === "proxy")
     return modes.auxiliary({ ...read, ...(await findChat(read, chosen)) });
   if (kind !== undefined) return modes.auxiliary(read);
-  if (isLarge(read.rawBody) && (chosen === "proxy" || read.identity.session.chatId === undefined))
-    await hashInSteps(wire.name, read.body);
   const turn = { ...read, ...(await findChat(read, chosen)) };
   if (await isAboutReply(turn)) {
     gateway.metrics.count("model_requests_quoting_total", { client });
