@@ -97,7 +97,7 @@ export class ProxyHome {
       config: async () => usable(await loadConfig(this.home)),
       memory: () => opened,
       metrics: { count() {}, observe() {}, gauge() {} },
-      events: { emit: (event) => void this.events.push(event), listen: () => () => {} },
+      events: { emit: (event) => void this.events.push({ ...event, at: "" }), listen: () => () => {} },
       isStopping: false,
     };
     this.mode = createProxyMode(this.gateway);
