@@ -11,7 +11,6 @@ export {
 export { createAgent } from "./create/create-agent.ts";
 export { delegateToolSchema } from "./delegation/delegate-task.ts";
 export type { AgentEvent, EventListener } from "./events.ts";
-export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/reviewer.ts";
 export { withMaskedArguments } from "./session/transcript.ts";
 export type { AgentStream } from "./stream/event-stream.ts";
 export {

@@ -29,12 +29,12 @@ import {
 } from "@hermes-memory/core/internal/sessions";
 import type { SkillStore } from "@hermes-memory/core/internal/skills";
 import { type ChatModel, chooseModel, fromSdkModel, type MainModel, openModel } from "../../models/index.ts";
+import { Reviewer, ReviewSchedule } from "../../review/index.ts";
 import { Agent } from "../agent.ts";
 import type { AgentOptions } from "../agent-options.ts";
 import { AgentEvents } from "../events.ts";
 import { ModelInUse } from "../model-in-use.ts";
-import { ReviewSchedule } from "../review/review-schedule.ts";
-import { Reviewer } from "../review/reviewer.ts";
+import { forkForReview } from "../review-fork.ts";
 import { chooseSession, type StartingSession } from "../session/choose-session.ts";
 import { Session, type SessionDeps } from "../session/session.ts";
 import { SessionPrompt } from "../session/session-prompt.ts";
@@ -121,9 +121,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     // The reference has no word for programs, and readers take any.
     closeReason: options.administrator || basics.platform === "cli" ? "cli_close" : "agent_close",
   };
+  const { display } = config;
+  const notifications =
+    display.platforms[basics.platform]?.memoryNotifications ?? display.memoryNotifications;
   const reviewer =
     options.review && !options.skipMemory
-      ? new Reviewer({ ...loop, countersStore: store && whole }, tools.reviewTools)
+      ? new Reviewer({ ...loop, notifications, countersStore: store && whole })
       : undefined;
   const timeoutMs = config.auxiliary.titleGeneration.timeout * 1000;
   const titles =
@@ -137,7 +140,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const agent: Agent = new Agent({
     ...loop,
     engineCommands: selected.commands,
-    startReview: reviewer && ((turn, due) => reviewer.start(turn, due)),
+    startReview:
+      reviewer &&
+      ((answered, scope) =>
+        reviewer.start(scope, (signal) =>
+          forkForReview(loop, { answered, scope, tools: tools.reviewTools, signal }),
+        )),
     mirrorWrite: (write, source) => mirrorWrite(shared, write, source),
     background: { titles, reviewer },
     close: () => owned.disposeAsync(),

@@ -20,8 +20,8 @@ import {
   type UndoOutcome,
   WITHOUT_USER,
 } from "@hermes-memory/core/internal/sessions";
+import type { ReviewSchedule } from "../../review/index.ts";
 import type { AgentEvents } from "../events.ts";
-import type { ReviewSchedule } from "../review/review-schedule.ts";
 import type { SessionChange, SessionProblem, UndoReport } from "../surface.ts";
 import type { TodoStore } from "../tools/todo.ts";
 import { findSession, loadMessages, notFound } from "./choose-session.ts";

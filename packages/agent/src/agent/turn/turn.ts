@@ -19,8 +19,8 @@ import {
 } from "@hermes-memory/core/internal/message";
 import { buildMemoryContextBlock, findingsIn } from "@hermes-memory/core/internal/providers";
 import { type ModelReply, promptTokens, totalTokens } from "../../models/index.ts";
+import type { ReviewSchedule, ReviewScope } from "../../review/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
-import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
 import { shownContent, withMaskedArguments } from "../session/transcript.ts";
 import type { ClientToolResult, RunOptions, UserInput } from "../surface.ts";
