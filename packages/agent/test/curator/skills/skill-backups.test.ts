@@ -65,6 +65,7 @@ describe("a backup of the skills", () => {
 
   it("of the Python original is restored, with long names and links", async () => {
     const home = await CuratorHome.make();
+    home.skill("ash", "first");
     const id = home.backUp();
     const made = new URL("../from-python.tar.gz", import.meta.url); // by `tarfile` of Python 3.11
     cpSync(made, join(home.home, `skills/.curator_backups/${id}/skills.tar.gz`));
