@@ -24,7 +24,7 @@ import type { MemoryUser } from "@hermes-memory/core/internal/memory";
 import { isMessage, type Message } from "@hermes-memory/core/internal/message";
 import { runForeign } from "@hermes-memory/core/internal/providers";
 import { type SessionStore, scopeOfUser } from "@hermes-memory/core/internal/sessions";
-import { RESERVED_COMMANDS } from "../commands/index.ts";
+import { RESERVED_COMMANDS } from "../commands/slash-commands.ts";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { SummaryModels } from "./side-models.ts";
 

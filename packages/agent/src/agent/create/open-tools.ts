@@ -30,17 +30,11 @@ import { type ChildTask, delegateEntry, type SpawnChild } from "../delegation/de
 import type { AgentEvents } from "../events.ts";
 import type { ModelInUse } from "../model-in-use.ts";
 import type { Session } from "../session/session.ts";
-import {
-  connectMcpServers,
-  fits,
-  knownToolsets,
-  selectTools,
-  type TodoStore,
-  type ToolsetChoice,
-  todoEntry,
-  unknownToolsets,
-  userTools,
-} from "../tools/index.ts";
+import { connectMcpServers } from "../tools/mcp-tools.ts";
+import { fits } from "../tools/run-calls.ts";
+import { type TodoStore, todoEntry } from "../tools/todo.ts";
+import { knownToolsets, selectTools, type ToolsetChoice, unknownToolsets } from "../tools/toolsets.ts";
+import { userTools } from "../tools/user-tools.ts";
 
 export type ToolsInput = {
   readonly options: AgentOptions;
