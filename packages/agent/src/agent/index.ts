@@ -1,5 +1,5 @@
 // The agent: turns, tools, sessions, slash commands.
-export { Agent } from "./agent.ts";
+export { Agent, type AgentSurface } from "./agent.ts";
 export type { AgentHooks, AgentOptions, ChatIdentity } from "./agent-options.ts";
 export type { BusyMode, CommandHost, CommandReply } from "./commands/command.ts";
 export { completeSlash, runSlashCommand } from "./commands/slash-commands.ts";
@@ -16,7 +16,6 @@ export {
 } from "./stream/ui-message-stream.ts";
 export type {
   AgentStatus,
-  AgentSurface,
   ClientToolResult,
   CloseOptions,
   CompressChoices,

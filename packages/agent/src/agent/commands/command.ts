@@ -10,7 +10,8 @@ import {
   preview,
 } from "@hermes-memory/core/internal/lib";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import type { AgentSurface, SessionProblem } from "../surface.ts";
+import type { AgentSurface } from "../agent.ts";
+import type { SessionProblem } from "../surface.ts";
 import { takeConsent } from "./parse-line.ts";
 
 type ReplyOf<Kind extends string> = {

@@ -13,8 +13,9 @@ import {
   toolCallsOf,
 } from "@hermes-memory/core/internal/message";
 import { scopeOfUser } from "@hermes-memory/core/internal/sessions";
+import type { AgentSurface } from "../agent.ts";
 import { shownContent, shownRow } from "../session/transcript.ts";
-import type { AgentSurface, CompressReport } from "../surface.ts";
+import type { CompressReport } from "../surface.ts";
 import {
   askFirst,
   type BusyMode,

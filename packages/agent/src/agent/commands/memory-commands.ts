@@ -16,7 +16,7 @@ import {
 import { ifUsable, openHome } from "@hermes-memory/core/internal/memory";
 import { areSecretIds } from "@hermes-memory/core/internal/security";
 import { listStaged } from "@hermes-memory/core/internal/staged";
-import type { AgentSurface } from "../surface.ts";
+import type { AgentSurface } from "../agent.ts";
 import {
   type CommandCall,
   type CommandReply,

@@ -12,7 +12,8 @@ import {
   totalTokens,
   type WindowSource,
 } from "../../models/index.ts";
-import type { AgentStatus, AgentSurface } from "../surface.ts";
+import type { AgentSurface } from "../agent.ts";
+import type { AgentStatus } from "../surface.ts";
 import { counted, failed, money, problemReply, row, type SlashCommand, told } from "./command.ts";
 
 const modelCommand: SlashCommand = {

@@ -21,7 +21,8 @@ import {
   shownConfidence,
   weakRemark,
 } from "@hermes-memory/core/internal/sessions";
-import type { AgentSurface, SessionChange } from "../surface.ts";
+import type { AgentSurface } from "../agent.ts";
+import type { SessionChange } from "../surface.ts";
 import {
   askFirst,
   type CommandCall,

@@ -2,7 +2,7 @@
 // and the two commands that are about the chat itself, `/help` and `/exit`.
 import { nearest } from "@hermes-memory/core/internal/config";
 import type { EngineCommand } from "@hermes-memory/core/internal/context";
-import type { AgentSurface } from "../surface.ts";
+import type { AgentSurface } from "../agent.ts";
 import {
   askFirst,
   type CommandGroup,

@@ -8,7 +8,7 @@ import {
   type Subsystem,
   stagedLines,
 } from "@hermes-memory/core/internal/staged";
-import type { AgentSurface } from "../surface.ts";
+import type { AgentSurface } from "../agent.ts";
 import { type CommandReply, failed, short, told } from "./command.ts";
 
 export function placeOf(agent: AgentSurface): StagedPlace {

@@ -39,7 +39,9 @@ describe("/model", () => {
       const reply = await chat.expect(line, "error");
       expect(JSON.stringify(reply)).not.toContain("Kq7Zr2Lm9Xw4");
     }
-    expect(textOf(await chat.expect("/model a b", "error"))).toBe("Usage: /model [--provider name] [--base-url address] [model]");
+    expect(textOf(await chat.expect("/model a b", "error"))).toBe(
+      "Usage: /model [--provider name] [--base-url address] [model]",
+    );
     expect(chat.agent.selections).toEqual([]);
   });
 
