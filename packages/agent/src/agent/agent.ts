@@ -60,7 +60,6 @@ import type { TurnResult } from "./turn-result.ts";
 export type AgentDeps = TurnDeps &
   ChangeDeps & {
     readonly person: Person;
-    readonly skills: SkillStore;
     readonly engineCommands: readonly EngineCommand[];
     readonly warnings: readonly string[];
     readonly mirrorWrite: (write: CommittedWrite, source: { readonly origin: string | undefined }) => void;
