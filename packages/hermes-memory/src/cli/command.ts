@@ -205,7 +205,5 @@ export type Group = {
   readonly summary: string;
   /** Summaries of groups within the group, by full name. */
   readonly subgroups?: Readonly<Record<string, string>>;
-  /** The group's name is a command itself, with or without commands below it. */
-  readonly isCommand?: boolean;
   readonly load: () => Promise<readonly CommandSpec[]>;
 };

@@ -9,21 +9,12 @@ import {
 import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
 import { ConfigFailure, type Home } from "@hermes-memory/core/internal/memory";
 import { VERSION } from "@hermes-memory/core/internal/version";
-import type { CommandBody, CommandSpec } from "./command.ts";
+import type { CommandBody } from "./command.ts";
 import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
 import { counted, localTime, sizeText } from "./printing.ts";
 import { render } from "./render.ts";
 
-export const statusCommands: readonly CommandSpec[] = [
-  {
-    name: "status",
-    summary: "show home, profile, memory usage and the last change",
-    examples: ["hermes status", "hermes -p work status --json"],
-    load: async () => status,
-  },
-];
-
-const status: CommandBody = async (_input, { home: selected, io, memory }) => {
+export const status: CommandBody = async (_input, { home: selected, io, memory }) => {
   const { home, administrator } = memory;
   const { config, problem } = await configOf(memory);
   const files = MEMORY_TARGETS.map((target) => inspectTarget(administrator.directory, target, config));

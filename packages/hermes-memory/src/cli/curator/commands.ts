@@ -1,7 +1,7 @@
 // The `hermes curator` commands as data. Their bodies are loaded when they run.
-import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, flag } from "../command.ts";
 
-const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
+const yes = flag.on("do it without asking", "y");
 const skill: ArgumentSpec = { name: "skill", summary: "the skill's name" };
 const run: ArgumentSpec = {
   name: "run",
@@ -14,14 +14,11 @@ export const curatorCommands: readonly CommandSpec[] = [
     name: "curator run",
     summary: "find duplicates, outdated entries and unused skills, and stage proposals",
     flags: {
-      "dry-run": { kind: "boolean", summary: "only show it; nothing is written" },
-      apply: {
-        kind: "boolean",
-        summary: "apply the proposals of the fixed rules instead of staging them; 'rollback' undoes it",
-      },
-      memory: { kind: "boolean", summary: "only memory" },
-      skills: { kind: "boolean", summary: "only skills" },
-      "no-model": { kind: "boolean", summary: "use fixed rules only" },
+      "dry-run": flag.on("only show it; nothing is written"),
+      apply: flag.on("apply the proposals of the fixed rules instead of staging them; 'rollback' undoes it"),
+      memory: flag.on("only memory"),
+      skills: flag.on("only skills"),
+      "no-model": flag.on("use fixed rules only"),
     },
     examples: ["hermes curator run --dry-run", "hermes curator run --apply --memory --no-model"],
     load: async () => (await import("./run-curator.ts")).run,
@@ -50,14 +47,14 @@ export const curatorCommands: readonly CommandSpec[] = [
         isOptional: true,
       },
     ],
-    flags: { list: { kind: "boolean", summary: "list the runs and backups that can be restored" }, yes },
+    flags: { list: flag.on("list the runs and backups that can be restored"), yes },
     examples: ["hermes curator rollback --list", "hermes curator rollback 1f2e3d4c --yes"],
     load: async () => (await import("./past-runs.ts")).rollback,
   },
   {
     name: "curator history",
     summary: "list past runs, newest first",
-    flags: { limit: { kind: "integer", minimum: 1, summary: "how many to list (20)" } },
+    flags: { limit: flag.count("how many to list (20)") },
     examples: ["hermes curator history --limit 5"],
     load: async () => (await import("./past-runs.ts")).history,
   },

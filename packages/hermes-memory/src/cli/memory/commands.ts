@@ -1,34 +1,23 @@
 // Specs of the `hermes memory` commands. Each body is loaded when its command runs.
-import { type ArgumentSpec, type CommandSpec, type FlagSpec, usageFailure } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, type FlagSpec, flag, usageFailure } from "../command.ts";
 
 const entryFlags: Readonly<Record<string, FlagSpec>> = {
-  entry: {
-    kind: "integer",
-    minimum: 1,
-    summary: "the entry with this number in 'hermes memory show' of the same target",
-  },
-  id: { kind: "text", placeholder: "id", summary: "the entry with this id, from 'hermes memory show --ids'" },
-  text: { kind: "text", summary: "the entry with this text, also when the text is a number" },
+  entry: flag.count("the entry with this number in 'hermes memory show' of the same target"),
+  id: flag.text("id", "the entry with this id, from 'hermes memory show --ids'"),
+  text: flag.text("text", "the entry with this text, also when the text is a number"),
 };
 
 const target: FlagSpec = {
-  kind: "text",
-  short: "t",
-  placeholder: "target",
-  summary: "'memory' (the agent's notes) or 'user' (the user's profile)",
-  choices: ["memory", "user"],
+  ...flag.choice(["memory", "user"], "'memory' (the agent's notes) or 'user' (the user's profile)"),
+  ...{ short: "t", placeholder: "target" },
 };
 
-const dir: FlagSpec = {
-  kind: "text",
-  placeholder: "path",
-  summary: "work on this memory directory instead of the home's",
-};
+const dir = flag.text("path", "work on this memory directory instead of the home's");
 
-const reason: FlagSpec = { kind: "text", summary: "why; saved in the history" };
-const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
-const full: FlagSpec = { kind: "boolean", summary: "print whole texts" };
-const allowSecret: FlagSpec = { kind: "boolean", summary: "store it although it looks like a credential" };
+const reason = flag.text("text", "why; saved in the history");
+const yes = flag.on("do it without asking", "y");
+const full = flag.on("print whole texts");
+const allowSecret = flag.on("store it although it looks like a credential");
 
 const oldText: ArgumentSpec = {
   name: "old_text",
@@ -43,7 +32,7 @@ const deadIds: ArgumentSpec = {
   isOptional: true,
   isVariadic: true,
 };
-const ofProvider: FlagSpec = { kind: "text", placeholder: "name", summary: "only those of this provider" };
+const ofProvider = flag.text("name", "only those of this provider");
 
 /** For a name that users try. Without it, the suggestion by spelling would be `reset`, which deletes everything. */
 function instead(name: string, right: string): CommandSpec {
@@ -69,8 +58,8 @@ export const memoryCommands: readonly CommandSpec[] = [
     flags: {
       target,
       dir,
-      ids: { kind: "boolean", summary: "print the id of each entry" },
-      prompt: { kind: "boolean", summary: "print the blocks a system prompt gets (--json: to the byte)" },
+      ids: flag.on("print the id of each entry"),
+      prompt: flag.on("print the blocks a system prompt gets (--json: to the byte)"),
     },
     examples: ["hermes memory show", "hermes memory show --target user --json"],
     load: async () => (await import("./entries.ts")).show,
@@ -123,29 +112,22 @@ export const memoryCommands: readonly CommandSpec[] = [
       },
     ],
     flags: {
-      from: {
-        kind: "text",
-        placeholder: "format",
-        summary: "read it as: hermes, claude-md, agents-md, gemini-md, claude-mem, letta, mem0 or markdown",
-      },
+      from: flag.text(
+        "format",
+        "read it as: hermes, claude-md, agents-md, gemini-md, claude-mem, letta, mem0 or markdown",
+      ),
       target: {
-        kind: "text",
-        short: "t",
-        placeholder: "target",
-        summary: "'memory' or 'user' for all entries, or 'auto' (default): as the file says, else memory",
+        ...target,
         choices: ["memory", "user", "auto"],
+        summary: "'memory' or 'user' for all entries, or 'auto' (default): as the file says, else memory",
       },
       dir,
-      limit: { kind: "integer", minimum: 1, summary: "add at most this many entries" },
-      overflow: {
-        kind: "text",
-        placeholder: "file",
-        summary: "write entries without room to this file, which can be imported later",
-      },
-      again: { kind: "boolean", summary: "also entries that were imported before and removed since" },
-      experimental: { kind: "boolean", summary: "allow formats that are known from few samples (mem0)" },
+      limit: flag.count("add at most this many entries"),
+      overflow: flag.text("file", "write entries without room to this file, which can be imported later"),
+      again: flag.on("also entries that were imported before and removed since"),
+      experimental: flag.on("allow formats that are known from few samples (mem0)"),
       "allow-secret": allowSecret,
-      "dry-run": { kind: "boolean", summary: "show what would be added, and write nothing" },
+      "dry-run": flag.on("show what would be added, and write nothing"),
       yes,
     },
     examples: [
@@ -164,7 +146,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     flags: {
       target,
       dir,
-      limit: { kind: "integer", minimum: 1, summary: "how many changes to list (20)" },
+      limit: flag.count("how many changes to list (20)"),
       full,
     },
     examples: ["hermes memory history", "hermes memory history --target user --limit 5 --full"],
@@ -283,7 +265,7 @@ export const memoryCommands: readonly CommandSpec[] = [
       target: { ...target, summary: "'memory', 'user' or 'all' (all)", choices: ["all", "memory", "user"] },
       dir,
       yes,
-      purge: { kind: "boolean", summary: "also delete history, archive, backups, pins and staged writes" },
+      purge: flag.on("also delete history, archive, backups, pins and staged writes"),
     },
     examples: ["hermes memory reset", "hermes memory reset --target user --yes"],
     load: async () => (await import("./reset.ts")).reset,
@@ -345,7 +327,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     summary: "copy the entries that the active provider does not have yet",
     flags: {
       target: { ...target, summary: "only 'memory' or 'user' (both)" },
-      "dry-run": { kind: "boolean", summary: "ask the provider what is missing and copy nothing" },
+      "dry-run": flag.on("ask the provider what is missing and copy nothing"),
     },
     examples: ["hermes memory upload --dry-run", "hermes memory upload --target user"],
     load: async () => (await import("./provider/upload.ts")).upload,
@@ -362,7 +344,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     summary: "start the active provider and let it send what waits, also for users",
     flags: {
       provider: { ...ofProvider, summary: "start this provider, although it is not active" },
-      timeout: { kind: "integer", minimum: 1, placeholder: "seconds", summary: "how long to wait (30)" },
+      timeout: { ...flag.count("how long to wait (30)"), placeholder: "seconds" },
     },
     examples: ["hermes memory outbox send", "hermes memory outbox send --timeout 120"],
     load: async () => (await import("./provider/outbox-send.ts")).send,
@@ -398,12 +380,7 @@ export const memoryCommands: readonly CommandSpec[] = [
       "list the tools of memory, sessions, skills and the active provider, or call one as a model would",
     arguments: [
       { name: "name", summary: "the tool; without it all are listed", isOptional: true },
-      {
-        name: "arguments",
-        summary: "key=value, or one JSON object",
-        isOptional: true,
-        isVariadic: true,
-      },
+      { name: "arguments", summary: "key=value, or one JSON object", isOptional: true, isVariadic: true },
     ],
     examples: [
       "hermes memory tool",

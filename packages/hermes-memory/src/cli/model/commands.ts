@@ -1,27 +1,13 @@
 // Specs of the `hermes model` commands. Each body is loaded when its command runs.
-import type { CommandSpec, FlagSpec } from "../command.ts";
+import { type CommandSpec, type FlagSpec, flag } from "../command.ts";
 
-const provider: FlagSpec = {
-  kind: "text",
-  placeholder: "name",
-  summary: "the provider, a name from 'hermes model list'",
-};
-const baseUrl: FlagSpec = {
-  kind: "text",
-  placeholder: "url",
-  summary: "address of its server, if not the provider's default",
-};
+const provider = flag.text("name", "the provider, a name from 'hermes model list'");
+const baseUrl = flag.text("url", "address of its server, if not the provider's default");
 const apiMode: FlagSpec = {
-  kind: "text",
+  ...flag.choice(["chat_completions", "responses", "anthropic_messages", "google"], "the server's protocol"),
   placeholder: "mode",
-  summary: "the server's protocol",
-  choices: ["chat_completions", "responses", "anthropic_messages", "google"],
 };
-const contextLength: FlagSpec = {
-  kind: "integer",
-  minimum: 1,
-  summary: "size of its context window in tokens, if the server does not report it",
-};
+const contextLength = flag.count("size of its context window in tokens, if the server does not report it");
 
 export const modelFlags = {
   provider,
@@ -57,11 +43,7 @@ export const modelCommands: readonly CommandSpec[] = [
     arguments: [{ name: "model", summary: "its name as the provider writes it" }],
     flags: {
       ...modelFlags,
-      yes: {
-        kind: "boolean",
-        short: "y",
-        summary: "remove another server's key from config.yaml without asking",
-      },
+      yes: flag.on("remove another server's key from config.yaml without asking", "y"),
     },
     examples: [
       "hermes model set claude-sonnet-5-5",
@@ -74,7 +56,7 @@ export const modelCommands: readonly CommandSpec[] = [
     name: "model test",
     summary: "ask the model for a word and a tool call; print the times (exit code 1 when it fails)",
     flags: {
-      model: { kind: "text", placeholder: "name", summary: "this model instead of the configured one" },
+      model: flag.text("name", "this model instead of the configured one"),
       provider,
       "base-url": baseUrl,
       "api-mode": apiMode,

@@ -1,26 +1,19 @@
 // The `hermes skills` commands as data. Their bodies are loaded when they run.
-import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, flag } from "../command.ts";
 
 const name: ArgumentSpec = { name: "name", summary: "a skill's name, or category/name" };
 const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes skills pending', or 'all'" };
-const platform: FlagSpec = {
-  kind: "text",
-  placeholder: "platform",
-  summary: "only on this platform, such as telegram",
-};
+const platform = flag.text("platform", "only on this platform, such as telegram");
 
-const allowSecret: FlagSpec = {
-  kind: "boolean",
-  summary: "write it although it holds something like a credential",
-};
+const allowSecret = flag.on("write it although it holds something like a credential");
 
 export const skillsCommands: readonly CommandSpec[] = [
   {
     name: "skills list",
     summary: "list the skills an agent sees, by category",
     flags: {
-      category: { kind: "text", placeholder: "name", summary: "only this category" },
-      all: { kind: "boolean", summary: "also those switched off or made for other systems" },
+      category: flag.text("name", "only this category"),
+      all: flag.on("also those switched off or made for other systems"),
     },
     examples: ["hermes skills list", "hermes skills list --all --json"],
     load: async () => (await import("./manage-skills.ts")).list,
@@ -37,9 +30,9 @@ export const skillsCommands: readonly CommandSpec[] = [
     summary: "create a skill: a frame to fill in, or a whole SKILL.md from standard input",
     arguments: [{ name: "name", summary: "lower-case letters, digits, '.', '_' and '-'" }],
     flags: {
-      category: { kind: "text", placeholder: "name", summary: "the folder to put it in" },
-      description: { kind: "text", summary: "what it is for and when to use it" },
-      stdin: { kind: "boolean", summary: "read the whole SKILL.md from standard input" },
+      category: flag.text("name", "the folder to put it in"),
+      description: flag.text("text", "what it is for and when to use it"),
+      stdin: flag.on("read the whole SKILL.md from standard input"),
       "allow-secret": allowSecret,
     },
     examples: [
@@ -67,7 +60,7 @@ export const skillsCommands: readonly CommandSpec[] = [
   {
     name: "skills history",
     summary: "list what changed, when and by whom, newest first",
-    flags: { limit: { kind: "integer", minimum: 1, summary: "how many changes to list (20)" } },
+    flags: { limit: flag.count("how many changes to list (20)") },
     examples: ["hermes skills history", "hermes skills history --limit 5 --json"],
     load: async () => (await import("./manage-skills.ts")).history,
   },
@@ -81,7 +74,7 @@ export const skillsCommands: readonly CommandSpec[] = [
   {
     name: "skills pending",
     summary: "list the changes that wait for approval",
-    flags: { diff: { kind: "boolean", summary: "also print what each of them would change" } },
+    flags: { diff: flag.on("also print what each of them would change") },
     examples: ["hermes skills pending", "hermes skills pending --diff"],
     load: async () => (await import("../staged.ts")).pendingSkills,
   },
