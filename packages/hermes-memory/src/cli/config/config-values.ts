@@ -16,7 +16,7 @@ import {
   unsetConfigValue,
 } from "@hermes-memory/core/internal/config";
 import { ifUsable } from "@hermes-memory/core/internal/memory";
-import { isFindingId } from "@hermes-memory/core/internal/security";
+import { hideSettings, isFindingId, isFlag } from "@hermes-memory/core/internal/security";
 import {
   type CommandBody,
   type CommandContext,
@@ -27,7 +27,6 @@ import {
   unwrap,
 } from "../command.ts";
 import { counted } from "../printing.ts";
-import { presentable } from "./presentable.ts";
 
 const CHECK = "'hermes config check' lists every mistake.";
 const HIDDEN_NOTE = "Secrets are hidden; --reveal prints them.";
@@ -317,4 +316,18 @@ function at(value: unknown, path: readonly string[]): unknown {
 
 function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+// Hides secrets in config values before they are printed, also in the settings of other programs that share the file.
+
+/** A value under a secret name is replaced as a whole; a secret inside a text is cut out of it. */
+export function presentable(path: readonly string[], value: unknown): unknown {
+  const [section, , field] = path;
+  // A single argument may be the value of the flag before it, which this call does not see.
+  const isArgument = section === "mcp_servers" && field === "args" && path.length === 4;
+  return isArgument && !isFlag(value) ? "[hidden]" : hideSettings(path, value, { isFreelyNamed });
+}
+
+function isFreelyNamed([section, , field, ...rest]: readonly string[]): boolean {
+  return section === "mcp_servers" && (field === "env" || field === "headers") && rest.length === 0;
 }

@@ -185,7 +185,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     arguments: [{ ...oldText, name: "text" }],
     flags: { ...entryFlags, target, dir },
     examples: ["hermes memory pin 'metric units' --target user", "hermes memory pin --entry 2"],
-    load: async () => (await import("./archive.ts")).pin,
+    load: async () => (await import("./entries.ts")).pin,
   },
   {
     name: "memory unpin",
@@ -193,14 +193,14 @@ export const memoryCommands: readonly CommandSpec[] = [
     arguments: [{ ...oldText, name: "text" }],
     flags: { ...entryFlags, target, dir },
     examples: ["hermes memory unpin 'metric units' --target user"],
-    load: async () => (await import("./archive.ts")).unpin,
+    load: async () => (await import("./entries.ts")).unpin,
   },
   {
     name: "memory archive list",
     summary: "list the entries that were archived to make room",
     flags: { target, dir, full },
     examples: ["hermes memory archive list", "hermes memory archive list --target user --full"],
-    load: async () => (await import("./archive.ts")).list,
+    load: async () => (await import("./entries.ts")).list,
   },
   {
     name: "memory archive search",
@@ -208,7 +208,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     arguments: [{ name: "words", summary: "in quotes when there are several; letter case does not matter" }],
     flags: { target, dir, full },
     examples: ["hermes memory archive search 'harbour crane'"],
-    load: async () => (await import("./archive.ts")).search,
+    load: async () => (await import("./entries.ts")).search,
   },
   {
     name: "memory archive restore",
@@ -216,7 +216,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     arguments: [{ name: "id", summary: "an id from 'hermes memory archive list'" }],
     flags: { dir },
     examples: ["hermes memory archive restore 1a2b3c4d"],
-    load: async () => (await import("./archive.ts")).restore,
+    load: async () => (await import("./entries.ts")).restore,
   },
   {
     name: "memory forget",
@@ -275,7 +275,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     summary: "show usage, sizes, pins, archive, journal, approval and the external provider",
     flags: { dir },
     examples: ["hermes memory status", "hermes memory status --json"],
-    load: async () => (await import("./memory-status.ts")).status,
+    load: async () => (await import("./provider/provider-status.ts")).status,
   },
   {
     name: "memory setup",
@@ -330,7 +330,7 @@ export const memoryCommands: readonly CommandSpec[] = [
       "dry-run": flag.on("ask the provider what is missing and copy nothing"),
     },
     examples: ["hermes memory upload --dry-run", "hermes memory upload --target user"],
-    load: async () => (await import("./provider/upload.ts")).upload,
+    load: async () => (await import("./provider/run-provider.ts")).upload,
   },
   {
     name: "memory outbox list",
@@ -347,7 +347,7 @@ export const memoryCommands: readonly CommandSpec[] = [
       timeout: { ...flag.count("how long to wait (30)"), placeholder: "seconds" },
     },
     examples: ["hermes memory outbox send", "hermes memory outbox send --timeout 120"],
-    load: async () => (await import("./provider/outbox-send.ts")).send,
+    load: async () => (await import("./provider/outbox.ts")).send,
   },
   {
     name: "memory outbox retry",
@@ -395,6 +395,6 @@ export const memoryCommands: readonly CommandSpec[] = [
     summary: "print the memory directory",
     flags: { dir },
     examples: ["hermes memory path", 'cd "$(hermes memory path)"'],
-    load: async () => (await import("./memory-status.ts")).path,
+    load: async () => (await import("./provider/provider-status.ts")).path,
   },
 ];

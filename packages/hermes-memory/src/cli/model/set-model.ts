@@ -21,10 +21,10 @@ import {
 } from "../command.ts";
 import { cancelled } from "../confirm.ts";
 import { printable } from "../printing.ts";
-import { isSameAddress } from "./model-servers.ts";
 import {
   choiceFailure,
   identityJson,
+  isSameAddress,
   type ModelSources,
   modelSources,
   modelText,

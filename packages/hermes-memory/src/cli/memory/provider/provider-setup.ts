@@ -38,7 +38,6 @@ import {
   splitAnswers,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
-import { readOutbox } from "@hermes-memory/providers/internal";
 import {
   Cancelled,
   type CommandBody,
@@ -51,8 +50,8 @@ import {
 } from "../../command.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { activeName, findNamed, hintOf, loadNamed, providerSection } from "./find-provider.ts";
-import { total } from "./outbox-state.ts";
-import { uploadHint } from "./upload.ts";
+import { lanesIn } from "./outbox.ts";
+import { uploadHint } from "./run-provider.ts";
 
 /** Shared by the steps of one setup. */
 type SetupRun = {
@@ -157,9 +156,9 @@ export const off: CommandBody = async (_input, context) => {
 type Left = { readonly waiting: number; readonly held: number; readonly dead: number };
 
 function leftIn(home: string, name: string): Left {
-  const lanes = ifReadable(() => readOutbox(home)).filter(({ provider }) => provider === name);
-  const { waiting, held, dead } = total(lanes.map(({ state }) => state));
-  return { waiting, held, dead };
+  const lanes = ifReadable(() => lanesIn(home, name)).filter(({ active }) => active);
+  const sum = (of: keyof Left): number => lanes.reduce((all, lane) => all + lane[of], 0);
+  return { waiting: sum("waiting"), held: sum("held"), dead: sum("dead") };
 }
 
 function leftNotes(name: string, { waiting, held, dead }: Left): string[] {
