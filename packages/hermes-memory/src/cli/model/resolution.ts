@@ -12,7 +12,12 @@ import {
   type ModelSelection,
   parseBaseUrl,
 } from "@hermes-memory/agent/internal/models";
-import { type HermesConfig, type ModelConfig, useEnvFile } from "@hermes-memory/core/internal/config";
+import {
+  type HermesConfig,
+  type ModelConfig,
+  nearest,
+  useEnvFile,
+} from "@hermes-memory/core/internal/config";
 import { cachingPolicy } from "@hermes-memory/core/internal/context";
 import { err, ok, outsideJsonOr, type Result } from "@hermes-memory/core/internal/lib";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
@@ -187,7 +192,14 @@ export function vendorNamed(
   );
   if (plain !== undefined) return plain;
   const resolved = resolveModel({ env: {}, config }, { provider: asked, model: "any", baseUrl });
-  if (!resolved.ok) throw choiceFailure(resolved.error, 2);
+  if (!resolved.ok) {
+    const meant = nearest(
+      asked,
+      vendors.map(({ name }) => name),
+    );
+    const hint = meant === undefined ? resolved.error.hint : `Did you mean '${meant}'?`;
+    throw choiceFailure({ ...resolved.error, hint }, 2);
+  }
   return vendors.find(({ name }) => name === resolved.value.identity.provider);
 }
 

@@ -63,7 +63,7 @@ export const list: CommandBody = async ({ flags }, context) => {
     configured: resolved.ok ? identityJson(resolved.value.identity) : null,
     servers: await askServers(named, asked, resolved.ok, sources),
     providers: vendors
-      .filter((vendor) => asked === "" || vendor === named)
+      .filter(({ name }) => asked === "" || name === named?.name)
       .map((vendor) => {
         const { name, label, isLocal, variables, models } = vendor;
         // The variable that holds the key, or config.yaml.

@@ -52,7 +52,7 @@ type Variable = {
 
 type Checked = {
   /** As recorded, `checked_at` says when; it is absent when this command checked the provider. */
-  readonly availability: Availability | null;
+  readonly availability: (Availability & { readonly checked_at?: string }) | null;
   /**
    * For an unavailable bundled provider, every variable that setup knows; for an available one, those that are set to something else than
    * its settings say. For a user's plugin, those that its `plugin.yaml` requires or that it asked for when it was last run.
@@ -85,7 +85,7 @@ export async function providerStatus(context: CommandContext) {
   };
 }
 
-async function describeActive(memory: Home, name: string, found: FoundProvider | undefined) {
+export async function describeActive(memory: Home, name: string, found: FoundProvider | undefined) {
   const { home } = memory;
   const health = readProviderHealth(home, name) ?? null;
   const { source, directory, problem } = found ?? {};
