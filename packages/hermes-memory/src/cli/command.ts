@@ -64,6 +64,15 @@ export type CommandSpec = {
   readonly load: () => Promise<CommandBody>;
 };
 
+/** A row of a table of commands. */
+export function command(
+  name: string,
+  summary: string,
+  rest: Omit<CommandSpec, "name" | "summary">,
+): CommandSpec {
+  return { name, summary, ...rest };
+}
+
 export type CommandBody = (
   input: CommandInput,
   context: CommandContext,

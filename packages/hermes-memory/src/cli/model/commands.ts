@@ -1,5 +1,5 @@
 // Specs of the `hermes model` commands. Each body is loaded when its command runs.
-import { type CommandSpec, type FlagSpec, flag } from "../command.ts";
+import { type CommandSpec, command, type FlagSpec, flag } from "../command.ts";
 
 const provider = flag.text("name", "the provider, a name from 'hermes model list'");
 const baseUrl = flag.text("url", "address of its server, if not the provider's default");
@@ -17,29 +17,24 @@ export const modelFlags = {
 } as const;
 
 export const modelCommands: readonly CommandSpec[] = [
-  {
-    name: "model",
-    summary: "show the model conversations use, its window, and where its key comes from",
+  command("model", "show the model conversations use, its window, and where its key comes from", {
     examples: ["hermes model", "hermes model --json"],
     load: async () => (await import("./show-models.ts")).show,
-  },
-  {
-    name: "model show",
-    summary: "show the model conversations use; 'hermes model' alone does the same",
+  }),
+  command("model show", "show the model conversations use; 'hermes model' alone does the same", {
     examples: ["hermes model show --json"],
     load: async () => (await import("./show-models.ts")).show,
-  },
-  {
-    name: "model list",
-    summary:
-      "list the model servers on this machine with their models, and the vendors that a key is set for",
-    flags: { provider: { ...provider, summary: "only this one, with the models that its server lists" } },
-    examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
-    load: async () => (await import("./show-models.ts")).list,
-  },
-  {
-    name: "model set",
-    summary: "choose the model for new conversations (writes model.*; comments stay)",
+  }),
+  command(
+    "model list",
+    "list the model servers on this machine with their models, and the vendors that a key is set for",
+    {
+      flags: { provider: { ...provider, summary: "only this one, with the models that its server lists" } },
+      examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
+      load: async () => (await import("./show-models.ts")).list,
+    },
+  ),
+  command("model set", "choose the model for new conversations (writes model.*; comments stay)", {
     arguments: [{ name: "model", summary: "its name as the provider writes it" }],
     flags: {
       ...modelFlags,
@@ -51,21 +46,23 @@ export const modelCommands: readonly CommandSpec[] = [
       "hermes model set my-model --base-url http://127.0.0.1:9000/v1 --context-length 32768",
     ],
     load: async () => (await import("./set-model.ts")).set,
-  },
-  {
-    name: "model test",
-    summary: "ask the model for a word and a tool call; print the times (exit code 1 when it fails)",
-    flags: {
-      model: flag.text("name", "this model instead of the configured one"),
-      provider,
-      "base-url": baseUrl,
-      "api-mode": apiMode,
+  }),
+  command(
+    "model test",
+    "ask the model for a word and a tool call; print the times (exit code 1 when it fails)",
+    {
+      flags: {
+        model: flag.text("name", "this model instead of the configured one"),
+        provider,
+        "base-url": baseUrl,
+        "api-mode": apiMode,
+      },
+      examples: [
+        "hermes model test",
+        "hermes model test --model qwen3:8b --provider ollama",
+        "hermes model test --json",
+      ],
+      load: async () => (await import("./test-model.ts")).test,
     },
-    examples: [
-      "hermes model test",
-      "hermes model test --model qwen3:8b --provider ollama",
-      "hermes model test --json",
-    ],
-    load: async () => (await import("./test-model.ts")).test,
-  },
+  ),
 ];
