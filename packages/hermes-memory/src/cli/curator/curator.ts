@@ -31,7 +31,7 @@ import {
   unwrap,
   usageFailure,
 } from "../command.ts";
-import { declined } from "../confirm.ts";
+import { confirmed } from "../confirm.ts";
 import { modelSources } from "../model/resolution.ts";
 import { indented, newestOf, oneLine, printable } from "../printing.ts";
 import { render } from "../render.ts";
@@ -107,12 +107,7 @@ export const rollback: CommandBody = async (input, context) => {
   const plan = unwrap(await findRollback(context.memory, id), curatorFailure);
   const question = `Take back run ${plan.run.id}?`;
   const list = render({ run: plan.run.id, memory: plan.memory, skills: plan.skills }, context.io.paint);
-  const refused = await declined(
-    { list, question, json: { id: plan.run.id }, untouched: UNTOUCHED },
-    input,
-    context,
-  );
-  if (refused) return refused;
+  await confirmed({ list, question, json: { id: plan.run.id }, untouched: UNTOUCHED }, input, context);
   const done = await rollBack(plan, context.memory);
   if (!done.ok) {
     const { kind, message } = done.error;
@@ -154,12 +149,7 @@ async function fromBackup(id: string, input: CommandInput, context: CommandConte
       details: { kind: "not-found" },
     });
   const list = [`All skills become what they were in backup ${id}.`];
-  const refused = await declined(
-    { list, question: "Put them back?", json: { id }, untouched: UNTOUCHED },
-    input,
-    context,
-  );
-  if (refused) return refused;
+  await confirmed({ list, question: "Put them back?", json: { id }, untouched: UNTOUCHED }, input, context);
   const { before } = unwrap(await restoreBackup(home, id, new Date()), curatorFailure);
   const message = `The skills are what they were in backup ${id}. What was there before is in ${before}.`;
   return { json: { success: true, message, id, backup: before } };

@@ -5,6 +5,7 @@ import {
   chooseModel,
   findLocalServers,
   isLoopback,
+  type KnownProvider,
   knownProviders,
   type LocalServer,
   type ModelChoiceError,
@@ -134,50 +135,20 @@ function identityOf({ model, provider, apiMode, baseUrl }: ModelIdentity): Model
 
 export type { LocalServer };
 
-export type Vendor = {
-  readonly name: string;
-  readonly label: string;
-  readonly isLocal: boolean;
-  /** "" for the vendor's default address. */
-  readonly baseUrl: string;
-  /** Variables its key may be in, the usual one first. Empty when it needs no key, or has it in config.yaml. */
-  readonly variables: readonly string[];
-  /** Models to suggest; not all of them. */
-  readonly models: readonly string[];
-  /** From `custom_providers` in config.yaml. */
-  readonly isOwn: boolean;
-  readonly hasOwnKey: boolean;
-};
+/** `isOwn`: from `custom_providers` in config.yaml, and perhaps with its key there. */
+export type Vendor = KnownProvider & { readonly isOwn: boolean; readonly hasOwnKey: boolean };
 
 /** The built-in vendors, then those of config.yaml. */
 export function allVendors(config: HermesConfig): Vendor[] {
-  const known = knownProviders().map(
-    ({ name, label, envVars, isLocal, defaultBaseUrl, models = [] }): Vendor => ({
-      name,
-      label,
-      isLocal,
-      baseUrl: defaultBaseUrl,
-      variables: envVars,
-      models,
-      isOwn: false,
-      hasOwnKey: false,
-    }),
-  );
-  const own = config.models.customProviders
-    .filter(({ name, baseUrl }) => name !== "" && baseUrl !== "")
-    .map(
-      ({ name, baseUrl, apiKey, models }): Vendor => ({
-        name: `custom:${name}`,
-        label: name,
-        isLocal: false,
-        baseUrl,
-        variables: [],
-        models: Object.keys(models),
-        isOwn: true,
-        hasOwnKey: apiKey !== "",
-      }),
-    );
-  return [...known, ...own];
+  const known = knownProviders().map((vendor) => ({ ...vendor, isOwn: false, hasOwnKey: false }));
+  const own = config.models.customProviders.filter(({ name, baseUrl }) => name !== "" && baseUrl !== "");
+  return [
+    ...known,
+    ...own.map(({ name, baseUrl, apiKey, models }) => ({
+      ...{ name: `custom:${name}`, label: name, isLocal: false, defaultBaseUrl: baseUrl, envVars: [] },
+      ...{ models: Object.keys(models), isOwn: true, hasOwnKey: apiKey !== "" },
+    })),
+  ];
 }
 
 /** By its name or an alias; undefined for `custom`. Ends the command when there is no such provider. */
@@ -204,8 +175,8 @@ export function vendorNamed(
 }
 
 /** The variable that holds its key; undefined when none is set. */
-export function keyVariable({ variables }: Vendor, env: Environment): string | undefined {
-  return variables.find((name) => (env[name] ?? "").trim() !== "");
+export function keyVariable({ envVars }: Vendor, env: Environment): string | undefined {
+  return envVars.find((name) => (env[name] ?? "").trim() !== "");
 }
 
 /** On their usual ports, and for Ollama on the port in OLLAMA_HOST. */

@@ -65,12 +65,12 @@ export const list: CommandBody = async ({ flags }, context) => {
     providers: vendors
       .filter(({ name }) => asked === "" || name === named?.name)
       .map((vendor) => {
-        const { name, label, isLocal, variables, models } = vendor;
+        const { name, label, isLocal, envVars, models } = vendor;
         // The variable that holds the key, or config.yaml.
         const keyIn = keyVariable(vendor, sources.env) ?? (vendor.hasOwnKey ? "config.yaml" : null);
         return {
-          ...{ name, label, local: isLocal, base_url: addressJson(vendor.baseUrl) },
-          key_variables: variables,
+          ...{ name, label, local: isLocal, base_url: addressJson(vendor.defaultBaseUrl) },
+          key_variables: envVars,
           has_key: isLocal || keyIn !== null,
           key_in: keyIn,
           suggested_models: models,

@@ -11,7 +11,6 @@ import { pyStrip } from "@hermes-memory/core/internal/lib";
 import { openHome } from "@hermes-memory/core/internal/memory";
 import { maskSecret } from "@hermes-memory/core/internal/providers";
 import {
-  Cancelled,
   type CommandBody,
   type CommandContext,
   CommandFailure,
@@ -38,7 +37,7 @@ import {
   withoutChoice,
 } from "../model/resolution.ts";
 import {
-  mayDropKey,
+  confirmDroppedKey,
   modelFlagsOf,
   planChange,
   type RequestedModel,
@@ -97,7 +96,7 @@ export const setup: CommandBody = async (input, context) => {
     ...request,
     ...{ provider, baseUrl, model, apiKey: configKey(key) },
   });
-  if (change.losesKey && !(await mayDropKey(input, context))) throw new Cancelled("end");
+  if (change.losesKey) await confirmDroppedKey(input, context);
 
   const variable = saveKey(sources.home, key); // the key first: settings without their key would not work
   const { resolved } = change;
@@ -182,7 +181,7 @@ async function localHost(vendor: Vendor | undefined, sources: ModelSources): Pro
   if (server !== undefined) return hostOf(server);
   const usual = allVendors(sources.config).filter(({ isLocal }) => isLocal);
   const tried = (vendor === undefined ? usual : [vendor]).map(
-    ({ label, baseUrl }) => `${label} (${baseUrl})`,
+    ({ label, defaultBaseUrl }) => `${label} (${defaultBaseUrl})`,
   );
   throw new CommandFailure(`No model server answers on this machine. Looked for ${tried.join(", ")}.`, {
     hint: "Start it and try again, or say where it is with --base-url.",
@@ -207,7 +206,7 @@ async function askHost(sources: ModelSources, io: Terminal): Promise<Host | unde
       .map((vendor) => {
         const variable = keyVariable(vendor, sources.env);
         const key = variable === undefined ? "needs a key" : `key in ${variable}`;
-        const label = vendor.isOwn ? ` at ${vendor.baseUrl} - from config.yaml` : ` - ${key}`;
+        const label = vendor.isOwn ? ` at ${vendor.defaultBaseUrl} - from config.yaml` : ` - ${key}`;
         return [{ provider: vendor.name, vendor }, `${vendor.label}${label}`] as const;
       }),
     [{ provider: "custom" }, "Another server, by its address"],
@@ -243,7 +242,7 @@ function hostMissing(sources: ModelSources): CommandFailure {
 /** Ends the command when a key is needed and the user cannot be asked. */
 async function settleKey({ provider, baseUrl = "", vendor }: Host, run: SetupRun): Promise<KeyAnswer> {
   const given = await givenKey(run);
-  if (vendor !== undefined && vendor.variables.length > 0) return vendorKey(vendor, given, run);
+  if (vendor !== undefined && vendor.envVars.length > 0) return vendorKey(vendor, given, run);
   if (given !== undefined || provider !== "custom" || !run.mayAsk) return { value: given };
   return addressKey(baseUrl, run);
 }
@@ -266,7 +265,7 @@ async function vendorKey(vendor: Vendor, given: string | undefined, run: SetupRu
   const old = currentKey(vendor, request, sources);
   const inEnvironment = keyVariable(vendor, io.env);
   // A key in config.yaml may override a variable, so it is replaced where it is.
-  const variable = old?.source === "config" ? undefined : vendor.variables[0];
+  const variable = old?.source === "config" ? undefined : vendor.envVars[0];
   if (given !== undefined) {
     const isOverridden = inEnvironment !== undefined && io.env[inEnvironment] !== given;
     const note = `${inEnvironment} is set in the environment too, and goes before .env.`;
@@ -283,10 +282,10 @@ async function vendorKey(vendor: Vendor, given: string | undefined, run: SetupRu
     };
   }
   if (old !== undefined) return {};
-  throw new CommandFailure(`${vendor.label} needs a key, and ${vendor.variables.join(" or ")} is not set.`, {
+  throw new CommandFailure(`${vendor.label} needs a key, and ${vendor.envVars.join(" or ")} is not set.`, {
     exitCode: 2,
     hint: "Give it with --key-env <variable> or --key-stdin; or run this on a terminal to be asked.",
-    details: { kind: "no_key", provider: vendor.name, variables: vendor.variables },
+    details: { kind: "no_key", provider: vendor.name, variables: vendor.envVars },
   });
 }
 

@@ -13,7 +13,7 @@ import {
   type WaitingWrite,
 } from "@hermes-memory/providers/internal";
 import { type CommandBody, type CommandContext, CommandFailure, usageFailure } from "../../command.ts";
-import { declined } from "../../confirm.ts";
+import { confirmed } from "../../confirm.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { render } from "../../render.ts";
 import { progressDisplay } from "../../sessions/progress.ts";
@@ -112,8 +112,7 @@ export const drop: CommandBody = async (input, context) => {
     ...render(chosen.map(writeJson), context.io.paint),
   ];
   const json = { waiting: waiting.map(writeJson), dead: dead.map(writeJson) };
-  const refused = await declined({ list, question: `Delete ${what}?`, json }, input, context);
-  if (refused) return refused;
+  await confirmed({ list, question: `Delete ${what}?`, json }, input, context);
   // By id, so that a letter that dies meanwhile, and was not shown, is left alone.
   const dropped = dropWrites(
     home,
