@@ -43,7 +43,7 @@ export const hookCommands: readonly CommandSpec[] = [
       "hermes hook --home ~/.hermes codex Stop < payload.json",
     ],
     worksWithoutProfile: true,
-    load: async () => (await import("./hook/hook-command.ts")).hook,
+    load: async () => (await import("./hook/run-hook.ts")).hook,
   },
 ];
 
