@@ -41,7 +41,8 @@ import { userHome } from "../mcp/clients.ts";
 import { mirrorToProvider } from "../memory/memory-command.ts";
 import { counted, printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { holdImportLock, placeOf } from "../sessions/import-transcripts.ts";
+import { holdImportLock } from "../sessions/import.ts";
+import { placeOf } from "../sessions/import-sources.ts";
 import { databasePath, listFlag, openOrMakeSessions, textFlag } from "../sessions/session-command.ts";
 import { reportLines, shownPath } from "./report-lines.ts";
 
