@@ -220,8 +220,8 @@ class ImportRun {
     this.#isFiltered = false;
     let isComplete = false;
     try {
-      const longer = await this.#readPast(work, new Set());
-      if (longer.size > 0) await this.#readPast(work, longer);
+      const longer = await this.#readOnce(work, new Set());
+      if (longer.size > 0) await this.#readOnce(work, longer);
       isComplete = !this.isFull;
     } catch (cause) {
       if (signal.aborted || cause instanceof HermesError) throw cause;
@@ -240,22 +240,10 @@ class ImportRun {
     this.#progress(work.reader.source);
   }
 
-  /** Readers ask for ids in the middle of a record, where they cannot wait: the ids are loaded and the file is begun again. */
-  async #readPast(work: Work, preferred: ReadonlySet<string>): Promise<Set<string>> {
-    for (;;) {
-      try {
-        return await this.#readOnce(work, preferred);
-      } catch (cause) {
-        if (!(cause instanceof IdsNeeded)) throw cause;
-        this.#messageIds.set(cause.session, await messageIdsOf(this.#deps.target, cause.session));
-        this.#bytes = this.#bytesBefore;
-      }
-    }
-  }
-
   /** `preferred`: sessions that are taken from this file although another one has them. Returns those that should be. */
   async #readOnce(work: Work, preferred: ReadonlySet<string>): Promise<Set<string>> {
     const { reader, unit, sessions } = work;
+    this.#bytes = this.#bytesBefore;
     const writers = new Map<string, SessionWriter>();
     const longer = new Set<string>();
     const closed = new Set<string>();
@@ -356,9 +344,10 @@ class ImportRun {
       },
       sessionBeginningWith: (messageId, except) =>
         this.#known.beginningWith(reader.source, messageId, except),
-      messageIdsOf: (nativeId) => {
-        const ids = this.#messageIds.get(idOf(nativeId));
-        if (ids === undefined) throw new IdsNeeded(idOf(nativeId));
+      messageIdsOf: async (nativeId) => {
+        const id = idOf(nativeId);
+        const ids = this.#messageIds.get(id) ?? (await messageIdsOf(this.#deps.target, id));
+        this.#messageIds.set(id, ids);
         return ids;
       },
     };
@@ -478,15 +467,6 @@ function parserOf({ version }: TranscriptReader, options: PrepareOptions): strin
   const whose = me ?? assistant ?? chat ?? null;
   const chosen = whose === null ? "" : ` ${JSON.stringify([me, assistant, chat])}`;
   return `${version} ${tools} ${redact} ${flags.join("")}${chosen}`;
-}
-
-class IdsNeeded extends Error {
-  readonly session: string;
-
-  constructor(session: string) {
-    super(`the message ids of ${session} are not loaded`);
-    this.session = session;
-  }
 }
 
 async function messageIdsOf(target: ImportTarget, session: string): Promise<ReadonlySet<string>> {
