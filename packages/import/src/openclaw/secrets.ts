@@ -44,13 +44,13 @@ export function telegramToken({ config }: OpenClawSource): FoundKeys {
 const SPEECH_KEYS = { elevenlabs: "ELEVENLABS_API_KEY", openai: "VOICE_TOOLS_OPENAI_KEY" };
 
 /** Keys of model providers. The first place that has a variable wins. */
-export function providerKeys(source: OpenClawSource): FoundKeys {
-  const { config, profiles, env } = source;
+export function providerKeys({ config, profiles, env }: OpenClawSource): FoundKeys {
   const values = new Map<string, string>();
   const servers = new Map<string, string>();
   const unresolved: { name: string; reason: string }[] = [];
+  const variables = new Map([...configEnv(config), ...env]);
   const resolve = (name: string, given: unknown): string | undefined => {
-    const found = resolvedSecret(given, source);
+    const found = resolvedSecret(given, variables);
     if (found !== undefined && "reason" in found) unresolved.push({ name, reason: found.reason });
     return found !== undefined && "value" in found ? found.value : undefined;
   };
@@ -114,9 +114,9 @@ function variableOfProfile(name: string): string | undefined {
   return PROVIDER_KEYS.find((key) => vendor.includes(key.slice(0, key.indexOf("_")).toLowerCase()));
 }
 
-function resolvedSecret(value: unknown, { env, config }: OpenClawSource): Resolved {
+function resolvedSecret(value: unknown, variables: ReadonlyMap<string, string>): Resolved {
   const variable = (name: string): Resolved => {
-    const found = env.get(name) ?? configEnv(config).get(name);
+    const found = variables.get(name);
     return found
       ? { value: found }
       : { reason: `its variable ${name} is not set in OpenClaw's .env or config` };
@@ -125,9 +125,7 @@ function resolvedSecret(value: unknown, { env, config }: OpenClawSource): Resolv
     const reference = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value.trim())?.[1];
     if (reference !== undefined) return variable(reference);
     // OpenClaw also writes the bare name of a variable.
-    const named = env.get(value.trim()) ?? configEnv(config).get(value.trim());
-    if (named) return { value: named };
-    return value.trim() === "" ? undefined : { value };
+    return value.trim() === "" ? undefined : { value: variables.get(value.trim()) || value };
   }
   const reference = recordOf(value);
   if (reference === undefined) return undefined;
