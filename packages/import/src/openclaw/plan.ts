@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { type OpenClawSource, openSource, readGenerated } from "./discover.ts";
+import { openSource, readGenerated } from "./discover.ts";
 import { OPTION_IDS, OPTIONS, type OptionId } from "./options.ts";
 import {
   planAgentDefaults,
@@ -30,18 +30,9 @@ import {
 import { planAgentsFile, planDailyMemory, planMemory, planSoul, planUserProfile } from "./plan-memory.ts";
 import { planSharedSkills, planWorkspaceSkills } from "./plan-skills.ts";
 import { archiveFolders, outputFolder } from "./runs.ts";
-import { type Redactor, redactorFor } from "./secrets.ts";
+import { redactorFor } from "./secrets.ts";
 
-export type Plan = {
-  readonly request: MigrationRequest;
-  readonly items: readonly PlannedItem[];
-  /** The folder that applying writes its report, archive and backups to. */
-  readonly output: string;
-  /** True when an earlier run of the same source was interrupted; applying continues in its folder. */
-  readonly isContinued: boolean;
-  readonly source: OpenClawSource;
-  readonly redactor: Redactor;
-};
+export type Plan = Awaited<ReturnType<typeof planMigration>>;
 
 const PLANNERS: Record<OptionId, (context: PlanContext) => PlannedItem[] | Promise<PlannedItem[]>> = {
   soul: planSoul,
@@ -61,7 +52,7 @@ const PLANNERS: Record<OptionId, (context: PlanContext) => PlannedItem[] | Promi
   "full-providers": planProviders,
 };
 
-export async function planMigration(request: MigrationRequest, deps: MigrationDeps): Promise<Plan> {
+export async function planMigration(request: MigrationRequest, deps: MigrationDeps) {
   const source = await openSource(request.sourceRoot, deps, { agent: request.agent });
   const redactor = redactorFor(source);
   const { folder, isContinued } = outputFolder({ ...request, now: deps.now });
@@ -77,7 +68,7 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
     plannedSkills: new Map(),
     isGenerated: await readGenerated(source.root),
   };
-  const items: PlannedItem[] = source.configProblems.map(({ path, reason }) =>
+  const items: PlannedItem[] = source.problems.map(({ path, reason }) =>
     planned("source", "error", reason, { source: path }),
   );
   if ("$include" in source.config) {
@@ -85,7 +76,16 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
     items.push(planned("source", "skipped", reason, { source: source.configPath }));
   }
   for (const option of OPTION_IDS) items.push(...(await planOption(option, context)));
-  return { request, items, output: folder, isContinued, source, redactor };
+  return {
+    request,
+    items,
+    /** The folder that applying writes its report, archive and backups to. */
+    output: folder,
+    /** True when an earlier run of the same source was interrupted; applying continues in its folder. */
+    isContinued,
+    source,
+    redactor,
+  };
 }
 
 /** An option that fails does not stop the others. */

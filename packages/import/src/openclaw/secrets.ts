@@ -147,23 +147,20 @@ const SECRET_SECTION =
   /^(?:auth|env|environment|headers|vars)$|accesstoken|apikey|authorization|bearertoken|clientsecret|cookie|credential|passphrase|passwd|password|privatekey|refreshtoken|secret/;
 const VARIABLES = /^(?:env|environment|vars)$/i;
 
-/** Replaces credentials in texts and in JSON. */
-export type Redactor = {
-  /** The same text where there is none. */
-  text(text: string): string;
-  /** A copy of settings in which the values of secret names are replaced too. */
-  json(value: unknown): unknown;
-  /** True when the text holds a value that OpenClaw keeps as a secret. */
-  holdsKnownSecret(text: string): boolean;
-};
+export type Redactor = ReturnType<typeof redactorFor>;
 
-export function redactorFor(source: OpenClawSource): Redactor {
+/** Replaces credentials in texts and in JSON. */
+export function redactorFor(source: OpenClawSource) {
   const known = knownSecrets(source);
   const redact = createRedactor(known);
   return {
-    text: (given) => withoutParameters(redact(given)),
-    json: (value) => hideSettings([], value, { isFreelyNamed, redact, hide: () => REDACTED }),
-    holdsKnownSecret: (given) => known.some((secret) => given.includes(secret)),
+    /** The same text where there is none. */
+    text: (given: string): string => withoutParameters(redact(given)),
+    /** A copy of settings in which the values of secret names are replaced too. */
+    json: (value: unknown): unknown =>
+      hideSettings([], value, { isFreelyNamed, redact, hide: () => REDACTED }),
+    /** True when the text holds a value that OpenClaw keeps as a secret. */
+    holdsKnownSecret: (given: string): boolean => known.some((secret) => given.includes(secret)),
   };
 }
 
