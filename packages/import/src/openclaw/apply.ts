@@ -126,34 +126,29 @@ async function execute(operation: Operation, applying: Applying): Promise<Detail
 }
 
 /** One change of the journal for each entry, so that each can be undone alone. */
-async function addEntries(operation: To<"add-entries">, { deps, plan, backups }: Applying): Promise<Details> {
-  const { target, entries, overflow } = operation;
+async function addEntries(
+  { target, entries, overflow, overflowFile }: To<"add-entries">,
+  { deps, backups }: Applying,
+): Promise<Details> {
   const { store } = deps;
   const meta = { origin: "migration", reason: "claw migrate" } as const;
-  writeList(operation.overflowFile, overflow);
+  if (overflow.length > 0) {
+    mkdirSync(dirname(overflowFile), PRIVATE_FOLDER);
+    const lines = overflow.map((text) => `${text.replaceAll("\n", " ⏎ ")}\n`); // one entry per line
+    writeFileAtomic(overflowFile, lines.join(""), PRIVATE_FILE);
+  }
   const backup = entries.length > 0 ? backups.keep(targetPaths(store.dir, target).file) : null;
-  const refused: string[] = [];
   let added = 0;
   for (const content of entries) {
     const outcome = await store.apply(target, { action: "add", content }, meta);
-    if (outcome.ok) {
-      added += outcome.value.changeId === undefined ? 0 : 1;
-      deps.onAdded?.(outcome.value);
-    }
-    // Another program used the room meanwhile: the entry is kept with those that have none.
-    else if (outcome.error.kind === "over_limit") refused.push(content);
-    else throw new Error(outcome.error.message);
+    if (!outcome.ok) throw new Error(outcome.error.message);
+    added += outcome.value.changeId === undefined ? 0 : 1;
+    deps.onAdded?.(outcome.value);
   }
-  const waiting = [...overflow, ...refused];
-  if (refused.length > 0) writeList(operation.overflowFile, waiting);
-  const kept = waiting.length === 0 ? undefined : await store.keepInArchive(target, waiting, meta);
-  if (kept?.ok === false) throw new Error(plan.redactor.text(kept.error.message));
-  return {
-    backup,
-    added_entries: added,
-    ...(entries.length > 0 ? { final_char_count: store.usage(target).used } : {}),
-    ...(refused.length > 0 ? { overflowed_entries: waiting.length } : {}),
-  };
+  const kept = overflow.length === 0 ? undefined : await store.keepInArchive(target, overflow, meta);
+  if (kept?.ok === false) throw new Error(kept.error.message);
+  const usage = entries.length > 0 ? { final_char_count: store.usage(target).used } : {};
+  return { backup, added_entries: added, ...usage };
 }
 
 /** Copies to a folder that no program searches for skills, and renames, so that a killed run leaves no half skill. */
@@ -183,13 +178,6 @@ async function copySkill(
   });
   if (!locked.ok) throw new Error("Another process changes skills at the moment");
   return { backup: locked.value };
-}
-
-/** One entry per line. */
-function writeList(path: string, texts: readonly string[]): void {
-  if (texts.length === 0) return;
-  mkdirSync(dirname(path), PRIVATE_FOLDER);
-  writeFileAtomic(path, texts.map((text) => `${text.replaceAll("\n", " ⏎ ")}\n`).join(""), PRIVATE_FILE);
 }
 
 /** Copies of what the run replaces: each path once, as it was before the run. */

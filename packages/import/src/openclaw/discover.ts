@@ -62,7 +62,7 @@ export async function openSource(
     /** Variables of `.env`. Secrets: never printed. */
     env: new Map(Object.entries(parseEnv((envText.ok && envText.value) || "")) as [string, string][]),
     /** In the order in which they are searched. */
-    workspaces: workspacesOf({ root, config, agents, userHome: surroundings.userHome, ...options }),
+    workspaces: workspacesOf(root, config, agents, { ...surroundings, ...options }),
     /** Ids of agents, from the config and from the folder `agents`. */
     agents,
     /** Keys by name, `vendor:name`, of the agent `main` first. Secrets: never printed. */
@@ -165,16 +165,13 @@ function agentList(config: Json): Json[] {
   return [...listOf(list), ...named.map(([id, entry]) => ({ ...recordOf(entry), id }))].filter(isRecord);
 }
 
-type Search = Pick<Surroundings, "userHome"> & {
-  readonly root: string;
-  readonly config: Json;
-  readonly agents: readonly string[];
-  readonly agent?: string;
-};
-
 /** With `agent`, only the workspace of that agent. */
-function workspacesOf(search: Search): Workspace[] {
-  const { root, config, agents, agent, userHome } = search;
+function workspacesOf(
+  root: string,
+  config: Json,
+  agents: readonly string[],
+  { userHome, agent }: Pick<Surroundings, "userHome"> & { readonly agent?: string },
+): Workspace[] {
   const inRoot = (name: string): Workspace => {
     const id = name.startsWith("workspace-") ? name.slice("workspace-".length) : undefined;
     return { path: join(root, name), hasFolders: name !== FILES_ONLY_WORKSPACE, agent: id };
