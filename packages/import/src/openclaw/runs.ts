@@ -80,9 +80,9 @@ export function stampOf(date: Date): string {
 }
 
 /** With a number behind it where something has this name, if only a link that leads nowhere. */
-export function freePath(wanted: string): string {
-  let path = wanted;
-  for (let count = 2; isTaken(path); count += 1) path = `${wanted}-${count}`;
+export function freePath(wanted: string, extension = ""): string {
+  let path = wanted + extension;
+  for (let count = 2; isTaken(path); count += 1) path = `${wanted}-${count}${extension}`;
   return path;
 }
 
