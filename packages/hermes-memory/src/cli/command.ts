@@ -67,6 +67,15 @@ export type CommandSpec = {
   readonly load: () => Promise<CommandBody>;
 };
 
+/** A row of a table of commands. */
+export function command(
+  name: string,
+  summary: string,
+  rest: Omit<CommandSpec, "name" | "summary">,
+): CommandSpec {
+  return { name, summary, ...rest };
+}
+
 export type CommandBody = (
   input: CommandInput,
   context: CommandContext,
@@ -208,7 +217,5 @@ export type Group = {
   readonly summary: string;
   /** Summaries of groups within the group, by full name. */
   readonly subgroups?: Readonly<Record<string, string>>;
-  /** The group's name is a command itself, with or without commands below it. */
-  readonly isCommand?: boolean;
   readonly load: () => Promise<readonly CommandSpec[]>;
 };

@@ -5,8 +5,8 @@ import { isRecord, type Result } from "@hermes-memory/core/internal/lib";
 import { findHookClient, type HookClient, type SettableClientName } from "../hook/protocols.ts";
 import { type Environment, userHome } from "./clients.ts";
 import { attempt, type ConfigEdit, type EditFailure, shapeError } from "./config-edit.ts";
-import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./hook-command.ts";
 import { type Path, readJson, withJson } from "./json.ts";
+import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./launch.ts";
 import { tomlHooks, withTomlHooks } from "./toml.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
