@@ -46,7 +46,7 @@ import {
   unreadable,
   wantedSources,
 } from "./import-sources.ts";
-import { type Line, LineTooLong, linesOf, lineText, untilAborted } from "./input-lines.ts";
+import { type Line, linesOf, lineText, MAX_LINE_BYTES, untilAborted } from "./input-lines.ts";
 import { type ProgressDisplay, progressDisplay } from "./progress.ts";
 import { databasePath, filesOf, openOrMakeSessions, openSessions } from "./session-command.ts";
 
@@ -60,7 +60,7 @@ export const importSessions: CommandBody = async (input, context) => {
     const databases = await databasesOf(input, context);
     if (databases.length > 0) return importDatabases(databases, input, context);
     const wanted = await wantedSources(input, context);
-    return "json" in wanted ? wanted : importFrom(input, context, wanted);
+    return wanted.length === 0 ? NOTHING_FOUND : importFrom(input, context, wanted);
   }
   if (name === undefined)
     throw usageFailure("Nothing was named to import.", {
@@ -73,6 +73,14 @@ export const importSessions: CommandBody = async (input, context) => {
   const reader = name === "-" ? undefined : await transcriptReaderOf(name);
   if (reader !== undefined) return importFrom(input, context, [{ reader, paths: [resolve(name)] }]);
   return importExport(name, input, context);
+};
+
+const NOTHING_FOUND: CommandOutcome = {
+  json: { success: true, sources: [] },
+  lines: [
+    "No transcripts of other agents were found on this machine.",
+    "If they are elsewhere: hermes sessions import --from SOURCE --path FOLDER",
+  ],
 };
 
 /** The reader of a transcript of another agent; undefined for an export of ours, and for a file that cannot be read. */
@@ -433,28 +441,23 @@ async function* exportedSessions(
   at: Position,
   signal: AbortSignal,
 ): AsyncGenerator<ExportedSession> {
-  try {
-    for await (const line of linesOf(untilAborted(chunks, signal))) {
-      if (signal.aborted) return;
-      if (line.bytes.length === 0) continue;
-      at.line = line.number;
-      const session = parseLine(line);
-      if (typeof session === "string") {
-        at.trouble = session;
-        return;
-      }
-      at.sessions += 1;
-      yield session;
+  for await (const line of linesOf(untilAborted(chunks, signal))) {
+    if (signal.aborted) return;
+    if (line.bytes?.length === 0) continue;
+    at.line = line.number;
+    const session = parseLine(line);
+    if (typeof session === "string") {
+      at.trouble = session;
+      return;
     }
-  } catch (cause) {
-    if (!(cause instanceof LineTooLong)) throw cause;
-    at.line = cause.line;
-    at.trouble = cause.message;
+    at.sessions += 1;
+    yield session;
   }
 }
 
 /** The session, or a text that says what is wrong with the line. */
 function parseLine(line: Line): ExportedSession | string {
+  if (line.bytes === undefined) return `it is longer than ${MAX_LINE_BYTES / 1024 ** 2} MB`;
   const text = lineText(line);
   if (text === undefined) return "it is not valid UTF-8 text";
   // A session may have any size; only the depth is limited.

@@ -2,22 +2,13 @@
 import { Readable } from "node:stream";
 import { type ByteLine, ByteLines } from "@hermes-memory/core/internal/lib";
 
-export type Line = { readonly number: number; readonly bytes: Uint8Array };
+/** Without its line break. `bytes` is undefined for a line that is too long, which is the last one. */
+export type Line = { readonly number: number; readonly bytes: Uint8Array | undefined };
 
-export class LineTooLong extends Error {
-  readonly line: number;
-
-  constructor(line: number) {
-    super(`line ${line} is longer than ${MAX_LINE_BYTES / 1024 ** 2} MB`);
-    this.name = "LineTooLong";
-    this.line = line;
-  }
-}
-
-const MAX_LINE_BYTES = 500 * 1024 ** 2; // a JavaScript string cannot hold more
+export const MAX_LINE_BYTES = 500 * 1024 ** 2; // a JavaScript string cannot hold more
 const RETURN = 0x0d;
 
-/** Lines without their line breaks. The last line may lack one. Throws `LineTooLong`. */
+/** The last line may lack its line break. */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes = MAX_LINE_BYTES,
@@ -26,21 +17,24 @@ export async function* linesOf(
   let number = 0;
   const next = (line: ByteLine): Line => {
     number += 1;
-    if (line.kind === "too_long") throw new LineTooLong(number);
+    if (line.kind === "too_long") return { number, bytes: undefined };
     return { number, bytes: line.bytes.at(-1) === RETURN ? line.bytes.subarray(0, -1) : line.bytes };
   };
   for await (const chunk of chunks) {
     for (const line of lines.push(chunk)) yield next(line);
-    if (lines.isTooLong) throw new LineTooLong(number + 1);
+    if (lines.isTooLong) {
+      yield next({ kind: "too_long" });
+      return;
+    }
   }
   const last = lines.end();
   if (last !== undefined) yield next(last);
 }
 
-/** Undefined when the bytes are not UTF-8. Drops a byte order mark. */
+/** Undefined when the bytes are not UTF-8, or too many. Drops a byte order mark. */
 export function lineText({ bytes }: Line): string | undefined {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return bytes && new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     return undefined;
   }

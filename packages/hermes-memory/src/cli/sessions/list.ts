@@ -6,7 +6,6 @@ import {
   type ListOptions,
 } from "@hermes-memory/core/internal/sessions";
 import { Cancelled, type CommandBody, type CommandInput, type Paint, type Terminal } from "../command.ts";
-import { cancelled } from "../confirm.ts";
 import { render } from "../render.ts";
 import { cutToWidth, fitToWidth, flat, relativeTime } from "../text-layout.ts";
 import { linesOf, lineText } from "./input-lines.ts";
@@ -90,12 +89,10 @@ export const browse: CommandBody = async (input, context) => {
     };
   const labels = sessions.map((session) => labelOf(session, systemClock.now()));
   const chosen = await chooseOne(labels, io).catch((cause: unknown) => {
-    if (cause instanceof Cancelled) return cause.by;
-    throw cause;
+    throw cause instanceof Cancelled ? new Cancelled(cause.by, "Cancelled.") : cause;
   });
-  if (typeof chosen === "string") return cancelled(chosen === "interrupt" ? 130 : 1);
   const session = sessions[chosen];
-  if (session === undefined) return cancelled();
+  if (session === undefined) throw new Cancelled("end", "Cancelled.");
   const { id } = session;
   const { total, ...transcript } = await readTranscript(store, id, {
     limit: SHOWN_MESSAGES,
