@@ -31,11 +31,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       source,
       limit: flag.count("how many to choose from (500)"),
     },
-    examples: [
-      "hermes sessions browse",
-      "hermes sessions browse --source cli",
-      "echo 1 | hermes sessions browse",
-    ],
+    examples: ["hermes sessions browse", "hermes sessions browse --source cli"],
     load: async () => (await import("./list.ts")).browse,
   },
   {

@@ -4,8 +4,6 @@ import { mkdirSync } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { describeCause, holdFileLock, parseOutsideJson, snakeCase } from "@hermes-memory/core/internal/lib";
 import type { ExportedSession, ImportOutcome, SessionStore } from "@hermes-memory/core/internal/sessions";
 import {
@@ -187,7 +185,6 @@ function importFrom(
   const filters = filtersOf(input);
   const prepare = prepareOptions(input);
   const start = performance.now();
-  const collect = garbageCollector();
   return run(input, context, async ({ isDry, store, progress, signal, release }) => {
     const deps = {
       target: isDry || store === undefined ? dryTarget(store) : storeTarget(store),
@@ -195,13 +192,11 @@ function importFrom(
       signal,
       place: placeOf(context),
       now: Date.now,
-      onProgress: (now: ImportProgress) => {
-        collect(now.bytes);
+      onProgress: (now: ImportProgress) =>
         progress.show(
           { step: `importing ${now.source}`, done: now.bytes, total: now.totalBytes },
           progressText(now, performance.now() - start),
-        );
-      },
+        ),
     };
     const first = reported(await importTranscripts(wanted, filters, deps), wanted);
     if (input.flags.watch !== true || isDry || signal.aborted) return first;
@@ -231,23 +226,6 @@ function importFrom(
   });
 }
 
-const COLLECT_AFTER_BYTES = 32 * 1024 ** 2;
-
-/**
- * Almost everything that was read is garbage at once. On a machine with much memory V8 would let it grow to hundreds of megabytes before it
- * collects; with a small live heap, collecting costs milliseconds.
- */
-function garbageCollector(): (bytes: number) => void {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  let last = 0;
-  return (bytes) => {
-    if (bytes - last < COLLECT_AFTER_BYTES || typeof collect !== "function") return;
-    last = bytes;
-    collect({ type: "major", flavor: "last-resort" });
-  };
-}
-
 /** `importing codex  312.0 MB of 1.0 GB (30 %), 21.0 MB/s, 34 s left, 120 sessions` */
 function progressText({ source, bytes, totalBytes, sessions }: ImportProgress, elapsedMs: number): string {
   const share = totalBytes > 0 ? Math.floor((bytes / totalBytes) * 100) : 0;
@@ -270,6 +248,12 @@ function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[
     },
     lines: sources.flatMap((one) => {
       const title = wanted.find(({ reader }) => reader.source === one.source)?.reader.title ?? one.source;
+      const unknown = Object.entries(one.unknownTypes).slice(0, LISTED);
+      const leftOut = {
+        ...one.skipped,
+        ...Object.fromEntries(unknown.map(([type, times]) => [`unknown '${type}'`, times])),
+        ...(one.malformedLines > 0 ? { "unreadable lines": one.malformedLines } : {}),
+      };
       const changes = [
         counted(one.sessionsAdded, "new session"),
         ...(one.sessionsUpdated > 0 ? [`${one.sessionsUpdated} updated`] : []),
@@ -279,11 +263,7 @@ function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[
       ];
       return [
         `${title}: ${changes.join(", ")} (${counted(one.files, "file")}, ${one.unchanged} unchanged since the last import, ${sizeText(one.bytes)}).`,
-        ...Object.entries(one.skipped).map(([why, times]) => `  left out: ${times} (${flat(why)})`),
-        ...Object.entries(one.unknownTypes)
-          .slice(0, LISTED)
-          .map(([type, times]) => `  left out: ${times} unknown '${flat(type)}'`),
-        ...(one.malformedLines > 0 ? [`  left out: ${counted(one.malformedLines, "unreadable line")}`] : []),
+        ...Object.entries(leftOut).map(([why, times]) => `  left out: ${times} (${flat(why)})`),
         ...one.malformed
           .slice(0, LISTED)
           .map(({ path, line, reason }) => `    ${flat(path)}:${line}  ${flat(reason)}`),
