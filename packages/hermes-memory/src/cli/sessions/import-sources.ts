@@ -137,7 +137,7 @@ export function placeOf({ io }: CommandContext): Place {
 }
 
 /** A path given as `~/x` in quotes is not expanded by the shell. */
-function expanded(path: string, context: CommandContext): string {
+export function expanded(path: string, context: CommandContext): string {
   if (path === "~" || path.startsWith("~/")) return join(placeOf(context).home, path.slice(1));
   return resolve(path);
 }
