@@ -65,7 +65,7 @@ export function isOurs(
 }
 
 /** Pins the current profile, so that the entry keeps it when the user switches later. */
-export function profileFlag({ home, profile }: CommandContext["home"], env: Environment): string[] {
+function profileFlag({ home, profile }: CommandContext["home"], env: Environment): string[] {
   const isNamed = profile !== DEFAULT_PROFILE && profile !== "custom";
   const context: HomeContext = { env, platform: process.platform, userHome: userHome(env) };
   const byDefault = selectHome(context, {});

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeCause, holdFileLock, parseOutsideJson, snakeCase } from "@hermes-memory/core/internal/lib";
+import { describeCause, holdFileLock, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import type { ExportedSession, ImportOutcome, SessionStore } from "@hermes-memory/core/internal/sessions";
 import {
   dryTarget,
@@ -32,7 +32,7 @@ import {
   type CommandOutcome,
   usageFailure,
 } from "../command.ts";
-import { counted, firstLines, printable, sizeText } from "../printing.ts";
+import { counted, firstLines, printable, sizeText, snakeKeys } from "../printing.ts";
 import { flat } from "../text-layout.ts";
 import {
   checkChosen,
@@ -241,9 +241,7 @@ function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[
   const where = `There are no transcripts of ${titles.join(" or ")} in ${paths.map(flat).join(", ")}.`;
   return {
     json: {
-      sources: sources.map((one) =>
-        Object.fromEntries(Object.entries(one).map(([name, value]) => [snakeCase(name), value])),
-      ),
+      sources: sources.map(snakeKeys),
       ...(isNothing ? { kind: "no-transcripts" } : {}),
     },
     lines: sources.flatMap((one) => {
@@ -336,10 +334,8 @@ async function importDatabases(
     }
     return {
       json: {
-        databases: done.map(({ sessionsRead, resultsCopied, hasChanged, isStopped: _stopped, ...one }) => ({
-          ...one,
-          sessions_read: sessionsRead,
-          results_copied: resultsCopied,
+        databases: done.map(({ hasChanged, isStopped: _stopped, ...one }) => ({
+          ...snakeKeys(one),
           changed_meanwhile: hasChanged,
         })),
       },
