@@ -73,6 +73,13 @@ export {
   type SessionSearchSettings,
   sessionSearchSettings,
 } from "./search-tool/settings.ts";
+export {
+  answerJson,
+  type NamedHit,
+  remarksOn,
+  shortSnippet,
+  withTitles,
+} from "./search-tool/shown-answer.ts";
 export { type SessionSearchContext, sessionSearchTool } from "./search-tool/tool.ts";
 export {
   findOrphans,
