@@ -50,16 +50,8 @@ export type {
 export { isStopWord, stem, tokenize } from "./search/words.ts";
 export {
   cleanSnippet,
-  cleanText,
-  foldedSearch,
   HIDDEN_SOURCES,
-  isEarlierSearch,
-  leftOutField,
   leftOutRemark,
-  notSearchedField,
-  notSearchedRemark,
-  orderRemark,
-  shownConfidence,
   weakRemark,
 } from "./search-tool/answer-parts.ts";
 export {

@@ -73,11 +73,6 @@ const SHOWN_MESSAGES = 10;
 
 export const browse: CommandBody = async (input, context) => {
   const { io } = context;
-  if (!io.canDraw)
-    throw new CommandFailure("There is no terminal here to choose at.", {
-      hint: "'hermes sessions list' shows the ids, 'hermes sessions show ID' prints a conversation.",
-      details: { kind: "no-terminal" },
-    });
   const store = await openSessions(context, "read");
   const sessions = await store?.listSessionsRich({
     source: textFlag(input, "source"),
@@ -91,6 +86,11 @@ export const browse: CommandBody = async (input, context) => {
       lines: ["No sessions found."],
       notes: store ? [] : [noDatabaseNote(context)],
     };
+  if (!io.canDraw)
+    throw new CommandFailure("There is no terminal here to choose at.", {
+      hint: "'hermes sessions list' shows the ids, 'hermes sessions show ID' prints a conversation.",
+      details: { kind: "no-terminal" },
+    });
   const labels = sessions.map((session) => labelOf(session, systemClock.now()));
   const choice = { title: "Which conversation?", labels, preselected: 0, isFiltered: true };
   const chosen = await io.choose(choice).catch((cause: unknown) => {
@@ -99,7 +99,7 @@ export const browse: CommandBody = async (input, context) => {
   const session = sessions[chosen];
   if (session === undefined) throw new Cancelled("end", "Cancelled.");
   const { id } = session;
-  const { total, ...transcript } = await readTranscript(store, id, {
+  const { total, ...transcript } = await readTranscript(store, session, {
     limit: SHOWN_MESSAGES,
     includeInactive: false,
   });
