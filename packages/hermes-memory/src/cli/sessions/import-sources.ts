@@ -15,7 +15,8 @@ import {
 } from "@hermes-memory/import/internal";
 import { type CommandContext, CommandFailure, type CommandInput, usageFailure } from "../command.ts";
 import { confirmed } from "../confirm.ts";
-import { counted, printable, sizeText } from "../printing.ts";
+import { printable, sizeText } from "../printing.ts";
+import { render } from "../render.ts";
 import { flat } from "../text-layout.ts";
 import { listFlag, momentFlag, textFlag } from "./session-command.ts";
 
@@ -83,25 +84,13 @@ async function autoSources(
     }
   });
   if (found.length === 0) return [];
-  const list = found.map(
-    ({ reader, files, bytes }) =>
-      `  ${reader.title.padEnd(24)} ${counted(files, "file")}, ${sizeText(bytes)}`,
-  );
+  const sources = found.map(({ reader, files, bytes }) => ({ source: reader.source, files, bytes }));
   const total = found.reduce((sum, { bytes }) => sum + bytes, 0);
   if (input.flags["dry-run"] !== true) {
-    await confirmed(
-      {
-        list: ["Found on this machine:", ...list],
-        question: `Import all of them (${sizeText(total)})?`,
-        json: {
-          sources: found.map(({ reader, files, bytes }) => ({ source: reader.source, files, bytes })),
-        },
-        isShort: true,
-        untouched: "Nothing was imported",
-      },
-      input,
-      context,
-    );
+    const list = ["Found on this machine:", ...render(sources, context.io.paint)];
+    const question = `Import all of them (${sizeText(total)})?`;
+    const untouched = "Nothing was imported";
+    await confirmed({ list, question, json: { sources }, isShort: true, untouched }, input, context);
   }
   return found.map(({ reader }) => ({ reader, paths: reader.roots(place) }));
 }
