@@ -1,5 +1,5 @@
 // Lines of a byte stream, one at a time, however its chunks are split.
-import { Readable } from "node:stream";
+import { addAbortSignal, Readable } from "node:stream";
 import { type ByteLine, ByteLines } from "@hermes-memory/core/internal/lib";
 
 /** Without its line break. `bytes` is undefined for a line that is too long, which is the last one. */
@@ -40,26 +40,15 @@ export function lineText({ bytes }: Line): string | undefined {
   }
 }
 
-/** Ends at once when the signal aborts, even while the input is idle. */
+/** Ends at once when the signal aborts, even while the input is idle. An open stream would keep the process alive. */
 export async function* untilAborted(
   chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
-  const stop = (): void => resolve(undefined);
-  signal.addEventListener("abort", stop, { once: true });
-  const source = chunks[Symbol.asyncIterator]();
+  const stream = chunks instanceof Readable ? chunks : Readable.from(chunks);
   try {
-    while (!signal.aborted) {
-      const next = source.next();
-      const read = await Promise.race([next, aborted]);
-      if (read === undefined) next.catch(() => {}); // the result is no longer needed
-      if (read === undefined || read.done) return;
-      yield read.value;
-    }
-  } finally {
-    signal.removeEventListener("abort", stop);
-    // An open stream would keep the process alive.
-    if (chunks instanceof Readable) chunks.destroy();
+    yield* addAbortSignal(signal, stream);
+  } catch (cause) {
+    if (!signal.aborted) throw cause;
   }
 }
