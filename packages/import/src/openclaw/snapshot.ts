@@ -25,14 +25,8 @@ const LEFT_OUT_FOLDERS = ["__pycache__", ".git", "node_modules", "backups", "che
 // Lock files have no content, and closing a descriptor of one would drop the lock of this process.
 const LEFT_OUT_FILES = /\.(?:pyc|pyo|db-wal|db-shm|db-journal|lock|lock-journal)$/;
 
-export type Snapshot = {
-  /** Undefined when the home has no files. */
-  readonly path: string | undefined;
-  /** Files that could not be read. */
-  readonly leftOut: readonly string[];
-};
-
-export async function snapshotHome(home: string, now: Date): Promise<Snapshot> {
+/** `path`: undefined when the home has no files. `leftOut`: files that could not be read. */
+export async function snapshotHome(home: string, now: Date) {
   const names = [...filesOf(home, "")];
   if (names.length === 0) return { path: undefined, leftOut: [] };
   const folder = join(home, "backups");

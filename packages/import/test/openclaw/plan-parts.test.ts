@@ -199,7 +199,7 @@ describe("keys", () => {
 
   it("a database that is damaged is reported", async () => {
     const { source } = await contextFor({ "state/openclaw.sqlite": "no database" });
-    expect(source.configProblems).toMatchObject([{ reason: expect.stringContaining("not a database") }]);
+    expect(source.problems).toMatchObject([{ reason: expect.stringContaining("not a database") }]);
   });
 
   it("are compared one by one with .env", async () => {
