@@ -6,8 +6,8 @@ import { DEFAULT_PROFILE } from "@hermes-memory/core/internal/home";
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
 import { usageFailure } from "../command.ts";
 import { readClientConfig, replaceClientConfig, userHome } from "../mcp/clients.ts";
+import { lineDiff } from "../mcp/config-edit.ts";
 import { isTemporary, type Program, thisProgram } from "../mcp/launch.ts";
-import { lineDiff } from "../mcp/line-diff.ts";
 import { printable } from "../printing.ts";
 
 const NAME = "hermes-memory";

@@ -1,6 +1,6 @@
 // `hermes memory import`: notes of other agents become entries, after a preview.
 import { existsSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { committedWrites, formatUsage, type MemoryStore } from "@hermes-memory/core/internal/curated";
 import { maskStoredSecrets } from "@hermes-memory/core/internal/security";
 import {
@@ -27,7 +27,7 @@ import {
 import { confirmed } from "../confirm.ts";
 import { counted, printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { placeOf } from "../sessions/import-sources.ts";
+import { expanded, placeOf } from "../sessions/import-sources.ts";
 import {
   memoryDirectory,
   memoryFailure,
@@ -35,9 +35,6 @@ import {
   openStore,
   withProviderReport,
 } from "./memory-command.ts";
-
-/** Of the preview; `--json` has all of them. */
-const LISTED = 100;
 
 export const importNotes: CommandBody = async (input, context) => {
   const sources = await context.io.untilInterrupted((signal) => readAll(input, context, signal));
@@ -121,12 +118,7 @@ function formatFlag({ flags: { from } }: CommandInput): NoteFormat | undefined {
 /** The files that the user named, else those where the product of --from keeps them. */
 function pathsOf(input: CommandInput, context: CommandContext, format: NoteFormat | undefined): string[] {
   const place = placeOf(context);
-  if (input.rest.length > 0)
-    return [
-      ...new Set(
-        input.rest.map((path) => (path.startsWith("~/") ? join(place.home, path.slice(2)) : resolve(path))),
-      ),
-    ];
+  if (input.rest.length > 0) return [...new Set(input.rest.map((path) => expanded(path, context)))];
   const here = notesHere(place, format === undefined ? undefined : [format]);
   if (format !== undefined && here.length > 0) return here.map(({ path }) => path);
   const hint =
@@ -205,11 +197,7 @@ function previewLines(json: ReturnType<typeof planJson>, { io }: CommandContext)
   const entries = json.entries.map(({ status, target, chars, text, reason }) => {
     return { status, target, chars, text, reason };
   });
-  const rest = entries.length - LISTED;
-  return [
-    ...render({ ...json, entries: entries.slice(0, LISTED), remarks: [] }, io.paint),
-    ...(rest > 0 ? [`  and ${rest} more; --json lists all of them`] : []),
-  ];
+  return render({ ...json, entries, remarks: [] }, io.paint);
 }
 
 function hintFor(overflow: readonly PlannedNote[], file: string | undefined): string[] {
