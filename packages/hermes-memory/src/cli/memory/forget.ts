@@ -11,8 +11,15 @@ import { type CommandBody, type CommandContext, unwrap } from "../command.ts";
 import { confirmed } from "../confirm.ts";
 import { printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { isHomeMemory, memoryFailure, openStore, stagedWritesOf } from "./memory-command.ts";
-import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
+import {
+  askedEntry,
+  entryName,
+  isHomeMemory,
+  memoryFailure,
+  openStore,
+  stagedWritesOf,
+  targetNamed,
+} from "./memory-command.ts";
 
 /** Places outside the memory directory that may hold the text. */
 type Outside = {
