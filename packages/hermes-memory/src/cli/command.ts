@@ -19,7 +19,10 @@ export type FlagSpec = {
 /** How a table of commands declares its flags. */
 export const flag = {
   on: (summary: string, short?: string): FlagSpec => ({ kind: "boolean", summary, short }),
-  text: (placeholder: string, summary: string): FlagSpec => ({ kind: "text", placeholder, summary }),
+  text: (placeholder: string, summary: string, short?: string): FlagSpec => ({
+    ...{ kind: "text", placeholder, summary },
+    short,
+  }),
   /** May be given several times. */
   texts: (placeholder: string, summary: string): FlagSpec => ({
     ...{ kind: "text", placeholder, summary },

@@ -46,7 +46,7 @@ export const smallGroups: readonly CommandSpec[] = [
         "hermes hook --home ~/.hermes codex Stop < payload.json",
       ],
       worksWithoutProfile: true,
-      load: async () => (await import("./hook/hook-command.ts")).hook,
+      load: async () => (await import("./hook/run-hook.ts")).hook,
     },
   ),
   command(

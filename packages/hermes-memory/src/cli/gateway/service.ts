@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DEFAULT_PROFILE } from "@hermes-memory/core/internal/home";
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
 import { usageFailure } from "../command.ts";
-import { readClientConfig, removeClientConfig, replaceClientConfig, userHome } from "../mcp/clients.ts";
+import { readClientConfig, replaceClientConfig, userHome } from "../mcp/clients.ts";
 import { isTemporary, type Program, thisProgram } from "../mcp/launch.ts";
 import { lineDiff } from "../mcp/line-diff.ts";
 import { printable } from "../printing.ts";
@@ -94,9 +94,7 @@ type Change = {
 function change(manager: Manager, { action, before, after, isDryRun }: Change): CommandOutcome {
   const { name, path: file } = manager;
   const isChange = action !== "unchanged" && action !== "absent";
-  const write = (): string | undefined =>
-    after === undefined ? removeClientConfig(file, before ?? "") : replaceClientConfig(file, before, after);
-  const backup = isChange && !isDryRun ? write() : undefined;
+  const backup = isChange && !isDryRun ? replaceClientConfig(file, before, after) : undefined;
   const diff = lineDiff(file, before, after);
   const next = after === undefined ? manager.beforeUninstall : manager.afterInstall;
   return {

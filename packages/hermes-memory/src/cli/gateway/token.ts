@@ -1,5 +1,5 @@
 // `hermes token`: who may use the gateway. The token itself is alone on stdout; what to do with it goes to stderr.
-import { systemClock, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import { describeCause, systemClock, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import {
   openTokens,
@@ -154,9 +154,11 @@ function rightsOf(flags: CommandInput["flags"]): TokenRights {
     );
   switch (chosen[0]) {
     case "user": {
-      const user = parseUserRef(String(flags.user), "--user");
-      if (!user.ok) throw usageFailure(user.error.message);
-      return { kind: "user", user: user.value };
+      try {
+        return { kind: "user", user: parseUserRef(String(flags.user), "--user") };
+      } catch (cause) {
+        throw usageFailure(describeCause(cause));
+      }
     }
     case "names-users":
       if (flags.platform === undefined)

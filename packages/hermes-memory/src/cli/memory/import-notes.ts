@@ -27,7 +27,7 @@ import {
 import { confirmed } from "../confirm.ts";
 import { counted, printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { placeOf } from "../sessions/import-transcripts.ts";
+import { placeOf } from "../sessions/import-sources.ts";
 import {
   memoryDirectory,
   memoryFailure,
