@@ -257,13 +257,6 @@ function tokenJson(token: TokenSummary, now: Date) {
   };
 }
 
-function rightsJson(rights: TokenRights): Readonly<Record<string, string>> {
-  switch (rights.kind) {
-    case "user":
-      return { kind: "user", platform: rights.user.platform, id: rights.user.id };
-    case "names-users":
-      return { kind: "names-users", platform: rights.platform };
-    default:
-      return { kind: rights.kind };
-  }
+function rightsJson({ user, ...rights }: TokenRights & { readonly user?: object }): object {
+  return { ...rights, ...user };
 }
