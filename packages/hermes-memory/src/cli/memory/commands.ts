@@ -87,10 +87,13 @@ export const memoryCommands: readonly CommandSpec[] = [
       },
     ],
     flags: {
-      from: flag.text(
-        "format",
-        "read it as: hermes, claude-md, agents-md, gemini-md, claude-mem, letta, mem0 or markdown",
-      ),
+      from: {
+        ...flag.choice(
+          ["hermes", "claude-md", "agents-md", "gemini-md", "claude-mem", "letta", "mem0", "markdown"],
+          "read it as this",
+        ),
+        placeholder: "format",
+      },
       target: {
         ...target,
         choices: ["memory", "user", "auto"],
