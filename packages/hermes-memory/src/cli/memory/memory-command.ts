@@ -90,7 +90,7 @@ export function targetsFlag(input: Flags): readonly MemoryTarget[] {
 }
 
 /** A text as the store keeps it: LF line ends, no blanks around it. The journal of a refused write has the hash of this form. */
-export function asStored(text: string): string {
+function asStored(text: string): string {
   return pyStrip(normalizeNewlines(text));
 }
 
