@@ -153,21 +153,17 @@ function rightsOf(flags: CommandInput["flags"]): TokenRights {
       "--platform is the platform of the users that a program names, so it needs --names-users.",
     );
   switch (chosen[0]) {
-    case "user": {
+    case "user":
       try {
         return { kind: "user", user: parseUserRef(String(flags.user), "--user") };
       } catch (cause) {
         throw usageFailure(describeCause(cause));
       }
-    }
     case "names-users":
       if (flags.platform === undefined)
-        throw usageFailure(
-          "--names-users needs --platform: the name under which the program's users are kept.",
-          {
-            hint: "For Open WebUI: --platform open-webui",
-          },
-        );
+        throw usageFailure("--names-users needs --platform: the name its program's users are kept under.", {
+          hint: "For Open WebUI: --platform open-webui",
+        });
       return { kind: "names-users", platform: String(flags.platform) };
     case "admin":
       return { kind: "admin" };
