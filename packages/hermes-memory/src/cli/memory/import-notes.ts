@@ -53,13 +53,12 @@ export const importNotes: CommandBody = async (input, context) => {
   const overflow = overflowOf(plan);
   const overflowFile = typeof file === "string" ? file : undefined;
   const { add = 0, archive = 0 } = json.counts;
-  if (input.flags["dry-run"] === true) {
-    const done = { success: true, dry_run: true, message: "Nothing was written (--dry-run)." };
-    return { json: { ...done, ...json }, lines: [...preview, done.message], notes: remarks };
-  }
-  if (add + archive === 0 && (overflow.length === 0 || overflowFile === undefined)) {
-    const done = { success: true, message: "Nothing was imported.", added: 0 };
-    const notes = [...remarks, ...hintFor(overflow, overflowFile)];
+  const isDryRun = input.flags["dry-run"] === true;
+  if (isDryRun || (add + archive === 0 && (overflow.length === 0 || overflowFile === undefined))) {
+    const done = isDryRun
+      ? { success: true, dry_run: true, message: "Nothing was written (--dry-run)." }
+      : { success: true, message: "Nothing was imported.", added: 0 };
+    const notes = [...remarks, ...(isDryRun ? [] : hintFor(overflow, overflowFile))];
     return { json: { ...done, ...json }, lines: [...preview, done.message], notes };
   }
   const question = [
@@ -88,7 +87,7 @@ async function readAll(
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<readonly NoteSource[]> {
-  const format = formatFlag(input);
+  const format = NOTE_FORMATS.find(({ name }) => name === input.flags.from);
   const paths = pathsOf(input, context, format);
   const sources: NoteSource[] = [];
   for (const path of paths) {
@@ -104,15 +103,6 @@ async function readAll(
     sources.push(read.value);
   }
   return sources;
-}
-
-function formatFlag({ flags: { from } }: CommandInput): NoteFormat | undefined {
-  if (typeof from !== "string") return undefined;
-  const found = NOTE_FORMATS.find(({ name }) => name === from);
-  if (found !== undefined) return found;
-  throw usageFailure(`There is no format '${printable(from)}'.`, {
-    hint: `Known formats: ${NOTE_FORMATS.map(({ name }) => name).join(", ")}.`,
-  });
 }
 
 /** The files that the user named, else those where the product of --from keeps them. */
