@@ -50,10 +50,8 @@ export const claudeCode = format({
   },
 });
 
-function recognises({ first }: Sample): boolean {
-  const record = recordOf(first);
-  const type = textOf(record?.type) ?? "";
-  if (record === undefined) return false;
+function recognises({ first: record }: Sample): boolean {
+  const type = textOf(record.type) ?? "";
   if (type === "summary") return textOf(record.leafUuid) !== undefined;
   if (type === "file-history-snapshot") return recordOf(record.snapshot) !== undefined;
   if (SILENT_TYPES.has(type) || type === "custom-title" || type === "ai-title")

@@ -46,11 +46,11 @@ export async function* taskUnits(root: string, walking: Walking, order?: number)
 const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(["checkpoints", "cache", "settings"]);
 
 /** Whether the file is one of a task folder whose path names this extension. Without a name in the path it is taken for Cline's. */
-export function isTaskFile({ path, first }: Sample, extension: string): boolean {
+export function isTaskFile({ path }: Sample, extension: string): boolean {
   const name = basename(path);
   if (name !== CONVERSATION && name !== VIEW) return false;
   const owner = EXTENSIONS.find((one) => path.toLowerCase().includes(one)) ?? CLINE;
-  return owner === extension && (Array.isArray(first) || first === undefined);
+  return owner === extension;
 }
 export const CLINE = "saoudrizwan.claude-dev";
 export const ROO = "rooveterinaryinc.roo-cline";

@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Draft, format, type Said } from "../declare.ts";
 import { attachment, blocksOf } from "../kit/blocks.ts";
-import { wholeJson } from "../kit/json-array.ts";
+import { recordAt, recordIn } from "../kit/json-array.ts";
 import { type Json, numbered, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
@@ -31,8 +31,7 @@ export const cline = format({
   },
   units,
   recognises: (sample) =>
-    isTaskFile(sample, CLINE) ||
-    (sample.path.endsWith(MESSAGES) && Array.isArray(recordOf(sample.first)?.messages)),
+    isTaskFile(sample, CLINE) || (sample.path.endsWith(MESSAGES) && Array.isArray(sample.first.messages)),
   async *read(unit, reading) {
     const files = (await readdir(unit.path)).filter((name) => name.endsWith(MESSAGES)).sort();
     yield* files.length === 0 ? readTask(unit, reading) : readSession(unit, files, reading);
@@ -55,18 +54,12 @@ async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
 async function* readSession(unit: Unit, names: readonly string[], reading: Reading): AsyncGenerator<Said> {
   const root = basename(unit.path);
   const own = `${root}${MESSAGES}`;
-  const rootManifest = await manifestAt(join(unit.path, `${root}.json`), reading);
+  const rootManifest = await recordAt(join(unit.path, `${root}.json`));
   // The session itself before its subagents.
   for (const name of [...names.filter((one) => one === own), ...names.filter((one) => one !== own)]) {
     const path = join(unit.path, name);
-    let document: Json;
-    try {
-      document = recordOf(await wholeJson(path, reading)) ?? {};
-    } catch (cause) {
-      if (names.length === 1) throw cause;
-      reading.unreadable(path, cause instanceof Error ? cause.message : String(cause));
-      continue;
-    }
+    const document = await recordIn(path, reading);
+    if (document === undefined) continue;
     const facts =
       name === own ? rootFacts(root, rootManifest) : childFacts(root, name, document, rootManifest);
     yield facts;
@@ -76,14 +69,6 @@ async function* readSession(unit: Unit, names: readonly string[], reading: Readi
     for (const { line, value } of numbered(document.messages, reading))
       yield* draftsOf(value, { path, line, at: timeOf(value.ts) }, copied, reading);
     yield { kind: "end" };
-  }
-}
-
-async function manifestAt(path: string, reading: Reading): Promise<Json | undefined> {
-  try {
-    return recordOf(await wholeJson(path, reading));
-  } catch {
-    return undefined; // a session without one still has its messages
   }
 }
 

@@ -37,16 +37,11 @@ export const codex = format({
       }
     }
   },
-  recognises: ({ path, first }) => {
-    const record = recordOf(first);
-    if (record === undefined) return ROLLOUT.test(basename(path)) && path.endsWith(".zst");
-    const isCurrent = typeof record.type === "string" && recordOf(record.payload) !== undefined;
-    const isOldHeader =
-      record.type === undefined && typeof record.id === "string" && "instructions" in record;
-    return (
-      isCurrent || isOldHeader || (Array.isArray(record.items) && recordOf(record.session) !== undefined)
-    );
-  },
+  recognises: ({ path, first: { type, payload, id, items, session, ...header } }) =>
+    (ROLLOUT.test(basename(path)) && path.endsWith(".zst")) ||
+    (typeof type === "string" && recordOf(payload) !== undefined) ||
+    (type === undefined && typeof id === "string" && "instructions" in header) ||
+    (Array.isArray(items) && recordOf(session) !== undefined),
   read: readRollout,
 });
 

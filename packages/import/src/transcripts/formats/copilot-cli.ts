@@ -35,11 +35,8 @@ export const copilotCli = format({
       if (basename(path) === "events.jsonl" || isFlat(path, root))
         yield { path, stamps: [path, join(dirname(path), "workspace.yaml")] };
   },
-  recognises: ({ first }) => {
-    const event = recordOf(first);
-    const type = textOf(event?.type) ?? "";
-    return recordOf(event?.data) !== undefined && "parentId" in (event ?? {}) && /^\w+\.\w+$/.test(type);
-  },
+  recognises: ({ first }) =>
+    recordOf(first.data) !== undefined && "parentId" in first && /^\w+\.\w+$/.test(String(first.type)),
   read: async function* ({ path }, reading) {
     const isFolder = basename(path) === "events.jsonl";
     const nativeId = isFolder ? basename(dirname(path)) : basename(path, ".jsonl");

@@ -36,12 +36,9 @@ export const cursor = format({
   recognises: ({ path, head, first }) => {
     if (ORDERS[basename(path)] !== undefined) return isDatabaseWith(head, /^/);
     if (extname(path) === ".txt") return path.includes(`${sep}${TRANSCRIPT_FOLDER}${sep}`);
-    const record = recordOf(first);
-    return (
-      (record?.role === "user" || record?.role === "assistant") &&
-      recordOf(record.message)?.content !== undefined &&
-      record.type === undefined
-    );
+    const { role, message, type } = first;
+    const hasRole = role === "user" || role === "assistant";
+    return hasRole && type === undefined && recordOf(message)?.content !== undefined;
   },
   read: (unit, reading) => {
     if (basename(unit.path) === "state.vscdb") return readCursorDatabase(unit, reading);

@@ -35,11 +35,9 @@ export const goose = format({
     return [join(dataFolder(place), "goose", "sessions")];
   },
   units,
-  recognises: ({ head, first }) => {
-    const value = recordOf(first);
-    const isOldFile = textOf(value?.working_dir) !== undefined && value?.description !== undefined;
-    return isOldFile || isDatabaseWith(head, /content_json/);
-  },
+  recognises: ({ head, first }) =>
+    (textOf(first.working_dir) !== undefined && first.description !== undefined) ||
+    isDatabaseWith(head, /content_json/),
   read: ({ path }, reading) =>
     path.endsWith(".jsonl")
       ? readLines(path, reading)

@@ -49,12 +49,11 @@ export const kimi = format({
   ],
   units,
   recognises: ({ path, first }) => {
-    const value = recordOf(first);
+    const { type, payload } = recordOf(first.message) ?? {};
     return (
-      (basename(path) === "context.jsonl" && textOf(value?.role) !== undefined) ||
-      (value?.type === "metadata" && textOf(value.protocol_version) !== undefined) ||
-      (textOf(recordOf(value?.message)?.type) !== undefined &&
-        recordOf(recordOf(value?.message)?.payload) !== undefined)
+      (basename(path) === "context.jsonl" && textOf(first.role) !== undefined) ||
+      (first.type === "metadata" && textOf(first.protocol_version) !== undefined) ||
+      (textOf(type) !== undefined && recordOf(payload) !== undefined)
     );
   },
   async *read({ path }, reading) {

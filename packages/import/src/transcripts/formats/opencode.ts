@@ -54,7 +54,7 @@ export function readerOf(product: Product): TranscriptReader {
     roots: (place) => rootsOf(product, place),
     units: (root, walking) => units(product, root, walking),
     recognises: ({ path, head, first }) => {
-      const isTree = isSessionFile(path) && recordOf(recordOf(first)?.time) !== undefined;
+      const isTree = isSessionFile(path) && recordOf(first.time) !== undefined;
       if (product.isOriginal && (isTree || isDatabaseWith(head, PART_TABLE))) return true;
       return product.database.test(basename(path)) && isDatabaseWith(head, /session/);
     },

@@ -29,8 +29,7 @@ export const openhands = format({
     }
   },
   // A file in `events` stands for the whole conversation.
-  recognises: ({ path, first }) =>
-    isEvent(path) && /(?:Event|Observation)$/.test(textOf(recordOf(first)?.kind) ?? ""),
+  recognises: ({ path, first }) => isEvent(path) && /(?:Event|Observation)$/.test(String(first.kind)),
   async *read({ path }, reading) {
     const state = await recordAt(join(path, "base_state.json"));
     const workspace = recordOf(state?.workspace);

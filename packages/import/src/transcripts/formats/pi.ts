@@ -18,15 +18,11 @@ export const pi = format({
   roots: ({ home, env }) => [join(env.PI_CODING_AGENT_DIR || join(home, ".pi", "agent"), "sessions")],
   units: unitsOf((path) => path.endsWith(".jsonl")),
   // OpenClaw and Letta Code write the same header; their readers know their own files by the path.
-  recognises: ({ path, first }) => {
-    const header = recordOf(first);
-    return (
-      header?.type === "session" &&
-      typeof header.timestamp === "string" &&
-      basename(path) !== "messages.jsonl" &&
-      !/[\\/]agents[\\/][^\\/]+[\\/]sessions[\\/]/.test(path)
-    );
-  },
+  recognises: ({ path, first }) =>
+    first.type === "session" &&
+    typeof first.timestamp === "string" &&
+    basename(path) !== "messages.jsonl" &&
+    !/[\\/]agents[\\/][^\\/]+[\\/]sessions[\\/]/.test(path),
   read: (unit, reading) => readPiFile({ path: unit.path, nativeIdOf: (id) => id }, reading),
 });
 

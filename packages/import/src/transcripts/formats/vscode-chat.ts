@@ -34,8 +34,7 @@ export const vscodeChat = format({
   roots: (place) => vscodeUserFolders(place),
   units: newestOfEach,
   recognises: ({ first }) => {
-    const record = recordOf(first);
-    const state = record?.kind === 0 ? recordOf(record.v) : record;
+    const state = first.kind === 0 ? recordOf(first.v) : first;
     return Array.isArray(state?.requests) && ("sessionId" in state || "responderUsername" in state);
   },
   read: async function* ({ path }, reading) {

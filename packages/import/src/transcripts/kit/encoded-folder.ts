@@ -8,7 +8,7 @@ import { join } from "node:path";
  */
 export async function folderEncodedAs(
   name: string,
-  { base = "/", encoded = withDashes }: { base?: string; encoded?: (folder: string) => string } = {},
+  { base = "/" }: { base?: string } = {},
 ): Promise<string | undefined> {
   const found: string[] = [];
   await search(base, name.replace(/^-/, ""));
@@ -17,15 +17,11 @@ export async function folderEncodedAs(
   async function search(folder: string, rest: string): Promise<void> {
     for (const one of await foldersIn(folder)) {
       if (found.length > 1) return;
-      const part = encoded(one);
+      const part = one.replaceAll(/[^A-Za-z0-9]/g, "-");
       if (part === rest) found.push(join(folder, one));
       else if (rest.startsWith(`${part}-`)) await search(join(folder, one), rest.slice(part.length + 1));
     }
   }
-}
-
-function withDashes(folder: string): string {
-  return folder.replaceAll(/[^A-Za-z0-9]/g, "-");
 }
 
 async function foldersIn(folder: string): Promise<string[]> {

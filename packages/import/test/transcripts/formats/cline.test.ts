@@ -107,7 +107,7 @@ it("imports a fork that has a subagent", async () => {
 });
 
 it("takes a file for the extension that its path names", () => {
-  const sample = (path: string) => ({ path, head: new Uint8Array(), first: [] });
+  const sample = (path: string) => ({ path, head: new Uint8Array(), first: {} });
   const inRoo = sample("/home/ana/globalStorage/rooveterinaryinc.roo-cline/tasks/1/ui_messages.json");
   expect([cline.recognises(inRoo), roo.recognises(inRoo)]).toEqual([false, true]);
   const anywhere = sample("/home/ana/backup/1788250000000/ui_messages.json");
