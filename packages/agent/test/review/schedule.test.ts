@@ -1,7 +1,7 @@
 // When a review of memory or skills is due.
 import type { Message } from "@hermes-memory/core/internal/message";
 import { describe, expect, it } from "vitest";
-import { ReviewSchedule } from "../../src/agent/review/review-schedule.ts";
+import { ReviewSchedule } from "../../src/review/schedule.ts";
 import { messages } from "../messages.ts";
 
 const on = { hasMemoryTool: true };

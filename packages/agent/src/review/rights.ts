@@ -1,126 +1,8 @@
-// A fork of the agent for a background review: the same model, prompt and tools on a copy of the conversation, without database,
-// provider or compaction. Prompt, tool schemas and messages are the same bytes as the parent's, so the model's cache serves them.
-import type { ContextEngine } from "@hermes-memory/core/internal/context";
+// What a background review may do, and the prompt that asks for it. It runs without the user, so its rights are per operation: it may
+// add and correct, but remove nothing. Pure.
 import { isRecord, preview } from "@hermes-memory/core/internal/lib";
-import { newMessage } from "@hermes-memory/core/internal/message";
-import { errorOutcome, type Tool, type ToolArguments, ToolTable } from "@hermes-memory/core/internal/tools";
-import type { AgentHooks } from "../agent-options.ts";
-import { AgentEvents } from "../events.ts";
-import { TodoStore } from "../tools/todo.ts";
-import { type LoopDeps, newTurn } from "../turn/turn.ts";
-import type { Turn, TurnControl } from "../turn/turn-state.ts";
-import { ReviewSchedule, type ReviewScope } from "./review-schedule.ts";
-
-type ReviewInput = {
-  readonly scope: ReviewScope;
-  /** The tools that write, by name; their journal lines have the origin `review`. */
-  readonly tools: ReadonlyMap<string, Tool>;
-  /** Whether the session was deleted meanwhile. */
-  readonly isGone: () => Promise<boolean>;
-  readonly signal: AbortSignal;
-};
-
-export type Fork = { readonly deps: LoopDeps; readonly turn: Turn };
-
-const MOST_CALLS = 16;
-
-/** `answered`: the turn whose reply ends the conversation; the review's requests begin with the bytes of its requests. */
-export function forkForReview(parent: LoopDeps, answered: Turn, input: ReviewInput): Fork {
-  const { session, config, clock, log } = parent;
-  const { messages } = session;
-  const question = newMessage(
-    { role: "user", content: reviewPrompt(input.scope) },
-    { atSeconds: clock.now().getTime() / 1000 },
-  );
-  const own = { model: parent.model.copy(), engine: noEngine(parent), events: new AgentEvents(log) };
-  const deps: LoopDeps = {
-    ...parent,
-    ...own,
-    session: session.detached([...messages, question], own),
-    tools: limited(parent.tools, input),
-    config: { ...config, compression: { ...config.compression, enabled: false } },
-    maxTurns: MOST_CALLS,
-    hooks: permission(parent, input.scope),
-    manager: undefined,
-    todo: new TodoStore(),
-    reviewSchedule: new ReviewSchedule({ memoryInterval: 0, skillInterval: 0 }),
-    keptResults: new Set(),
-  };
-  const turn = newTurn(`review-${session.id}`, turnControl(input.signal), { wrapsUp: false });
-  turn.system = answered.system;
-  // A compaction or a reload may have given the message another id; the parent then had the recall in its last user message.
-  const carrier =
-    messages.find(({ meta }) => meta.id === answered.userMessageId) ??
-    messages.findLast(({ role }) => role === "user");
-  if (carrier !== undefined) {
-    turn.userMessageId = carrier.meta.id;
-    turn.recall = answered.recall;
-    turn.hookContext = answered.hookContext;
-  }
-  return { deps, turn };
-}
-
-/** The program's own check applies to the review too. It is not called for calls that the review's rights refuse anyway. */
-function permission({ hooks: { preToolCall } }: LoopDeps, scope: ReviewScope): AgentHooks {
-  if (preToolCall === undefined) return {};
-  return {
-    preToolCall: (call) =>
-      refusal(call.name, call.args, scope) === undefined ? preToolCall(call) : undefined,
-  };
-}
-
-/** The parent's tool schemas byte for byte, but calls run only within the review's rights. */
-function limited(table: ToolTable, { scope, tools, isGone }: ReviewInput): ToolTable {
-  return new ToolTable(
-    table.tools.map((tool): Tool => {
-      const { name } = tool;
-      const { untrustedSource: _source, ...policy } = tool.policy; // only our own tools run here, so nothing is fenced
-      const own = tools.get(name);
-      return {
-        ...tool,
-        policy,
-        run: async (args, call) => {
-          const why = refusal(name, args, scope);
-          if (why !== undefined) return errorOutcome(why);
-          if (await isGone()) return errorOutcome("The conversation was deleted, so nothing of it is saved.");
-          return own === undefined ? errorOutcome(notAllowed(name)) : own.run(args, call);
-        },
-      };
-    }),
-  );
-}
-
-function turnControl(signal: AbortSignal): TurnControl {
-  return { signal, takeSteer: () => undefined, closeSteering: () => undefined, interruptMessage: () => null };
-}
-
-/** A review never compacts: only the parent may shorten its conversation. */
-function noEngine({ engine, model }: LoopDeps): ContextEngine {
-  return {
-    name: engine.name,
-    lastPromptTokens: 0,
-    lastCompletionTokens: 0,
-    lastTotalTokens: 0,
-    thresholdTokens: 0,
-    contextLength: model.window.tokens,
-    compressionCount: 0,
-    updateFromResponse: () => undefined,
-    shouldCompress: () => false,
-    compress: async (messages) => ({
-      kind: "unchanged",
-      messages,
-      reason: "nothing_to_gain",
-      leftOut: [],
-      prunedResults: 0,
-      tokensBefore: 0,
-      tokensAfter: 0,
-      notices: [],
-    }),
-    getStatus: () => engine.getStatus(),
-  };
-}
-
-// The rights of a review. It runs without the user, so they are per operation: it may add and correct, but remove nothing.
+import type { ToolArguments } from "@hermes-memory/core/internal/tools";
+import type { ReviewScope } from "./schedule.ts";
 
 /** `actions`: the allowed values of the argument `action`; undefined for a tool that only reads. */
 type Right = { readonly for: keyof ReviewScope | "either"; readonly actions?: readonly string[] };
@@ -157,13 +39,13 @@ export function refusal(name: string, args: ToolArguments, scope: ReviewScope): 
 }
 
 /** Other programs match on this wording. */
-function notAllowed(name: string): string {
+export function notAllowed(name: string): string {
   return `Background review denied non-whitelisted tool: ${name}. Only memory/skill tools are allowed.`;
 }
 
 // The prompt: the newest message, after the whole conversation
 
-function reviewPrompt(scope: ReviewScope): string {
+export function reviewPrompt(scope: ReviewScope): string {
   const parts =
     scope.memory && scope.skills
       ? [COMBINED, `## Memory\n${MEMORY}`, `## Skills\n${SKILLS}`]

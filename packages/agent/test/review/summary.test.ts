@@ -2,8 +2,8 @@
 
 import type { Message } from "@hermes-memory/core/internal/message";
 import { describe, expect, it } from "vitest";
-import { refusal } from "../../src/agent/review/review-fork.ts";
-import { reviewSummary, reviewWrites } from "../../src/agent/review/review-summary.ts";
+import { refusal } from "../../src/review/rights.ts";
+import { reviewSummary, reviewWrites } from "../../src/review/summary.ts";
 import { messages as read } from "../messages.ts";
 
 type Args = Readonly<Record<string, unknown>>;

@@ -1,17 +1,20 @@
 // The background review: after a reply, when enough has been said, the model looks for what to save in memory and skills. One
 // review runs at a time. The user sees one line about what was written; a failure gives one notice, is counted and logged.
-import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/internal/config";
-import { sessionFiles } from "@hermes-memory/core/internal/home";
-import { describeCause, isRecord, outsideJsonOr, preview } from "@hermes-memory/core/internal/lib";
+import type { NotificationLevel } from "@hermes-memory/core/internal/config";
+import {
+  type Clock,
+  describeCause,
+  isRecord,
+  outsideJsonOr,
+  preview,
+} from "@hermes-memory/core/internal/lib";
+import type { Logger } from "@hermes-memory/core/internal/logger";
+import type { Message } from "@hermes-memory/core/internal/message";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import { removeKeptResults, type SessionStore } from "@hermes-memory/core/internal/sessions";
-import type { OpenedTools } from "../create/open-tools.ts";
-import { keptResults } from "../session/transcript.ts";
-import { type LoopDeps, runLoop } from "../turn/turn.ts";
-import type { Turn } from "../turn/turn-state.ts";
-import { type Fork, forkForReview } from "./review-fork.ts";
-import type { ReviewScope } from "./review-schedule.ts";
-import { reviewSummary, reviewWrites } from "./review-summary.ts";
+import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { Usage } from "../models/index.ts";
+import type { ReviewScope } from "./schedule.ts";
+import { reviewSummary, reviewWrites } from "./summary.ts";
 
 /** A review whose model never answers is stopped after this time. */
 const LONGEST_MINUTES = 10;
@@ -19,21 +22,55 @@ const LONGEST_MINUTES = 10;
 /** Counted, but without a notice: the agent is being closed. */
 const BROKEN_OFF = "It was broken off, because the agent was closed.";
 
-export type ReviewDeps = LoopDeps & {
-  readonly platform: string;
+/** The background review of a session: a model looks for things worth keeping in memory or skills. */
+export type ReviewEvent =
+  | {
+      readonly type: "review-start";
+      readonly sessionId: string;
+      readonly memory: boolean;
+      readonly skills: boolean;
+    }
+  | {
+      readonly type: "review-end";
+      readonly sessionId: string;
+      /** A line for the user about what was written; null when nothing was, or `display.memory_notifications` is off. */
+      readonly summary: string | null;
+      readonly failed: boolean;
+      /** Of all its model calls. */
+      readonly usage: Usage;
+    };
+
+/** One review on a fork of the agent. */
+export type ReviewFork = {
+  readonly sessionId: string;
+  run(): Promise<{
+    readonly failed?: boolean;
+    readonly partial?: boolean;
+    readonly error?: string | undefined;
+  }>;
+  /** Call when `run` is over: cleans up, and gives the messages that the review added. */
+  finish(): Promise<{ readonly added: readonly Message[]; readonly usage: Usage }>;
+};
+
+type ReviewDeps = {
+  readonly events: {
+    emit(event: ReviewEvent): void;
+    notice(level: "info", cause: string, text: string): void;
+  };
+  readonly notifications: NotificationLevel;
   /** Where reviews are counted: the store with the sessions of all users. Undefined: they are not. */
   readonly countersStore: SessionStore | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
 };
 
 export class Reviewer {
   readonly #deps: ReviewDeps;
-  readonly #tools: OpenedTools["reviewTools"];
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(deps: ReviewDeps, tools: OpenedTools["reviewTools"]) {
+  constructor(deps: ReviewDeps) {
     this.#deps = deps;
-    this.#tools = tools;
   }
 
   /** Resolves when the review has ended; undefined when none runs. Never rejects. */
@@ -42,9 +79,9 @@ export class Reviewer {
   }
 
   /** False when a review is running already; the caller tries again after the next turn. */
-  start(turn: Turn, scope: ReviewScope): boolean {
+  start(scope: ReviewScope, fork: (signal: AbortSignal) => ReviewFork): boolean {
     if (this.#running !== undefined || this.#closing.signal.aborted) return false;
-    this.#running = this.#review(turn, scope)
+    this.#running = this.#review(scope, fork)
       .catch((cause: unknown) => this.#failed(describeCause(cause)))
       .finally(() => {
         this.#running = undefined;
@@ -58,38 +95,24 @@ export class Reviewer {
     await this.#running;
   }
 
-  async #review(turn: Turn, scope: ReviewScope): Promise<void> {
-    const { session, events, home, config, platform } = this.#deps;
-    const { id: sessionId, messages } = session; // read before the first await: the user may switch to another session
+  async #review(scope: ReviewScope, forkWith: (signal: AbortSignal) => ReviewFork): Promise<void> {
+    const { events, notifications } = this.#deps;
     const late = AbortSignal.timeout(LONGEST_MINUTES * 60_000);
-    const fork = forkForReview(this.#deps, turn, {
-      scope,
-      tools: this.#tools(sessionId),
-      isGone: async () => (await session.store?.getSessionMark(sessionId).catch(() => undefined)) === null,
-      signal: AbortSignal.any([this.#closing.signal, late]),
-    });
+    const fork = forkWith(AbortSignal.any([this.#closing.signal, late]));
+    const { sessionId } = fork;
     events.emit({ type: "review-start", sessionId, ...scope });
     const error = await this.#problem(fork, late);
-    const added = fork.deps.session.messages.slice(messages.length + 1);
-    // A review stores no messages, so its long results could never be read again.
-    await removeKeptResults(sessionFiles(home).resultsDir, keptResults(added));
-    const summary = reviewSummary(reviewWrites(added, notificationLevel(config, platform)));
-    await session.storeUsageOf(sessionId, fork.deps.session.usage, fork.deps.model);
+    const { added, usage } = await fork.finish();
+    const summary = reviewSummary(reviewWrites(added, notifications)) ?? null;
     await this.#count(error);
-    events.emit({
-      type: "review-end",
-      sessionId,
-      summary: summary ?? null,
-      failed: error !== undefined,
-      usage: fork.deps.session.usage.usage,
-    });
+    events.emit({ type: "review-end", sessionId, summary, failed: error !== undefined, usage });
     if (error !== undefined && error !== BROKEN_OFF) this.#failed(error);
   }
 
   /** Runs the review and returns why it failed, or undefined. */
-  async #problem({ deps, turn }: Fork, late: AbortSignal): Promise<string | undefined> {
+  async #problem(fork: ReviewFork, late: AbortSignal): Promise<string | undefined> {
     try {
-      const end = await runLoop(deps, turn);
+      const end = await fork.run();
       if (this.#closing.signal.aborted) return BROKEN_OFF;
       if (late.aborted) return `It took longer than ${LONGEST_MINUTES} minutes.`;
       // A partial answer counts as a failure: the review did not finish.
@@ -115,10 +138,6 @@ export class Reviewer {
       // Only counters; the next review counts again.
     }
   }
-}
-
-function notificationLevel({ display }: HermesConfig, platform: string): NotificationLevel {
-  return display.platforms[platform]?.memoryNotifications ?? display.memoryNotifications;
 }
 
 // Counters of reviews in this home, for `hermes doctor`
