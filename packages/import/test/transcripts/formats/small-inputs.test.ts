@@ -5,7 +5,6 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { DEFAULT_PREPARE } from "../../../src/internal.ts";
 import { amp } from "../../../src/transcripts/formats/amp.ts";
-import { droid } from "../../../src/transcripts/formats/droid.ts";
 import { kimi } from "../../../src/transcripts/formats/kimi.ts";
 import { letta } from "../../../src/transcripts/formats/letta.ts";
 import { librechat } from "../../../src/transcripts/formats/librechat.ts";
