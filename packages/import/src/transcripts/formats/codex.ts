@@ -46,15 +46,7 @@ export const codex = format({
 });
 
 async function* readRollout({ path }: Unit, reading: Reading): AsyncGenerator<Said> {
-  const [, threadId, rolloutId] = IDS.exec(basename(path)) ?? [];
-  const home = homeOf(path);
-  const rollout = new Rollout(
-    threadId ?? basename(path).replace(/\.json.*$/, ""),
-    rolloutId === undefined || rolloutId === threadId ? "" : `_${rolloutId}`,
-    await codexThreads(home, reading),
-    (parent) => turnIdsOf(home, parent, reading),
-    reading,
-  );
+  const rollout = new Rollout(path, await codexThreads(homeOf(path), reading), reading);
   if (path.endsWith(".json")) {
     const file = recordOf(await wholeJson(path, reading));
     const session = recordOf(file?.session);
@@ -108,7 +100,7 @@ class Rollout {
   /** Ends the native id of a file that begins in the middle of a thread. */
   readonly #suffix: string;
   readonly #threads: CodexThreads;
-  readonly #turnIdsOf: (threadId: string) => Promise<ReadonlySet<string>>;
+  readonly #path: string;
   readonly #reading: Reading;
   /** Message ids by user turn, without turns that were rolled back. */
   readonly #turns: string[][] = [];
@@ -134,17 +126,12 @@ class Rollout {
   #headerTime: number | undefined;
   isSkipped = false;
 
-  constructor(
-    fallbackId: string,
-    suffix: string,
-    threads: CodexThreads,
-    turnIdsOf: (threadId: string) => Promise<ReadonlySet<string>>,
-    reading: Reading,
-  ) {
-    this.#fallbackId = fallbackId;
-    this.#suffix = suffix;
+  constructor(path: string, threads: CodexThreads, reading: Reading) {
+    const [, threadId, rolloutId] = IDS.exec(basename(path)) ?? [];
+    this.#fallbackId = threadId ?? basename(path).replace(/\.json.*$/, "");
+    this.#suffix = rolloutId === undefined || rolloutId === threadId ? "" : `_${rolloutId}`;
+    this.#path = path;
     this.#threads = threads;
-    this.#turnIdsOf = turnIdsOf;
     this.#reading = reading;
   }
 
@@ -269,7 +256,7 @@ class Rollout {
   /** A fork begins with the turns of its parent under new times. The first turn that the parent lacks is its own. */
   async #enterTurn(id: string): Promise<void> {
     if (this.#copiedFrom !== undefined) {
-      this.#copiedTurns ??= await this.#turnIdsOf(this.#copiedFrom);
+      this.#copiedTurns ??= await turnIdsOf(homeOf(this.#path), this.#copiedFrom, this.#reading);
       this.#isCopy = this.#copiedTurns.has(id);
       if (this.#isCopy) return;
     }

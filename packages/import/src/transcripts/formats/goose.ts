@@ -10,10 +10,6 @@ import { type Json, joined, jsonOf, numberOf, recordOf, textOf, timeOf, utcTimeO
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
 
-const SESSION_COLUMNS =
-  `id name description session_type working_dir created_at updated_at provider_name model_config_json
-  input_tokens output_tokens accumulated_input_tokens accumulated_output_tokens`.split(/\s+/);
-const MESSAGE_COLUMNS = ["id", "message_id", "role", "content_json", "created_timestamp", "metadata_json"];
 const SILENT_BLOCKS: ReadonlySet<unknown> = new Set([
   "redactedThinking",
   "toolConfirmationRequest",
@@ -42,8 +38,7 @@ export const goose = format({
     path.endsWith(".jsonl")
       ? readLines(path, reading)
       : changedSessions(path, reading, listed, (db, { id }) => {
-          const columns = columnsIn(db, "sessions", SESSION_COLUMNS);
-          const row = db.get(`SELECT ${columns} FROM sessions WHERE id = :id`, { id }) ?? {};
+          const row = db.get("SELECT * FROM sessions WHERE id = :id", { id }) ?? {};
           return { facts: factsOf(row), messages: messagesIn(db, id, reading) };
         }),
 });
@@ -77,8 +72,7 @@ function listed(db: SourceDatabase): { id: string; mark: string }[] {
 function messagesIn(db: SourceDatabase, id: string, reading: Reading): Draft[] {
   const seen = new Set<string>();
   const messages: Draft[] = [];
-  const columns = columnsIn(db, "messages", MESSAGE_COLUMNS);
-  const sql = `SELECT ${columns} FROM messages WHERE session_id = :id ORDER BY created_timestamp, id`;
+  const sql = "SELECT * FROM messages WHERE session_id = :id ORDER BY created_timestamp, id";
   for (const row of db.each(sql, { id })) {
     const line = numberOf(row.id) ?? 0;
     const metadata = recordOf(jsonOf(textOf(row.metadata_json)));
