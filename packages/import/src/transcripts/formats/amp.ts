@@ -23,7 +23,6 @@ export const amp = format({
   title: "Amp",
   evidence: "P",
   isExperimental: true,
-  roles: ["user", "assistant"],
   keepsEmpty: true,
   roots: (place) => [
     join(dataFolder(place), "amp", "threads"),

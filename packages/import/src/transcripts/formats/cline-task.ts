@@ -20,9 +20,6 @@ import {
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, Sample, Unit, Usage, Walking } from "../reader.ts";
 
-/** Most messages have no ids. */
-export const TASK_RULES = { roles: ["user", "assistant", "tool"], keepsEmpty: true } as const;
-
 const CONVERSATION = "api_conversation_history.json";
 const VIEW = "ui_messages.json";
 const METADATA = "history_item.json";

@@ -1,4 +1,4 @@
-// Cline: session folders of its newer versions (`<id>.json`, `<id>.messages.json`) and the task folders of the VS Code extension.
+// Cline and Roo Code: session folders of its newer versions (`<id>.json`, `<id>.messages.json`) and the task folders of the VS Code extension.
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Draft, format, type Said } from "../declare.ts";
@@ -8,7 +8,7 @@ import { type Json, numbered, recordOf, textOf, timeOf, usageOf } from "../kit/v
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
-import { CLINE, isTaskFile, readTask, TASK_RULES, taskUnits } from "./cline-task.ts";
+import { CLINE, isTaskFile, ROO, readTask, taskUnits } from "./cline-task.ts";
 
 const MESSAGES = ".messages.json";
 /** Sessions before tasks: a task that was moved has the same id in both places and message ids only in the session. */
@@ -20,7 +20,7 @@ export const cline = format({
   title: "Cline",
   evidence: "S",
   version: 2,
-  ...TASK_RULES,
+  keepsEmpty: true, // most messages have no ids
   roots: (place) => {
     const data = textOf(place.env.CLINE_DATA_DIR) ?? join(place.home, ".cline", "data");
     return [
@@ -36,6 +36,19 @@ export const cline = format({
     const files = (await readdir(unit.path)).filter((name) => name.endsWith(MESSAGES)).sort();
     yield* files.length === 0 ? readTask(unit, reading) : readSession(unit, files, reading);
   },
+});
+
+/** The same task folders, in the global storage of the extension. */
+export const roo = format({
+  source: "roo",
+  title: "Roo Code",
+  evidence: "S",
+  version: 2,
+  keepsEmpty: true,
+  roots: (place) => vscodeUserFolders(place).map((user) => join(user, "globalStorage", ROO, "tasks")),
+  units: taskUnits,
+  recognises: (sample) => isTaskFile(sample, ROO),
+  read: readTask,
 });
 
 async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
