@@ -10,6 +10,7 @@ import {
   joined,
   jsonOf,
   listOf,
+  names,
   numbered,
   numberOf,
   recordOf,
@@ -226,11 +227,7 @@ const MACHINE_TEXT = /^\[(?:ERROR|TASK RESUMPTION)\]/;
 const TASK = /^<task>\s*([\s\S]*?)\s*<\/task>/;
 const ENVIRONMENT = /<environment_details>[\s\S]*?(?:<\/environment_details>|$)/g;
 /** Tools whose result is what the user wrote. */
-const QUESTIONS: ReadonlySet<string> = new Set([
-  "ask_followup_question",
-  "attempt_completion",
-  "plan_mode_respond",
-]);
+const QUESTIONS = names("ask_followup_question attempt_completion plan_mode_respond");
 const ANSWER = /<(feedback|answer|user_message)>([\s\S]*?)<\/\1>/g;
 /** Any tool's result can hold what the user wrote when asked to allow it. A file that was read may hold the tag without this sentence. */
 const FEEDBACK = /(?<=\bThe user\b[^<]{0,300})<(feedback)>([\s\S]*?)<\/\1>/g;

@@ -3,19 +3,14 @@
 import { strippedUserText } from "@hermes-memory/core/internal/security";
 import type { Draft } from "../declare.ts";
 import { attachment, blocksOf } from "../kit/blocks.ts";
-import { type Json, joined, jsonOf, listOf, recordOf, textOf, toolCall } from "../kit/values.ts";
+import { type Json, joined, jsonOf, listOf, names, recordOf, textOf, toolCall } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Encrypted, or a recap of turns that are still in the file. `other` is what Codex writes for items that it does not know itself. */
-const SKIPPED_TYPES: ReadonlySet<string> = new Set([
-  "additional_tools",
-  "compaction",
-  "compaction_summary",
-  "compaction_trigger",
-  "context_compaction",
-  "ghost_snapshot",
-  "other",
-]);
+const SKIPPED_TYPES = names(`
+  additional_tools compaction compaction_summary compaction_trigger context_compaction ghost_snapshot
+  other
+`);
 
 /** Undefined for items that are no part of the conversation. */
 export function itemDraft(item: Json, id: string, isSubagent: boolean, reading: Reading): Draft | undefined {

@@ -9,7 +9,7 @@ import { folderEncodedAs } from "../kit/encoded-folder.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines, textLines } from "../kit/json-lines.ts";
 import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { joined, jsonOf, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { joined, jsonOf, listOf, names, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
@@ -64,12 +64,7 @@ function isConversation(path: string): boolean {
 }
 const TRANSCRIPT_TYPES: ReadonlySet<string> = new Set([".jsonl", ".txt"]);
 /** The databases of workspaces hold only lists of ids; the others are large and hold no conversation. */
-const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
-  "workspaceStorage",
-  "History",
-  "extensions",
-  "node_modules",
-]);
+const SKIPPED_FOLDERS = names("workspaceStorage History extensions node_modules");
 
 async function* readTranscript(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const identity = identityOf(unit.path);

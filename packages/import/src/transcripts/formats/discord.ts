@@ -13,16 +13,11 @@ import {
 } from "../kit/exports.ts";
 import { type JsonItem, jsonArrayItems, parsedWhole, recordAt } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
-import { type Json, joined, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
+import { type Json, joined, names, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Kinds of messages that a person wrote; the others say that somebody joined, called or pinned. */
-const WRITTEN: ReadonlySet<string> = new Set([
-  "Default",
-  "Reply",
-  "ChatInputCommand",
-  "ThreadStarterMessage",
-]);
+const WRITTEN = names("Default Reply ChatInputCommand ThreadStarterMessage");
 
 export const discord = format({
   source: "discord",

@@ -4,15 +4,10 @@ import { format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { names, recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 
-const SILENT_TYPES: ReadonlySet<string> = new Set([
-  "todo_state",
-  "compaction_state",
-  "compaction",
-  "session_end",
-]);
+const SILENT_TYPES = names("todo_state compaction_state compaction session_end");
 
 export const droid = format({
   source: "droid",

@@ -6,17 +6,23 @@ import { changedSessions, columnsIn, idsIn, isDatabaseWith } from "../kit/databa
 import { jsonLines } from "../kit/json-lines.ts";
 import { configFolder, dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, numberOf, recordOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
+import {
+  type Json,
+  joined,
+  jsonOf,
+  names,
+  numberOf,
+  recordOf,
+  textOf,
+  timeOf,
+  utcTimeOf,
+} from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
 
-const SILENT_BLOCKS: ReadonlySet<unknown> = new Set([
-  "redactedThinking",
-  "toolConfirmationRequest",
-  "frontendToolRequest",
-  "actionRequired",
-  "systemNotification",
-]);
+const SILENT_BLOCKS = names(`
+  redactedThinking toolConfirmationRequest frontendToolRequest actionRequired systemNotification
+`);
 const DEFAULT_TITLE = "CLI Session";
 
 export const goose = format({

@@ -2,7 +2,17 @@
 
 import type { Draft } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
-import { type Json, joined, recordOf, recordsOf, textOf, timeOf, toolCall, usageOf } from "../kit/values.ts";
+import {
+  type Json,
+  joined,
+  names,
+  recordOf,
+  recordsOf,
+  textOf,
+  timeOf,
+  toolCall,
+  usageOf,
+} from "../kit/values.ts";
 import type { Reading, SessionFacts, Usage } from "../reader.ts";
 
 export type StoredMessage = {
@@ -15,21 +25,8 @@ export type StoredMessage = {
 };
 
 /** Known part types without anything to keep. */
-const SILENT_PARTS: ReadonlySet<string> = new Set([
-  "compaction",
-  "step-start",
-  "step-finish",
-  "snapshot",
-  "patch",
-  "agent",
-  "retry",
-]);
-const SILENT_EVENTS: ReadonlySet<string> = new Set([
-  "synthetic",
-  "compaction",
-  "agent-switched",
-  "model-switched",
-]);
+const SILENT_PARTS = names("compaction step-start step-finish snapshot patch agent retry");
+const SILENT_EVENTS = names("synthetic compaction agent-switched model-switched");
 /** The product gives these until it has made up a title. */
 const DEFAULT_TITLE = /^(?:New|Child) session - \d{4}-\d\d-\d\dT/;
 

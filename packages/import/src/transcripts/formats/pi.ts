@@ -5,7 +5,17 @@ import { type Draft, format, type Said } from "../declare.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
-import { type Json, joined, numberOf, recordOf, textOf, timeOf, toolCall, usageOf } from "../kit/values.ts";
+import {
+  type Json,
+  joined,
+  names,
+  numberOf,
+  recordOf,
+  textOf,
+  timeOf,
+  toolCall,
+  usageOf,
+} from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, SessionFacts } from "../reader.ts";
 
@@ -93,15 +103,9 @@ async function forkedFromOf(header: Json, reading: Reading): Promise<string | un
 type Row = Draft & { readonly id: string };
 
 /** Known, and nothing to keep: recaps of turns that are still in the file, and notes of extensions. */
-const SKIPPED_TYPES: ReadonlySet<string> = new Set([
-  "compaction",
-  "branch_summary",
-  "custom_message",
-  "custom",
-  "label",
-  "thinking_level_change",
-  "session",
-]);
+const SKIPPED_TYPES = names(`
+  compaction branch_summary custom_message custom label thinking_level_change session
+`);
 const SKIPPED_ROLES: ReadonlySet<string> = new Set(["branchSummary", "compactionSummary"]);
 
 /** Facts of the header, or undefined when the record is none. */

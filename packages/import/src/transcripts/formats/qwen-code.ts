@@ -5,7 +5,7 @@ import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { partsOf } from "../kit/gemini-parts.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
-import { type Json, listOf, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { type Json, listOf, names, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit } from "../reader.ts";
 
@@ -30,12 +30,7 @@ class Branching {
 
 /** Subtypes of `user` records that hold text a person typed, or the task of a subagent. */
 const TYPED: ReadonlySet<string> = new Set(["", "mid_turn_user_message", "agent_launch_prompt"]);
-const NOT_TYPED: ReadonlySet<string> = new Set([
-  "notification",
-  "cron",
-  "goal_runtime",
-  "background_task_completed",
-]);
+const NOT_TYPED = names("notification cron goal_runtime background_task_completed");
 const TYPES: ReadonlySet<string> = new Set(["user", "assistant", "tool_result", "system"]);
 
 export const qwenCode = format({
