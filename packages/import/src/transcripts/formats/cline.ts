@@ -87,14 +87,18 @@ async function* readSession(unit: Unit, names: readonly string[], reading: Readi
 
 function rootFacts(id: string, manifest: Json | undefined): SessionFacts {
   const metadata = recordOf(manifest?.metadata);
-  const forkedFrom = textOf(recordOf(metadata?.fork)?.forkedFromSessionId);
-  const parent = textOf(manifest?.parent_session_id) ?? parentInId(id);
+  const session = textOf(recordOf(metadata?.fork)?.forkedFromSessionId);
   return {
     nativeId: textOf(manifest?.session_id) ?? id,
     title: textOf(metadata?.title),
-    ...described(manifest),
-    ...(forkedFrom === undefined ? {} : { continues: { how: "fork" as const, session: forkedFrom } }),
-    parent,
+    cwd: textOf(manifest?.cwd) ?? textOf(manifest?.workspace_root),
+    model: textOf(manifest?.model),
+    provider: textOf(manifest?.provider),
+    startedAt: timeOf(manifest?.started_at),
+    endedAt: timeOf(manifest?.ended_at),
+    continues: session === undefined ? undefined : { how: "fork", session },
+    // Subagents that have a folder of their own: `<root>__<agent>` and `<root>__teamtask__<agent>__<n>`.
+    parent: textOf(manifest?.parent_session_id) ?? /^(.+?)__/.exec(id)?.[1],
   };
 }
 
@@ -106,22 +110,6 @@ function childFacts(root: string, name: string, document: Json, manifest: Json |
     cwd: textOf(manifest?.cwd),
     parent: textOf(manifest?.session_id) ?? root,
   };
-}
-
-function described(manifest: Json | undefined): Omit<SessionFacts, "nativeId"> {
-  return {
-    cwd: textOf(manifest?.cwd) ?? textOf(manifest?.workspace_root),
-    model: textOf(manifest?.model),
-    provider: textOf(manifest?.provider),
-    startedAt: timeOf(manifest?.started_at),
-    endedAt: timeOf(manifest?.ended_at),
-  };
-}
-
-/** Ids of subagents that have a folder of their own: `<root>__<agent>` and `<root>__teamtask__<agent>__<n>`. */
-function parentInId(id: string): string | undefined {
-  const at = id.indexOf("__");
-  return at > 0 ? id.slice(0, at) : undefined;
 }
 
 function* draftsOf(

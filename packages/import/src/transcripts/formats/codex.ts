@@ -352,9 +352,8 @@ async function readDatabase(
 ): Promise<void> {
   try {
     using db = await openSource(path, reading);
-    const columns = ["name", "title"].filter((name) => db.columnsOf("threads").has(name));
-    if (columns.length > 0)
-      for (const row of db.each(`SELECT id, ${columns.join(", ")} FROM threads`)) {
+    if (db.hasTable("threads"))
+      for (const row of db.each("SELECT * FROM threads")) {
         const title = textOf(row.name) ?? textOf(row.title);
         if (typeof row.id === "string" && title !== undefined) titles.set(row.id, title);
       }

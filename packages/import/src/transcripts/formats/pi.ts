@@ -241,8 +241,8 @@ export class PiRecords {
     const stop = textOf(message.stopReason);
     const isEmpty = content.text === "" && content.toolCalls.length === 0;
     if (isEmpty && (stop === "error" || stop === "aborted")) return [];
-    const reasoning = this.#reading.options.includeReasoning ? content.reasoning : undefined;
-    if (isEmpty && reasoning === undefined) return [];
+    const { reasoning } = content;
+    if (isEmpty && (reasoning === undefined || !this.#reading.options.includeReasoning)) return [];
     const isOwn = message.provider !== undefined && message.provider === this.#rules.ownProvider;
     return [
       {

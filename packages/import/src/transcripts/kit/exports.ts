@@ -66,8 +66,7 @@ export function treeExport({ isMember, looksRight, beside, treeOf, modelOf, ...r
     async *read(unit, reading) {
       await using files = await openExport(unit.path, reading);
       beside?.(unit.path, files, reading);
-      const isWanted = files.names.length === 1 ? () => true : isMember;
-      for await (const { value, line, path, malformed } of conversationsIn(files, isWanted, reading)) {
+      for await (const { value, line, path, malformed } of conversationsIn(files, isMember, reading)) {
         const tree = treeOf(recordOf(value) ?? {}, malformed, reading);
         if (typeof tree === "string") {
           malformed(tree);
@@ -202,7 +201,7 @@ async function* conversationsIn(
   isMember: ExportFormat["isMember"],
   reading: Reading,
 ): AsyncGenerator<Conversation> {
-  const members = files.names.filter(isMember);
+  const members = membersIn(files, isMember);
   if (members.length === 0) throw new Error("the export has no file with conversations");
   yield* ofEach(members, files, reading, async function* (name) {
     const path = files.pathOf(name);
