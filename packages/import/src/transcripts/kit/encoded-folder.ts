@@ -15,20 +15,14 @@ export async function folderEncodedAs(
   return found.length === 1 ? found[0] : undefined;
 
   async function search(folder: string, rest: string): Promise<void> {
-    for (const one of await foldersIn(folder)) {
+    // What cannot be listed cannot be told apart from what is not there.
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
       if (found.length > 1) return;
+      if (!entry.isDirectory()) continue;
+      const one = entry.name;
       const part = one.replaceAll(/[^A-Za-z0-9]/g, "-");
       if (part === rest) found.push(join(folder, one));
       else if (rest.startsWith(`${part}-`)) await search(join(folder, one), rest.slice(part.length + 1));
     }
-  }
-}
-
-async function foldersIn(folder: string): Promise<string[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  } catch {
-    return []; // what cannot be listed cannot be told apart from what is not there
   }
 }
