@@ -3,7 +3,8 @@ import type { ToolCall, TranscriptMessage } from "../reader.ts";
 import { joined, textOf } from "./values.ts";
 
 export type TurnPart =
-  | { readonly kind: "text" | "reasoning"; readonly text: string }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "reasoning"; readonly text: string }
   | {
       readonly kind: "call";
       readonly id: string | undefined;
