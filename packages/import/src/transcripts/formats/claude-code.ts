@@ -4,7 +4,7 @@ import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/
 import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { type Json, numberOf, recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { type Json, names, numberOf, recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import type { Reading, Sample, SessionFacts, Usage } from "../reader.ts";
 import { Copies, RecordTree } from "./claude-code-branches.ts";
 import {
@@ -18,18 +18,11 @@ import {
 } from "./claude-code-files.ts";
 
 /** Records without words of the conversation. */
-const SILENT_TYPES: ReadonlySet<string> = new Set(
-  `progress queue-operation file-history-snapshot last-prompt tag agent-name agent-color agent-setting mode permission-mode
-  worktree-state pr-link bridge-session attribution-snapshot atis-latch cost-state api-request api-request-shape
-  api-request-blob`.split(/\s+/),
-);
-const ENVELOPE_TYPES: ReadonlySet<string> = new Set([
-  "user",
-  "assistant",
-  "system",
-  "attachment",
-  "progress",
-]);
+const SILENT_TYPES = names(`
+  progress queue-operation file-history-snapshot last-prompt tag agent-name agent-color agent-setting mode
+  permission-mode worktree-state pr-link bridge-session attribution-snapshot atis-latch cost-state api-request api-request-shape api-request-blob
+`);
+const ENVELOPE_TYPES = names("user assistant system attachment progress");
 
 export const claudeCode = format({
   source: "claude-code",
@@ -50,10 +43,8 @@ export const claudeCode = format({
   },
 });
 
-function recognises({ first }: Sample): boolean {
-  const record = recordOf(first);
-  const type = textOf(record?.type) ?? "";
-  if (record === undefined) return false;
+function recognises({ first: record }: Sample): boolean {
+  const type = textOf(record.type) ?? "";
   if (type === "summary") return textOf(record.leafUuid) !== undefined;
   if (type === "file-history-snapshot") return recordOf(record.snapshot) !== undefined;
   if (SILENT_TYPES.has(type) || type === "custom-title" || type === "ai-title")
