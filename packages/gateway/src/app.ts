@@ -127,7 +127,7 @@ export function createApp(gateway: Gateway, options: AppOptions): App {
     const visit = new Visit(gateway, options, request, info);
     return visit.answer(async (path) => {
       const router = laterRoutes === undefined || earlyPaths.has(path) ? early : await load();
-      return router.fetch(visit.routed(), { visit });
+      return router.fetch(request, { visit });
     });
   };
 }
@@ -197,13 +197,6 @@ class Visit {
     const { rawHeaders, remoteAddress, target = `${this.#url.pathname}${this.#url.search}` } = info;
     this.#seen = { method: request.method, url: target, rawHeaders, remoteAddress, ...options.address() };
     this.#route = { path: "unmatched", shape: shapeOf(this.#url.pathname) };
-  }
-
-  /** HEAD is GET without the body. */
-  routed(): Request {
-    return this.#request.method === "HEAD"
-      ? new Request(this.#request.url, { method: "GET", headers: this.#request.headers })
-      : this.#request;
   }
 
   async answer(dispatch: (path: string) => Promise<Response>): Promise<Response> {
@@ -451,9 +444,7 @@ class Visit {
     };
     if (this.#info.onClosed === undefined) close(true);
     else this.#info.onClosed(close);
-    const isHead = this.#request.method === "HEAD";
-    if (isHead) void reply.body?.cancel();
-    return new Response(isHead ? null : reply.body, { status: reply.status, headers });
+    return new Response(reply.body, { status: reply.status, headers }); // of HEAD: Hono answers it as GET without the body
   }
 
   #record(status: number, isComplete: boolean): void {

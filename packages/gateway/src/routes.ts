@@ -1,8 +1,9 @@
 // The table of all routes: `opsRoutes` and `openRoutes`. A route that is not here does not exist: the isolation tests are generated from it.
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
+import type { Modes } from "./answer.ts";
 import type { MetricsRegistry } from "./metrics.ts";
-import type { Gateway, Route } from "./types.ts";
+import type { Answer, Gateway, Route } from "./types.ts";
 
 /** The server's own figures, which only these routes need. */
 export type OpsParts = { readonly metrics: Pick<MetricsRegistry, "render"> };
@@ -12,14 +13,12 @@ export type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise
 
 /** All routes but those of `opsRoutes`. They bring SDKs that take a while to load, so the server listens before they are there. */
 export async function openRoutes(gateway: Gateway): Promise<ServedRoutes> {
-  const [{ modelRoutes }, { apiRoutes }, { createMcpMode }, { modelsRoutes }, { lazyModes }] =
-    await Promise.all([
-      import("./answer.ts"),
-      import("./api/api-routes.ts"),
-      import("./mcp-route.ts"),
-      import("./models-route.ts"),
-      import("./modes.ts"),
-    ]);
+  const [{ modelRoutes }, { apiRoutes }, { createMcpMode }, { modelsRoutes }] = await Promise.all([
+    import("./answer.ts"),
+    import("./api/api-routes.ts"),
+    import("./mcp-route.ts"),
+    import("./models-route.ts"),
+  ]);
   const [modes, mcp] = [lazyModes(gateway), createMcpMode(gateway)];
   modes.load();
   return {
@@ -30,7 +29,57 @@ export async function openRoutes(gateway: Gateway): Promise<ServedRoutes> {
   };
 }
 
-/** For those who run the server. None of them needs more than Node. */
+// ---- The two modes, loaded later: they bring the model SDKs, and the first request is seldom that early ----
+
+/** `close` interrupts running turns, which store what they have. */
+type Parts = Modes & { close(): Promise<void> };
+
+/** `load` begins to load them, and with the agent mode the watcher of expired sessions. Never rejects. */
+type LoadedModes = Parts & { load(): void };
+
+function lazyModes(gateway: Gateway): LoadedModes {
+  let parts: Promise<Parts> | undefined;
+  const loaded = (): Promise<Parts> => {
+    parts ??= open(gateway);
+    return parts;
+  };
+  const answer =
+    (mode: keyof Modes): Answer =>
+    async (turn) =>
+      (await loaded())[mode](turn);
+  return {
+    agent: answer("agent"),
+    proxy: answer("proxy"),
+    auxiliary: answer("auxiliary"),
+    countTokens: answer("countTokens"),
+    load: () =>
+      void loaded().catch((cause: unknown) => gateway.log.error("A mode cannot be loaded", { cause })),
+    close: async () => {
+      if (parts !== undefined) await (await parts).close();
+    },
+  };
+}
+
+async function open(gateway: Gateway): Promise<Parts> {
+  const [{ AgentMode }, { createProxyMode }] = await Promise.all([
+    import("./agent-mode/agent-mode.ts"),
+    import("./proxy/answer-as-proxy.ts"),
+  ]);
+  const [agent, proxy] = [new AgentMode(gateway), createProxyMode(gateway)];
+  return {
+    agent: agent.answer,
+    proxy: proxy.answer,
+    auxiliary: proxy.answerAuxiliary,
+    countTokens: proxy.countTokens,
+    close: async () => {
+      proxy.close();
+      await agent.close();
+    },
+  };
+}
+
+// ---- For those who run the server: none of them needs more than Node ----
+
 export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
   const ready = readiness();
   return [

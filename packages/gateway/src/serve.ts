@@ -1,9 +1,16 @@
 // The life of the server: settings, port, listen, drain, close. Nothing in memory has to survive: sessions, live ones too, are in the
 // database, and a restart goes on with them.
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { type HomeContext, logPath, systemHomeContext } from "@hermes-memory/core/internal/home";
-import { type Clock, errnoCode, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
+import {
+  type Clock,
+  errnoCode,
+  HermesError,
+  systemClock,
+  withoutUndefined,
+} from "@hermes-memory/core/internal/lib";
 import { createLogger, type Logger } from "@hermes-memory/core/internal/logger";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { accessLogPath, openAccessLog } from "./access-log.ts";
@@ -88,7 +95,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const log = options.log ?? createLogger({ path: logPath(home), redact: redactSecrets, clock });
   await using undo = new AsyncDisposableStack();
   const metrics = undo.adopt(createMetrics(), (each) => each.close());
-  const overrides = definedOnly({ host: options.host, port: options.port, mode: options.mode });
+  const overrides = withoutUndefined({ host: options.host, port: options.port, mode: options.mode });
   const gateway = undo.adopt(openGateway({ home, log, env, clock, metrics, system, overrides }), (each) =>
     each.close(),
   );
@@ -260,19 +267,14 @@ async function listen(server: Server, host: string, port: number): Promise<numbe
   });
 }
 
-function tryPort(server: Server, host: string, port: number): Promise<Error | undefined> {
-  return new Promise((resolve) => {
-    const failed = (cause: Error): void => {
-      server.off("listening", listening);
-      resolve(cause);
-    };
-    const listening = (): void => {
-      server.off("error", failed);
-      resolve(undefined);
-    };
-    server.once("error", failed).once("listening", listening);
+async function tryPort(server: Server, host: string, port: number): Promise<Error | undefined> {
+  try {
     server.listen({ host, port });
-  });
+    await once(server, "listening");
+    return undefined;
+  } catch (cause) {
+    return cause as Error;
+  }
 }
 
 function cannotListen(host: string, port: number, cause: Error): HermesError {
@@ -290,8 +292,4 @@ function cannotListen(host: string, port: number, cause: Error): HermesError {
       cause,
     },
   );
-}
-
-function definedOnly<T extends object>(value: T): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Partial<T>;
 }

@@ -11,8 +11,15 @@ import { findProviders } from "@hermes-memory/core/internal/providers";
 import type { ListedSession } from "@hermes-memory/core/internal/sessions";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { z } from "zod";
-import { type Gateway, type GatewayProblem, ProblemError, type Route, type RouteRequest } from "../types.ts";
-import { streamEvents } from "./event-stream.ts";
+import {
+  type Gateway,
+  type GatewayEvent,
+  type GatewayProblem,
+  ProblemError,
+  type Route,
+  type RouteRequest,
+  type UserRef,
+} from "../types.ts";
 import * as schemas from "./schemas.ts";
 
 type Person = Awaited<ReturnType<RouteRequest["person"]>>;
@@ -475,7 +482,7 @@ function unknownSession(): ProblemError {
 type Whose = Pick<Call<unknown, unknown>, "me" | "request" | "person" | "home">;
 
 /** An admin token that names no user sees the conversations of all; everybody else their own. */
-function isForAll({ request: { caller }, person }: Whose): boolean {
+function isForAll({ request: { caller }, person }: Pick<Whose, "request" | "person">): boolean {
   return caller.kind === "token" && caller.rights.kind === "admin" && person.user === undefined;
 }
 
@@ -604,6 +611,71 @@ function toHit(hit: Hit): z.input<typeof schemas.hit> {
     default:
       return hit satisfies never;
   }
+}
+
+// ---- `/api/events`: a person sees their own events, an administrator all. A reader that is too slow loses some, and is told how many ----
+
+/** Proxies close connections that are silent for a minute. */
+const BEAT_MS = 15_000;
+/** Events that wait for a slow reader. */
+const MOST_WAITING = 500;
+
+export async function streamEvents(request: RouteRequest, gateway: Gateway): Promise<Response> {
+  const person = await request.person();
+  const { user, profile } = person;
+  const { signal } = request;
+  const isEverything = isForAll({ request, person });
+  const isMine = (event: GatewayEvent): boolean =>
+    isEverything || (event.profile === profile && isSameUser(event.user, user));
+  const encoder = new TextEncoder();
+  let stop = (): void => {};
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        let lost = 0;
+        const send = (text: string): void => controller.enqueue(encoder.encode(text));
+        const stopListening = gateway.events.listen((event) => {
+          if (!isMine(event)) return;
+          if ((controller.desiredSize ?? 0) <= 0) {
+            lost += 1;
+            return;
+          }
+          if (lost > 0) send(eventText({ type: "lost", count: lost }));
+          lost = 0;
+          send(eventText({ ...event, user: event.user ?? null, profile: event.profile ?? null }));
+        });
+        const beat = setInterval(() => {
+          if ((controller.desiredSize ?? 0) > 0) send(": beat\n\n");
+        }, BEAT_MS);
+        beat.unref();
+        const end = (): void => {
+          stop();
+          controller.close();
+        };
+        stop = () => {
+          stopListening();
+          clearInterval(beat);
+          signal.removeEventListener("abort", end);
+          stop = () => {};
+        };
+        signal.addEventListener("abort", end, { once: true });
+        send(": hello\n\n"); // so that fetch resolves at once
+      },
+      cancel: () => stop(),
+    },
+    { highWaterMark: MOST_WAITING },
+  );
+  return new Response(stream, {
+    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" },
+  });
+}
+
+function isSameUser(one: UserRef | undefined, other: UserRef | undefined): boolean {
+  return one?.platform === other?.platform && one?.id === other?.id;
+}
+
+function eventText(event: Readonly<Record<string, unknown>>): string {
+  return `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /** For tests that compare answers with the schemas. */

@@ -8,8 +8,7 @@ import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
-import { admit, charge, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
-import { estimatedTokens } from "../count-tokens.ts";
+import { admit, charge, estimatedTokens, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
 import { forUsers } from "../problem.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { hermesField, hermesHeaders, recordsIn } from "../wires/fields.ts";
@@ -35,11 +34,6 @@ import {
 } from "./upstream.ts";
 import { isReference, refuseForUsers, SHOWN_HEADERS, withoutAccount } from "./users-may.ts";
 
-export type ProxyDeps = {
-  /** Opens a model that is asked by translation. */
-  readonly openModel?: typeof openModel;
-};
-
 export interface ProxyMode {
   readonly answer: Answer;
   /** Stores nothing. With what earlier requests of its chat had, if it has one; without tools. Also for agent mode. */
@@ -55,54 +49,40 @@ const MOST_WITHOUT_TOOLS = 1_000;
 
 type Proxy = {
   readonly connections: UpstreamConnections;
-  readonly open: typeof openModel;
   /** Servers and models that refused a request because of our tools. */
   readonly withoutTools: Set<string>;
 };
 
-export function createProxyMode(gateway: Gateway, deps: ProxyDeps = {}): ProxyMode {
+export function createProxyMode(gateway: Gateway): ProxyMode {
   const connections = new UpstreamConnections(gateway.env);
-  const proxy: Proxy = { connections, open: deps.openModel ?? openModel, withoutTools: new Set() };
+  const proxy: Proxy = { connections, withoutTools: new Set() };
   return {
-    answer: (turn) => answerAsProxy(proxy, turn),
-    answerAuxiliary: (turn) => answerAuxiliary(proxy, turn),
+    answer: (turn) => answer(proxy, turn, false),
+    answerAuxiliary: (turn) => answer(proxy, turn, true),
     countTokens: (turn) => countTokens(proxy, turn),
     close: () => connections.close(),
   };
 }
 
-async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
+async function answer(proxy: Proxy, turn: ModelTurn, isAuxiliary: boolean): Promise<Response> {
   const config = await configOf(turn);
   const upstream = upstreamOf(turn, config);
   await refuseOthersState(turn, upstream);
   if (!upstream.isClientsKey) await admit(turn);
-  if (upstream.url === undefined)
-    return translate(turn, {
-      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
-      openMemory: () => openTurnMemory(turn, { config, hiddenTools: [] }),
-    });
+  const openMemory = (hiddenTools: readonly string[] = []): Promise<TurnMemory> =>
+    isAuxiliary ? readTurnMemory(turn) : openTurnMemory(turn, { config, hiddenTools });
+  if (upstream.url === undefined) {
+    const model = await openModel(upstream.chosen, { log: turn.gateway.log });
+    return translate(turn, { model, openMemory });
+  }
   const key = `${upstream.url} ${upstream.chosen.model}`;
-  const tools = proxy.withoutTools.has(key) ? undefined : await offeredTools(turn, config);
-  const hiddenTools = tools?.names ?? [];
-  const memory = await openTurnMemory(turn, { config, hiddenTools });
-  const forwarding = new Forwarding(proxy, turn, { upstream, memory, tools });
-  return forwarding.answer(() => {
+  const isOffered = !isAuxiliary && !proxy.withoutTools.has(key);
+  const tools = isOffered ? await offeredTools(turn, config) : undefined;
+  const memory = await openMemory(tools?.names);
+  return new Forwarding(proxy, turn, { upstream, memory, tools }).answer(() => {
     if (proxy.withoutTools.size >= MOST_WITHOUT_TOOLS) proxy.withoutTools.clear(); // clients choose the names
     proxy.withoutTools.add(key);
   });
-}
-
-async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
-  const upstream = upstreamOf(turn, await configOf(turn));
-  await refuseOthersState(turn, upstream);
-  if (!upstream.isClientsKey) await admit(turn);
-  if (upstream.url === undefined)
-    return translate(turn, {
-      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
-      openMemory: () => readTurnMemory(turn),
-    });
-  const memory = await readTurnMemory(turn);
-  return new Forwarding(proxy, turn, { upstream, memory, tools: undefined }).answer(() => {});
 }
 
 async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {

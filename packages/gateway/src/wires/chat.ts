@@ -270,7 +270,6 @@ class ChatWriter implements ReplyWriter {
   readonly #head: JsonObject;
   readonly #usageField: JsonObject;
   #calls = 0;
-  #isOver = false;
 
   constructor(start: Pick<Reply, "id" | "model" | "createdAtSeconds">, { includeUsage }: WireRequest) {
     const { id, createdAtSeconds: created, model } = start;
@@ -284,7 +283,6 @@ class ChatWriter implements ReplyWriter {
   }
 
   write(event: ReplyEvent): string {
-    if (this.#isOver) return "";
     switch (event.type) {
       case "text":
         return event.text === "" ? "" : this.#delta({ content: event.text });
@@ -295,10 +293,8 @@ class ChatWriter implements ReplyWriter {
       case "ping":
         return SSE_COMMENT;
       case "end":
-        this.#isOver = true;
         return this.#end(event);
       case "problem":
-        this.#isOver = true;
         return sseEvent(openAiProblem(event.problem));
       default:
         return event satisfies never;

@@ -268,7 +268,6 @@ class MessageWriter implements ReplyWriter {
   /** Of the next block, or of the text that is open. */
   #index = 0;
   #isTextOpen = false;
-  #isOver = false;
 
   constructor(start: Pick<Reply, "id" | "model">) {
     this.#start = start;
@@ -282,7 +281,6 @@ class MessageWriter implements ReplyWriter {
   }
 
   write(given: ReplyEvent): string {
-    if (this.#isOver) return "";
     switch (given.type) {
       case "text":
         return given.text === "" ? "" : this.#text(given.text);
@@ -292,10 +290,8 @@ class MessageWriter implements ReplyWriter {
       case "tool-call":
         return this.#close() + this.#call(given);
       case "end":
-        this.#isOver = true;
         return this.#end(given);
       case "problem":
-        this.#isOver = true;
         return sseEvent(anthropicProblem(given.problem), "error");
       default:
         return given satisfies never;

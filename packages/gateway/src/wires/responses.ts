@@ -446,7 +446,6 @@ class ResponseWriter implements ReplyWriter {
   readonly #output: JsonObject[] = [];
   #open: { readonly kind: keyof typeof STREAMS; readonly id: string; text: string } | undefined;
   #sequence = 0;
-  #isOver = false;
 
   constructor(start: Start, request: WireRequest) {
     this.#start = start;
@@ -459,7 +458,6 @@ class ResponseWriter implements ReplyWriter {
   }
 
   write(event: ReplyEvent): string {
-    if (this.#isOver) return "";
     switch (event.type) {
       case "text":
         return this.#text("message", event.text);
@@ -470,10 +468,8 @@ class ResponseWriter implements ReplyWriter {
       case "ping":
         return SSE_COMMENT;
       case "end":
-        this.#isOver = true;
         return this.#end(event);
       case "problem":
-        this.#isOver = true;
         return this.#fail(event.problem);
       default:
         return event satisfies never;

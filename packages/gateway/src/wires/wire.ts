@@ -87,7 +87,7 @@ export type Reply = {
   readonly metadata: ReplyMetadata;
 };
 
-/** Writes one reply as server-sent events: each call returns the text to send, which may be "". Nothing follows `end` and `problem`. */
+/** Writes one reply as server-sent events: each call returns the text to send, which may be "". Nothing is written after `end` and `problem`. */
 export interface ReplyWriter {
   /** What is sent before the first event, with the session id if it is known. */
   open(): string;
