@@ -46,11 +46,9 @@ import {
   resetNotice,
   resetPolicy,
   SessionWatcher,
-  type Timers,
 } from "./session-life.ts";
 
 export type AgentModeDeps = {
-  readonly timers?: Timers;
   /** How long a request waits for the one before it. Default: 30 seconds. */
   readonly waitMs?: number;
   /** Silence after which a stream sends a ping. Default: 15 seconds. */
@@ -116,7 +114,6 @@ export class AgentMode {
     this.#watcher = new SessionWatcher({
       clock,
       log,
-      timers: deps.timers,
       homes: () => this.#watchedHomes(),
       policy: async () => resetPolicy(await gateway.config(), gateway.env),
       whileIdle: (home, key, work) => this.#whileIdle(home, key, work),
@@ -598,9 +595,9 @@ export class AgentMode {
     return watched;
   }
 
-  async #whileIdle(home: Home, liveSessionKey: string, work: () => Promise<void>): Promise<boolean> {
+  async #whileIdle(home: Home, liveSessionKey: string, work: () => Promise<void>): Promise<void> {
     const key = agentKey(home, liveSessionKey);
-    if (this.#agents.isBusy(key)) return false;
+    if (this.#agents.isBusy(key)) return;
     const end = await this.#agents.begin(key);
     try {
       await this.#agents.release(key);
@@ -608,7 +605,6 @@ export class AgentMode {
     } finally {
       end();
     }
-    return true;
   }
 }
 

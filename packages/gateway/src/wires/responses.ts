@@ -434,10 +434,26 @@ function callItem(id: string, call: Reply["toolCalls"][number], isDone = true): 
   };
 }
 
-/** Names of the events of an item with text. */
+/** Of an item with text: the names of its events, and how it is written. */
 const STREAMS = {
-  message: { part: "content_part", text: "output_text", index: "content_index" },
-  reasoning: { part: "reasoning_summary_part", text: "reasoning_summary_text", index: "summary_index" },
+  message: {
+    id: "msg",
+    part: "content_part",
+    text: "output_text",
+    index: "content_index",
+    item: messageItem,
+    piece: textPart,
+    more: { logprobs: [] },
+  },
+  reasoning: {
+    id: "rs",
+    part: "reasoning_summary_part",
+    text: "reasoning_summary_text",
+    index: "summary_index",
+    item: reasoningItem,
+    piece: summaryPart,
+    more: {},
+  },
 } as const;
 
 class ResponseWriter implements ReplyWriter {
@@ -486,24 +502,18 @@ class ResponseWriter implements ReplyWriter {
     if (text === "") return "";
     const before = this.#open?.kind === kind ? "" : this.#close() + this.#begin(kind);
     if (this.#open !== undefined) this.#open.text += text;
-    const logprobs = kind === "message" ? { logprobs: [] } : {};
-    return (
-      before +
-      this.#event(`response.${STREAMS[kind].text}.delta`, { ...this.#place(), delta: text, ...logprobs })
-    );
+    const { text: name, more } = STREAMS[kind];
+    return before + this.#event(`response.${name}.delta`, { ...this.#place(), delta: text, ...more });
   }
 
   #begin(kind: keyof typeof STREAMS): string {
-    const isMessage = kind === "message";
-    const id = itemId(isMessage ? "msg" : "rs", this.#start.id, this.#output.length);
+    const { id: prefix, part, item, piece } = STREAMS[kind];
+    const output_index = this.#output.length;
+    const id = itemId(prefix, this.#start.id, output_index);
     this.#open = { kind, id, text: "" };
-    const item = isMessage ? messageItem(id, undefined) : reasoningItem(id, undefined);
     return (
-      this.#event("response.output_item.added", { output_index: this.#output.length, item }) +
-      this.#event(`response.${STREAMS[kind].part}.added`, {
-        ...this.#place(),
-        part: isMessage ? textPart("") : summaryPart(""),
-      })
+      this.#event("response.output_item.added", { output_index, item: item(id, undefined) }) +
+      this.#event(`response.${part}.added`, { ...this.#place(), part: piece("") })
     );
   }
 
@@ -516,19 +526,12 @@ class ResponseWriter implements ReplyWriter {
   #close(): string {
     if (this.#open === undefined) return "";
     const { kind, id, text } = this.#open;
-    const isMessage = kind === "message";
+    const { text: name, part, more, piece, item: written } = STREAMS[kind];
     const place = this.#place();
-    const item = isMessage ? messageItem(id, text) : reasoningItem(id, text);
+    const item = written(id, text);
     const events =
-      this.#event(`response.${STREAMS[kind].text}.done`, {
-        ...place,
-        text,
-        ...(isMessage ? { logprobs: [] } : {}),
-      }) +
-      this.#event(`response.${STREAMS[kind].part}.done`, {
-        ...place,
-        part: isMessage ? textPart(text) : summaryPart(text),
-      }) +
+      this.#event(`response.${name}.done`, { ...place, text, ...more }) +
+      this.#event(`response.${part}.done`, { ...place, part: piece(text) }) +
       this.#event("response.output_item.done", { output_index: this.#output.length, item });
     this.#output.push(item);
     this.#open = undefined;
