@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";
-import { SLASH_COMMANDS } from "../packages/agent/src/agent/commands/index.ts";
+import { SLASH_COMMANDS } from "../packages/agent/src/agent/commands/slash-commands.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const page = readFileSync(resolve(root, "docs/agent.md"), "utf8");

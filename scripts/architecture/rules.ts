@@ -30,7 +30,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["bundled"],
     ["index", "internal"],
   ],
-  "packages/agent": [["models"], ["agent", "curator"], ["index", "public"]],
+  "packages/agent": [["models"], ["review"], ["agent", "curator"], ["index", "public"]],
   "packages/mcp": [],
   "packages/import": [],
   "packages/gateway": [],

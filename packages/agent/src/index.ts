@@ -52,3 +52,4 @@ export {
   toTextModel,
   type Usage,
 } from "./models/index.ts";
+export type { ReviewEvent } from "./review/index.ts";

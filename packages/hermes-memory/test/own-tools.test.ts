@@ -21,7 +21,7 @@ import {
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { delegateEntry } from "../../agent/src/agent/delegation/delegate-task.ts";
-import { TodoStore, todoEntry } from "../../agent/src/agent/tools/index.ts";
+import { TodoStore, todoEntry } from "../../agent/src/agent/tools/todo.ts";
 import { agentHome, modelSection, writeConfig } from "../../agent/test/agent/agent-home.ts";
 import { MemoryHome } from "../../core/test/fakes/memory-home.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";

@@ -43,7 +43,6 @@ import {
 } from "./stream/ui-message-stream.ts";
 import type {
   AgentStatus,
-  AgentSurface,
   ClientToolResult,
   CloseOptions,
   CompressChoices,
@@ -61,7 +60,6 @@ import type { TurnResult } from "./turn-result.ts";
 export type AgentDeps = TurnDeps &
   ChangeDeps & {
     readonly person: Person;
-    readonly skills: SkillStore;
     readonly engineCommands: readonly EngineCommand[];
     readonly warnings: readonly string[];
     readonly mirrorWrite: (write: CommittedWrite, source: { readonly origin: string | undefined }) => void;
@@ -84,7 +82,7 @@ const CLOSING_MS = 5_000;
 const TITLE_MS = 1_000;
 
 /** A conversation with a model: turns, tools, memory and sessions. Made by `createAgent`; close it, or create it with `await using`. */
-export class Agent implements AgentSurface, AsyncDisposable {
+export class Agent implements AsyncDisposable {
   readonly #deps: AgentDeps;
   readonly #work = new Exclusive();
   readonly #titling = new Set<Promise<void>>();
@@ -92,16 +90,35 @@ export class Agent implements AgentSurface, AsyncDisposable {
   #compacting: AbortController | undefined;
   #closing: Promise<void> | undefined;
 
+  readonly home: string;
+  readonly platform: string;
+  /** The person the agent works for: the owner of the home or one of its users. */
+  readonly person: Person;
+  /** Undefined for the owner of the home, who sees every session. */
+  readonly user: MemoryUser | undefined;
+  /** Undefined when it could not be opened; the agent then works without it. */
+  readonly store: SessionStore | undefined;
+  /** Curated memory; undefined when it is switched off or could not be opened. */
+  readonly memory: MemoryStore | undefined;
+  readonly skills: SkillStore;
+  /** Slash commands of the context engine's plugin. */
+  readonly engineCommands: readonly EngineCommand[];
+  /** For the user: layers that could not be opened, and settings that are not used. */
+  readonly warnings: readonly string[];
+
   constructor(deps: AgentDeps) {
     this.#deps = deps;
+    this.home = deps.home;
+    this.platform = deps.platform;
+    this.person = deps.person;
+    this.user = deps.user;
+    this.store = deps.session.store;
+    this.memory = deps.memory;
+    this.skills = deps.skills;
+    this.engineCommands = deps.engineCommands;
+    this.warnings = deps.warnings;
   }
 
-  get home(): string {
-    return this.#deps.home;
-  }
-  get platform(): string {
-    return this.#deps.platform;
-  }
   get sessionId(): string {
     return this.#deps.session.id;
   }
@@ -111,41 +128,22 @@ export class Agent implements AgentSurface, AsyncDisposable {
   get window(): ContextWindow {
     return this.#deps.model.window;
   }
-  get store(): SessionStore | undefined {
-    return this.#deps.session.store;
-  }
-  get memory(): MemoryStore | undefined {
-    return this.#deps.memory;
-  }
-  get skills(): SkillStore {
-    return this.#deps.skills;
-  }
-  get person(): Person {
-    return this.#deps.person;
-  }
-  get user(): MemoryUser | undefined {
-    return this.#deps.user;
-  }
+  /** The id of `user`. */
   get userId(): string | undefined {
     return this.user?.userId;
   }
-  get engineCommands(): readonly EngineCommand[] {
-    return this.#deps.engineCommands;
-  }
+  /** The list of messages, stored or not. */
   get messages(): readonly Message[] {
     return this.#deps.session.messages;
   }
   get isRunning(): boolean {
     return this.#steering !== undefined;
   }
-  get warnings(): readonly string[] {
-    return this.#deps.warnings;
-  }
   /** Names of the tools it has. */
   get toolNames(): readonly string[] {
     return this.#deps.tools.names;
   }
-  /** Undefined before the first turn. */
+  /** Undefined until the first turn has built or restored it. */
   get systemPrompt(): string | undefined {
     return this.#deps.session.prompt.text;
   }
@@ -155,6 +153,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return this.#deps.events.listen(listener);
   }
 
+  /** One turn. Failures of models, tools, providers and the database are in the result; it rejects only for mistakes of the caller. */
   run(input: UserInput, options: RunOptions = {}): Promise<TurnResult> {
     return this.#runTurn("run", options, () => {
       checkInput(input);
@@ -196,6 +195,10 @@ export class Agent implements AgentSurface, AsyncDisposable {
    * `result` resolves as `run` does. The iteration throws what `run` would reject with; failures of the turn are in its `turn-end`.
    */
   stream(input: UserInput, options: RunOptions = {}): AgentStream {
+    return this.#start(input, options);
+  }
+
+  #start(input: UserInput, options: RunOptions) {
     return startStream((added) => this.run(input, added), options);
   }
 
@@ -204,19 +207,19 @@ export class Agent implements AgentSurface, AsyncDisposable {
     const { hooks, log } = this.#deps;
     const { onEvent, closeWhenDone } = options;
     let isCutOff = false;
-    const stream = this.stream(input, {
+    const { events, result } = this.#start(input, {
       ...options,
       onEvent: (event) => {
         if (event.type === "turn-end") isCutOff = this.#closing !== undefined;
         onEvent?.(event);
       },
     });
-    return uiMessageStream(stream, {
+    return uiMessageStream(events, {
       ...options,
       holdText: options.holdText ?? hooks.transformOutput !== undefined,
       log,
       isCutOff: () => isCutOff,
-      closed: closeWhenDone ? this.#closeAfter(stream.result) : undefined,
+      closed: closeWhenDone ? this.#closeAfter(result) : undefined,
     });
   }
 
@@ -229,11 +232,13 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return uiMessageResponse(this.toUIMessageStream(input, options), options);
   }
 
+  /** Stops the running turn or compaction; harmless without one. */
   interrupt(message?: string): void {
     this.#steering?.interrupt(message);
     this.#compacting?.abort(new DOMException("The compaction was stopped by the user.", "AbortError"));
   }
 
+  /** Text typed while a turn runs: becomes a user message after the tools that run now. False: the turn is over. */
   steer(text: string): boolean {
     return this.#steering?.add(text) ?? false;
   }
@@ -281,7 +286,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return this.#deps.session.title();
   }
 
-  /** No event: the caller knows the title. */
+  /** Null clears it. Before the session has a row, the title is kept until it has one. No event: the caller knows the title. */
   async setTitle(title: string | null): Promise<Result<string | null, SessionProblem>> {
     if (this.store === undefined)
       return err({ kind: "no_database", message: "There is no session database to keep a title in." });
@@ -296,6 +301,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return this.#changeSession("newSession", () => startNewSession(this.#deps, options.title));
   }
 
+  /** An id, a unique beginning of one, or a title. */
   resume(target: string): Promise<Result<SessionChange, SessionProblem>> {
     return this.#changeSession("resume", () => resumeSession(this.#deps, target));
   }
@@ -304,6 +310,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return this.#changeSession("branch", () => branchSession(this.#deps, options.title));
   }
 
+  /** Stores what could not be stored when its turn ended, before the next turn does. False: it still cannot be. */
   storeUnsaved(): Promise<boolean> {
     return this.#exclusive("storeUnsaved", async () => {
       const { session } = this.#deps;
@@ -353,10 +360,12 @@ export class Agent implements AgentSurface, AsyncDisposable {
     });
   }
 
+  /** Mirrors a memory write that a command committed to the provider. `origin`: of a pending write that was approved. */
   noteMemoryWrite(write: CommittedWrite, origin?: string): void {
     this.#deps.mirrorWrite(write, { origin });
   }
 
+  /** Ends the session (reason `agent_close`, for the command line `cli_close`), tells the provider, closes the stores and servers. A second call is harmless. */
   close(options: CloseOptions = {}): Promise<void> {
     this.#closing ??= this.#close(options.deleteSession ? "deleted" : options.keepSession ? "kept" : "ended");
     return this.#closing;
@@ -424,6 +433,35 @@ export class Agent implements AgentSurface, AsyncDisposable {
     this.#titling.add(tracked);
   }
 }
+
+/** The part of an agent that a user interface and its slash commands use. */
+export type AgentSurface = Pick<
+  Agent,
+  | (
+      | "home"
+      | "platform"
+      | "sessionId"
+      | "model"
+      | "window"
+      | "store"
+      | "person"
+      | "user"
+      | "userId"
+      | "memory"
+    )
+  | (
+      | "skills"
+      | "systemPrompt"
+      | "engineCommands"
+      | "messages"
+      | "isRunning"
+      | "warnings"
+      | "run"
+      | "interrupt"
+    )
+  | ("steer" | "status" | "title" | "setTitle" | "newSession" | "resume" | "branch" | "storeUnsaved" | "undo")
+  | ("compress" | "switchModel" | "noteMemoryWrite" | "close")
+>;
 
 async function within(limitMs: number, work: Promise<unknown> | undefined): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -3,6 +3,7 @@ import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { ToolArguments } from "@hermes-memory/core/internal/tools";
 import type { Usage } from "../models/index.ts";
+import type { ReviewEvent } from "../review/index.ts";
 import type { TurnResult } from "./turn-result.ts";
 
 /** What happens during a turn, as it happens. `type` tells the events apart. */
@@ -83,22 +84,7 @@ export type AgentEvent =
       readonly to: string;
       readonly reason: "new_session" | "resume" | "branch" | "compression" | "rewind";
     }
-  /** The background review begins: a model looks for things worth keeping in memory or skills. */
-  | {
-      readonly type: "review-start";
-      readonly sessionId: string;
-      readonly memory: boolean;
-      readonly skills: boolean;
-    }
-  | {
-      readonly type: "review-end";
-      readonly sessionId: string;
-      /** A line for the user about what was written; null when nothing was, or `display.memory_notifications` is off. */
-      readonly summary: string | null;
-      readonly failed: boolean;
-      /** Of all its model calls. */
-      readonly usage: Usage;
-    }
+  | ReviewEvent
   | { readonly type: "turn-end"; readonly result: TurnResult };
 
 /** Receives events. Must not throw. */

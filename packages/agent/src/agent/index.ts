@@ -1,17 +1,11 @@
 // The agent: turns, tools, sessions, slash commands.
-export { Agent } from "./agent.ts";
+export { Agent, type AgentSurface } from "./agent.ts";
 export type { AgentHooks, AgentOptions, ChatIdentity } from "./agent-options.ts";
-export {
-  type BusyMode,
-  type CommandHost,
-  type CommandReply,
-  completeSlash,
-  runSlashCommand,
-} from "./commands/index.ts";
+export type { BusyMode, CommandHost, CommandReply } from "./commands/command.ts";
+export { completeSlash, runSlashCommand } from "./commands/slash-commands.ts";
 export { createAgent } from "./create/create-agent.ts";
 export { delegateToolSchema } from "./delegation/delegate-task.ts";
 export type { AgentEvent, EventListener } from "./events.ts";
-export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/reviewer.ts";
 export { withMaskedArguments } from "./session/transcript.ts";
 export type { AgentStream } from "./stream/event-stream.ts";
 export {
@@ -22,7 +16,6 @@ export {
 } from "./stream/ui-message-stream.ts";
 export type {
   AgentStatus,
-  AgentSurface,
   ClientToolResult,
   CloseOptions,
   CompressChoices,
@@ -33,9 +26,6 @@ export type {
   UndoReport,
   UserInput,
 } from "./surface.ts";
-export type {
-  PreToolCall,
-  PreToolCallAnswer,
-} from "./tools/index.ts";
-export { todoToolSchema } from "./tools/index.ts";
+export type { PreToolCall, PreToolCallAnswer } from "./tools/run-calls.ts";
+export { todoToolSchema } from "./tools/todo.ts";
 export type { ClientToolCall, TurnExit, TurnResult } from "./turn-result.ts";

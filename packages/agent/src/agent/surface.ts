@@ -1,20 +1,9 @@
-// The agent as the command line, gateways and slash commands use it. `Agent` implements it.
-import type {
-  CompressCommand,
-  CompressFeedback,
-  ConfirmDigest,
-  EngineCommand,
-} from "@hermes-memory/core/internal/context";
-import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/internal/curated";
-import type { Result } from "@hermes-memory/core/internal/lib";
-import type { MemoryUser, Person, RecallAnswer } from "@hermes-memory/core/internal/memory";
-import type { Message } from "@hermes-memory/core/internal/message";
-import type { SessionStore } from "@hermes-memory/core/internal/sessions";
-import type { SkillStore } from "@hermes-memory/core/internal/skills";
+// What the methods of an agent take and give.
+import type { CompressFeedback, ConfirmDigest } from "@hermes-memory/core/internal/context";
+import type { RecallAnswer } from "@hermes-memory/core/internal/memory";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
+import type { CacheSavings, Usage } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
-import type { TurnResult } from "./turn-result.ts";
 
 /** Text, or parts: as chat APIs have them (`{ type: "text", text }`, `{ type: "image_url", image_url }`), or as `content` of a `Message`. */
 export type UserInput = string | readonly Readonly<Record<string, unknown>>[];
@@ -141,59 +130,3 @@ export type CloseOptions = {
   /** The conversation goes on, in another agent: the session does not end, and the memory provider hears of no end. */
   readonly keepSession?: boolean;
 };
-
-/** The part of an agent that a user interface and its slash commands use. */
-export interface AgentSurface {
-  readonly home: string;
-  readonly platform: string;
-  readonly sessionId: string;
-  readonly model: ModelIdentity;
-  readonly window: ContextWindow;
-  /** Undefined when it could not be opened; the agent then works without it. */
-  readonly store: SessionStore | undefined;
-  /** The person the agent works for: the owner of the home or one of its users. */
-  readonly person: Person;
-  /** Undefined for the owner of the home, who sees every session. */
-  readonly user: MemoryUser | undefined;
-  /** The id of `user`. */
-  readonly userId: string | undefined;
-  /** Curated memory; undefined when it is switched off or could not be opened. */
-  readonly memory: MemoryStore | undefined;
-  readonly skills: SkillStore;
-  /** Undefined until the first turn has built or restored it. */
-  readonly systemPrompt: string | undefined;
-  /** Slash commands of the context engine's plugin. */
-  readonly engineCommands: readonly EngineCommand[];
-  /** The list of messages, stored or not. */
-  readonly messages: readonly Message[];
-  readonly isRunning: boolean;
-  /** For the user: layers that could not be opened, and settings that are not used. */
-  readonly warnings: readonly string[];
-
-  /** One turn. Failures of models, tools, providers and the database are in the result; it rejects only for mistakes of the caller. */
-  run(input: UserInput, options?: RunOptions): Promise<TurnResult>;
-  /** Stops the running turn or compaction; harmless without one. */
-  interrupt(message?: string): void;
-  /** Text typed while a turn runs: becomes a user message after the tools that run now. False: the turn is over. */
-  steer(text: string): boolean;
-
-  status(): Promise<AgentStatus>;
-  title(): Promise<string | null>;
-  /** Null clears it. Before the session has a row, the title is kept until it has one. */
-  setTitle(title: string | null): Promise<Result<string | null, SessionProblem>>;
-
-  newSession(options?: { readonly title?: string }): Promise<Result<SessionChange, SessionProblem>>;
-  /** An id, a unique beginning of one, or a title. */
-  resume(target: string): Promise<Result<SessionChange, SessionProblem>>;
-  branch(options?: { readonly title?: string }): Promise<Result<SessionChange, SessionProblem>>;
-  /** Stores what could not be stored when its turn ended, before the next turn does. False: it still cannot be. */
-  storeUnsaved(): Promise<boolean>;
-  undo(turns?: number): Promise<Result<UndoReport, SessionProblem>>;
-  compress(command?: CompressCommand, choices?: CompressChoices): Promise<CompressReport>;
-  switchModel(selection: ModelSelection): Promise<Result<ModelIdentity, SessionProblem>>;
-  /** Mirrors a memory write that a command committed to the provider. `origin`: of a pending write that was approved. */
-  noteMemoryWrite(write: CommittedWrite, origin?: string): void;
-
-  /** Ends the session (reason `agent_close`, for the command line `cli_close`), tells the provider, closes the stores and servers. A second call is harmless. */
-  close(options?: CloseOptions): Promise<void>;
-}

@@ -1,5 +1,5 @@
-// Reading fields of JSON that a server sent, of which nothing is known yet.
-import { isRecord } from "@hermes-memory/core/internal/lib";
+// JSON that a server sends, of which nothing is known yet: getting it within limits, and reading its fields.
+import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 
 /** An empty record for anything that is not an object. */
 export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
@@ -24,4 +24,27 @@ export function isPlausibleWindow(value: unknown): value is number {
   return (
     typeof value === "number" && Number.isSafeInteger(value) && value >= LEAST_WINDOW && value <= MOST_WINDOW
   );
+}
+
+/** Of the server's answer, undefined for every kind of failure: no server, too slow, too long, or no JSON. */
+export async function fetchJson(
+  url: string,
+  init: RequestInit,
+  { fetch: send, mostBytes }: { readonly fetch: typeof fetch; readonly mostBytes: number },
+): Promise<unknown> {
+  try {
+    // A local server must not redirect us, and the key, to another one.
+    const response = await send(url, { redirect: "error", ...init });
+    if (!response.ok) return void (await response.body?.cancel());
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.length;
+      if (bytes > mostBytes) return undefined;
+      chunks.push(chunk);
+    }
+    return outsideJsonOr(Buffer.concat(chunks).toString("utf8"), undefined);
+  } catch {
+    return undefined; // other answers may help
+  }
 }

@@ -1,8 +1,7 @@
 // Finds model servers on this machine by asking on their usual ports.
-import { outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { modelListUrl } from "./base-url.ts";
 import { findProvider } from "./choice/providers.ts";
-import { asList, asRecord } from "./json-fields.ts";
+import { asList, asRecord, fetchJson, someText } from "./json-fields.ts";
 
 /** The servers that are looked for. */
 export type LocalServerKind = "ollama" | "lmstudio" | "llamacpp" | "vllm";
@@ -58,29 +57,15 @@ async function ask(
   const { fetch: send = fetch, timeoutMs = TIMEOUT_MS, signal } = options;
   const baseUrl = `http://127.0.0.1:${port}/v1`;
   const limits = [AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])];
-  try {
-    const response = await send(modelListUrl(new URL(baseUrl)), {
-      headers: { accept: "application/json" },
-      redirect: "error",
-      signal: AbortSignal.any(limits),
-    });
-    if (!response.ok) {
-      await response.body?.cancel();
-      return undefined;
-    }
-    const { data } = asRecord(outsideJsonOr(await shortText(response), undefined));
-    if (!Array.isArray(data)) return undefined;
-    const entries = data.map(asRecord);
-    const models = entries
-      .filter(isForConversation)
-      .flatMap(({ id }) => (typeof id === "string" ? [id] : []));
-    if (entries.length > 0 && models.length === 0 && entries.every(({ id }) => typeof id !== "string"))
-      return undefined;
-    const told = kindIn(entries) ?? kind;
-    return { kind: told, label: findProvider(told)?.label ?? told, baseUrl, models };
-  } catch {
-    return undefined; // no server, too slow, or no JSON
-  }
+  const init = { headers: { accept: "application/json" }, signal: AbortSignal.any(limits) };
+  const url = modelListUrl(new URL(baseUrl));
+  const { data } = asRecord(await fetchJson(url, init, { fetch: send, mostBytes: MOST_BYTES }));
+  if (!Array.isArray(data)) return undefined;
+  const entries = data.map(asRecord);
+  if (entries.length > 0 && entries.every(({ id }) => typeof id !== "string")) return undefined;
+  const models = entries.filter(isForConversation).flatMap(({ id }) => someText(id) ?? []);
+  const told = kindIn(entries) ?? kind;
+  return { kind: told, label: findProvider(told)?.label ?? told, baseUrl, models };
 }
 
 const OWNERS: Readonly<Record<string, LocalServerKind>> = {
@@ -101,14 +86,4 @@ function isForConversation({ type, capabilities }: Readonly<Record<string, unkno
   if (typeof type === "string" && /^embeddings?$|^rerank/i.test(type)) return false;
   const can = asList(capabilities).map(String);
   return can.length === 0 || can.some((word) => /completion|chat|generate|text/i.test(word));
-}
-
-async function shortText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > MOST_BYTES) throw new Error("too long");
-  }
-  return text + decoder.decode();
 }

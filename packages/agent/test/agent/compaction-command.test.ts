@@ -2,7 +2,7 @@
 
 import { loadConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
-import { runSlashCommand } from "../../src/agent/commands/index.ts";
+import { runSlashCommand } from "../../src/agent/index.ts";
 import { isSummaryRequest } from "../fakes/long-conversation.ts";
 import { serverError } from "../fakes/wires/script.ts";
 import { type CompactionHome, compactionHome, longText, SUMMARY } from "./compaction-home.ts";

@@ -4,8 +4,8 @@
 import { loadConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runSlashCommand } from "../../src/agent/commands/index.ts";
 import type { AgentEvent } from "../../src/agent/index.ts";
+import { runSlashCommand } from "../../src/agent/index.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
 import { type RecordedRequest, refused, type Step, type WireKind } from "../fakes/wires/script.ts";
 import { alteredStore, locked } from "./altered-store.ts";

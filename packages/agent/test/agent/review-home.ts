@@ -1,7 +1,8 @@
 // An agent whose turns are followed by a review; requests of turns and of reviews are recorded separately.
 import { join } from "node:path";
 import { type HistoryLine, MemoryStore } from "@hermes-memory/core/internal/curated";
-import { type Agent, type AgentEvent, readReviewCounts } from "../../src/agent/index.ts";
+import type { Agent, AgentEvent } from "../../src/agent/index.ts";
+import { readReviewCounts } from "../../src/review/index.ts";
 import type { RecordedRequest, Step } from "../fakes/wires/script.ts";
 import { type AgentHome, type AgentSetting, agentHome } from "./agent-home.ts";
 

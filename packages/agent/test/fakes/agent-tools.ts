@@ -1,6 +1,6 @@
 // What a batch of tool calls needs in a test.
 import { vi } from "vitest";
-import type { BatchContext, ToolEvent } from "../../src/agent/tools/index.ts";
+import type { BatchContext, ToolEvent } from "../../src/agent/tools/run-calls.ts";
 
 export { callContext, fakeTool, type ToolChanges } from "../../../core/test/fakes/tools.ts";
 

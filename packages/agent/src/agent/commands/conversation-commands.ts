@@ -13,26 +13,28 @@ import {
   toolCallsOf,
 } from "@hermes-memory/core/internal/message";
 import { scopeOfUser } from "@hermes-memory/core/internal/sessions";
+import type { AgentSurface } from "../agent.ts";
 import { shownContent, shownRow } from "../session/transcript.ts";
-import type { AgentSurface, CompressReport } from "../surface.ts";
-import type { BusyMode, CommandReply, SlashCommand } from "./command.ts";
-import { parseCount } from "./parse-line.ts";
+import type { CompressReport } from "../surface.ts";
 import {
   askFirst,
+  type BusyMode,
+  type CommandReply,
   counted,
   failed,
   fileStamp,
   isConfirmed,
   localMinute,
   problemReply,
+  type SlashCommand,
   short,
   told,
-  wrongUsage,
-} from "./replies.ts";
+} from "./command.ts";
+import { parseCount } from "./parse-line.ts";
 
 // /undo and /retry: take back the newest turns. Their rows stay in the database but no longer belong to the conversation.
 
-export const undoCommand: SlashCommand = {
+const undoCommand: SlashCommand = {
   name: "undo",
   group: "conversation",
   summary: "take back the newest turn, or several, and edit what you had typed",
@@ -47,7 +49,7 @@ export const undoCommand: SlashCommand = {
     });
     if (!asked.isAgreed) return asked.reply;
     const turns = countOf(asked.rest);
-    if (turns === undefined) return wrongUsage(undoCommand);
+    if (turns === undefined) return undefined;
     const outcome = await agent.undo(turns);
     if (!outcome.ok) return problemReply(outcome.error);
     const { turns: taken, messages, text } = outcome.value;
@@ -63,14 +65,13 @@ export const undoCommand: SlashCommand = {
   },
 };
 
-export const retryCommand: SlashCommand = {
+const retryCommand: SlashCommand = {
   name: "retry",
   group: "conversation",
   summary: "take back the newest turn and send the same message again",
   usage: "",
   needsIdle: "always",
-  async run({ agent, args }) {
-    if (args !== "") return wrongUsage(retryCommand);
+  async run({ agent }) {
     const last = agent.messages.findLast(isTyped);
     if (last === undefined) return failed("nothing", "There is no message to send again.");
     // Checked before the undo: only the text could be sent again, and the message's other parts would be lost.
@@ -107,7 +108,7 @@ function isTextOnly(message: Message): boolean {
 /** Fewer messages are cheaper to keep than to summarise. */
 const FEWEST_MESSAGES = 4;
 
-export const compressCommand: SlashCommand = {
+const compressCommand: SlashCommand = {
   name: "compress",
   aliases: ["compact"],
   group: "conversation",
@@ -207,14 +208,14 @@ const DEFAULT_MESSAGES = 10;
 const TEXT_CHARS = 400;
 const RESULT_CHARS = 120;
 
-export const historyCommand: SlashCommand = {
+const historyCommand: SlashCommand = {
   name: "history",
   group: "conversation",
   summary: "show the newest messages of this conversation",
   usage: "[how many]",
   run({ agent, args }) {
     const count = args === "" ? DEFAULT_MESSAGES : parseCount(args);
-    if (count === undefined) return wrongUsage(historyCommand);
+    if (count === undefined) return undefined;
     const all = lasting(agent);
     if (all.length === 0) return told(["Nothing has been said yet."], { messages: [], total: 0 });
     const first = Math.max(0, all.length - count);
@@ -230,13 +231,12 @@ export const historyCommand: SlashCommand = {
   },
 };
 
-export const saveCommand: SlashCommand = {
+const saveCommand: SlashCommand = {
   name: "save",
   group: "conversation",
   summary: "write this conversation to a file of its own",
   usage: "",
-  async run({ agent, host, args }) {
-    if (args !== "") return wrongUsage(saveCommand);
+  async run({ agent, host }) {
     const messages = lasting(agent);
     if (messages.length === 0) return failed("nothing", "There is nothing to save yet.");
     const now = (host.clock ?? systemClock).now();
@@ -310,7 +310,7 @@ function writeNew(directory: string, name: string, text: string): string {
 
 const SHOWN_CHARS = 80;
 
-export const queueCommand: SlashCommand = {
+const queueCommand: SlashCommand = {
   name: "queue",
   aliases: ["q"],
   group: "conversation",
@@ -323,13 +323,13 @@ export const queueCommand: SlashCommand = {
   },
 };
 
-export const steerCommand: SlashCommand = {
+const steerCommand: SlashCommand = {
   name: "steer",
   group: "conversation",
   summary: "give the running turn a message after its next tool call",
   usage: "<prompt>",
   run: ({ agent, args }) => {
-    if (args === "") return wrongUsage(steerCommand);
+    if (args === "") return undefined;
     if (agent.isRunning && agent.steer(args))
       return told([`The model gets it after its next tool call: ${short(args, SHOWN_CHARS)}`], {
         steered: true,
@@ -346,7 +346,7 @@ const MODES: Readonly<Record<BusyMode, string>> = {
   interrupt: "Enter stops the running turn and sends the text.",
 };
 
-export const busyCommand: SlashCommand = {
+const busyCommand: SlashCommand = {
   name: "busy",
   group: "chat",
   summary: "choose what Enter does while a turn runs",
@@ -359,7 +359,7 @@ export const busyCommand: SlashCommand = {
     if (busy === undefined)
       return failed("no_terminal", "'/busy' works in a chat on a terminal; here every line waits its turn.");
     if (word === "" || word === "status") return state(busy.mode());
-    if (!isMode(word)) return wrongUsage(busyCommand);
+    if (!isMode(word)) return undefined;
     busy.setMode(word);
     const saved = await setConfigValue(agent.home, "display.busy_input_mode", word);
     if (saved.ok)
@@ -384,3 +384,14 @@ function state(mode: BusyMode): CommandReply {
 function isMode(word: string): word is BusyMode {
   return Object.hasOwn(MODES, word);
 }
+
+export const CONVERSATION_COMMANDS: readonly SlashCommand[] = [
+  undoCommand,
+  retryCommand,
+  compressCommand,
+  queueCommand,
+  steerCommand,
+  historyCommand,
+  saveCommand,
+  busyCommand,
+];

@@ -16,14 +16,22 @@ import {
 import { ifUsable, openHome } from "@hermes-memory/core/internal/memory";
 import { areSecretIds } from "@hermes-memory/core/internal/security";
 import { listStaged } from "@hermes-memory/core/internal/staged";
-import type { AgentSurface } from "../surface.ts";
-import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
-import { parseCount, takeOptions, withoutQuotes } from "./parse-line.ts";
-import { failed, localMinute, short, told, usageLine } from "./replies.ts";
+import type { AgentSurface } from "../agent.ts";
+import {
+  type CommandCall,
+  type CommandReply,
+  failed,
+  localMinute,
+  type MaybeReply,
+  type SlashCommand,
+  short,
+  told,
+} from "./command.ts";
+import { parseCount, withoutQuotes } from "./parse-line.ts";
 import { decisionReply, pendingReply, placeOf } from "./staged.ts";
 
 /** `rest` is what the user typed after the action's word. */
-type MemoryAction = (call: CommandCall, rest: string) => CommandReply | Promise<CommandReply>;
+type MemoryAction = (call: CommandCall, rest: string) => MaybeReply | Promise<MaybeReply>;
 
 const ACTIONS: Readonly<Record<string, MemoryAction>> = {
   show,
@@ -31,12 +39,12 @@ const ACTIONS: Readonly<Record<string, MemoryAction>> = {
   remove,
   history: showHistory,
   undo,
-  pending,
-  approve,
-  apply: approve,
-  reject,
-  deny: reject,
-  drop: reject,
+  pending: ({ agent }) => pendingReply(agent, "memory"),
+  approve: decide("approve"),
+  apply: decide("approve"),
+  reject: decide("reject"),
+  deny: decide("reject"),
+  drop: decide("reject"),
   approval,
   mode: approval,
 };
@@ -46,15 +54,14 @@ export const memoryCommand: SlashCommand = {
   group: "memory",
   summary: "show what is remembered, change it, or decide about writes that wait for you",
   usage:
-    "[show | add [--user] text | remove [--user] text|--entry n | history [n] | undo [id] | pending | approve id | reject id | approval on|off]",
+    "[show | add [--user] text | remove [--user] text|--entry n | history [n] | undo [id] | pending | approve id|all | reject id|all | approval on|off]",
   words: ["show", "add", "remove", "history", "undo", "pending", "approve", "reject", "approval"],
   async run(call) {
     const [, word = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(call.args) ?? [];
     if (word === "") return overview(call);
     const name = word.toLowerCase();
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-    if (action !== undefined) return action(call, rest);
-    return failed("usage", "'/memory' has no such action.", `Usage: ${usageLine(memoryCommand)}`);
+    return action?.(call, rest);
   },
 };
 
@@ -248,12 +255,9 @@ function targetOf(rest: string): Place | undefined {
   const [named, behind = ""] = /^--(user|memory)(?:\s+(.*))?$/is.exec(rest)?.slice(1) ?? [];
   if (named !== undefined)
     return { target: named.toLowerCase() === "user" ? "user" : "memory", text: behind };
-  if (!/^(?:--target\b|-t\b)/.test(rest))
-    return rest.startsWith("--") ? undefined : { target: "memory", text: rest };
-  const options = takeOptions(rest, ["target"], { "-t": "target" });
-  if ("unusable" in options) return undefined;
-  const { target } = options.values;
-  return target === "user" || target === "memory" ? { target, text: options.rest } : undefined;
+  const [, target, text = ""] = /^(?:--target|-t)[ =]\s*(user|memory)(?:\s+(.*))?$/is.exec(rest) ?? [];
+  if (target !== undefined) return targetOf(`--${target} ${text}`);
+  return /^(?:--|-t\b)/.test(rest) ? undefined : { target: "memory", text: rest };
 }
 
 // /memory history
@@ -299,27 +303,12 @@ function changeText({ before, after }: Change): string {
 
 // /memory pending, approve, reject, approval: writes that wait for the user's decision.
 
-const USAGE = "Usage: /memory approve|reject <id>  (or 'all')";
-
-function pending({ agent }: CommandCall): CommandReply {
-  return pendingReply(agent, "memory");
-}
-
-function approve({ agent }: CommandCall, rest: string): CommandReply | Promise<CommandReply> {
-  return agent.memory === undefined ? noMemory() : decide(agent, "approve", rest);
-}
-
-function reject({ agent }: CommandCall, rest: string): CommandReply | Promise<CommandReply> {
-  return decide(agent, "reject", rest);
-}
-
-function decide(
-  agent: AgentSurface,
-  decision: "approve" | "reject",
-  asked: string,
-): CommandReply | Promise<CommandReply> {
-  if (asked === "" || /\s/.test(asked)) return failed("usage", USAGE);
-  return decisionReply(agent, "memory", decision, asked);
+function decide(decision: "approve" | "reject"): MemoryAction {
+  return ({ agent }, asked) => {
+    if (asked === "" || /\s/.test(asked)) return undefined;
+    if (decision === "approve" && agent.memory === undefined) return noMemory();
+    return decisionReply(agent, "memory", decision, asked);
+  };
 }
 
 const ON: ReadonlySet<string> = new Set(["on", "true", "yes", "1", "enable", "enabled"]);

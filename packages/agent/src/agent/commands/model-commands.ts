@@ -1,4 +1,5 @@
 // The slash commands about the model and its costs: /model, /provider, /usage, /status, /prompt. None of them shows or takes an API key.
+import { parseArgs } from "node:util";
 import { estimateText } from "@hermes-memory/core/internal/context";
 import { codePointLength, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
 import { promptHash } from "@hermes-memory/core/internal/prompt";
@@ -11,12 +12,11 @@ import {
   totalTokens,
   type WindowSource,
 } from "../../models/index.ts";
-import type { AgentStatus, AgentSurface } from "../surface.ts";
-import type { SlashCommand } from "./command.ts";
-import { takeOptions } from "./parse-line.ts";
-import { counted, failed, money, problemReply, row, told, wrongUsage } from "./replies.ts";
+import type { AgentSurface } from "../agent.ts";
+import type { AgentStatus } from "../surface.ts";
+import { counted, failed, money, problemReply, row, type SlashCommand, told } from "./command.ts";
 
-export const modelCommand: SlashCommand = {
+const modelCommand: SlashCommand = {
   name: "model",
   group: "model",
   summary: "show the model, or go on with another one",
@@ -26,15 +26,15 @@ export const modelCommand: SlashCommand = {
   async run({ agent, args }) {
     if (args === "") return told(modelLines(agent), modelJson(agent));
     const options = readOptions(args);
-    if ("unusable" in options)
+    if (options === undefined)
       return failed(
         "usage",
-        `'${options.unusable}' cannot be used here, or lacks its value.`,
+        "An option cannot be used here, or lacks its value.",
         "Usage: /model [--provider name] [--base-url address] [model]. Keys are set with 'hermes setup'.",
       );
-    if (/\s/.test(options.rest)) return wrongUsage(modelCommand);
     const { provider, "base-url": baseUrl } = options.values;
-    const model = options.rest === "" ? undefined : options.rest;
+    const [model, ...more] = options.positionals;
+    if (more.length > 0) return undefined;
     const outcome = await agent.switchModel({ model, provider, baseUrl });
     if (!outcome.ok) return problemReply(outcome.error);
     return told(
@@ -47,13 +47,12 @@ export const modelCommand: SlashCommand = {
   },
 };
 
-export const providerCommand: SlashCommand = {
+const providerCommand: SlashCommand = {
   name: "provider",
   group: "model",
   summary: "show who serves the model, and which external memory is in use",
   usage: "",
-  async run({ agent, args }) {
-    if (args !== "") return wrongUsage(providerCommand);
+  async run({ agent }) {
     const { memory } = await agent.status();
     const { provider, apiMode, baseUrl } = agent.model;
     return told(
@@ -89,16 +88,17 @@ const SOURCES: Readonly<Record<WindowSource, string>> = {
   default: "a guess: this model is unknown",
 };
 
-/** The model's name may stand before or after the options. */
-function readOptions(args: string): ReturnType<typeof takeOptions> {
-  const names = ["provider", "base-url"];
-  const inFront = /^(?!-)(\S+)\s+(--?[a-z].*)$/is.exec(args);
-  if (inFront === null) return takeOptions(args, names);
-  const [, model = "", flags = ""] = inFront;
-  const options = takeOptions(flags, names);
-  return "unusable" in options
-    ? options
-    : { ...options, rest: [model, options.rest].filter((word) => word !== "").join(" ") };
+/** The model's name may stand before or after the options. The typed values are never shown: one may be an API key. */
+function readOptions(args: string) {
+  try {
+    return parseArgs({
+      args: args.split(/\s+/),
+      options: { provider: { type: "string" }, "base-url": { type: "string" } },
+      allowPositionals: true,
+    });
+  } catch {
+    return undefined;
+  }
 }
 
 function modelLines(agent: AgentSurface): string[] {
@@ -129,13 +129,12 @@ function addressText(baseUrl: string): string {
 
 // /usage, /status, /prompt
 
-export const usageCommand: SlashCommand = {
+const usageCommand: SlashCommand = {
   name: "usage",
   group: "model",
   summary: "show tokens, cost, cache savings and how full the context is",
   usage: "",
-  async run({ agent, args }) {
-    if (args !== "") return wrongUsage(usageCommand);
+  async run({ agent }) {
     const status = await agent.status();
     const { usage, api_calls, cost_usd, caching, savings, context } = status;
     const count = groupThousands;
@@ -173,13 +172,12 @@ export const usageCommand: SlashCommand = {
   },
 };
 
-export const statusCommand: SlashCommand = {
+const statusCommand: SlashCommand = {
   name: "status",
   group: "session",
   summary: "show session, model, context and memory at a glance",
   usage: "",
-  async run({ agent, args }) {
-    if (args !== "") return wrongUsage(statusCommand);
+  async run({ agent }) {
     const status = await agent.status();
     const { session_id, title, turns, messages, model, provider, caching } = status;
     const name = title === null ? "" : `  ${title}`;
@@ -200,13 +198,12 @@ export const statusCommand: SlashCommand = {
   },
 };
 
-export const promptCommand: SlashCommand = {
+const promptCommand: SlashCommand = {
   name: "prompt",
   group: "model",
   summary: "show how large the system prompt of this session is, and its hash",
   usage: "",
-  run({ agent, args }) {
-    if (args !== "") return wrongUsage(promptCommand);
+  run({ agent }) {
     const { systemPrompt: text } = agent;
     if (text === undefined)
       return told(["The system prompt is made with the first message."], { system_prompt: null });
@@ -255,3 +252,11 @@ function savingsText({ hitRate, saved }: CacheSavings): string {
   const rate = `${Math.round(hitRate * 100)}% of the prompt came from it`;
   return saved < 0 ? `${rate}, ${money(-saved)} more than without` : `${rate}, ${money(saved)} saved`;
 }
+
+export const MODEL_COMMANDS: readonly SlashCommand[] = [
+  statusCommand,
+  modelCommand,
+  providerCommand,
+  usageCommand,
+  promptCommand,
+];

@@ -47,28 +47,3 @@ export function parseCount(text: string): number | undefined {
   if (!/^\d{1,9}$/.test(text)) return undefined;
   return Number(text) >= 1 ? Number(text) : undefined;
 }
-
-export type Options = { readonly values: Readonly<Record<string, string>>; readonly rest: string };
-
-/**
- * Takes `--name value` and `--name=value` off the front of the arguments. `short` maps short names to option names. `unusable` is
- * the name of an option that is unknown or has no value; the typed value is never returned there, because it may be an API key.
- */
-export function takeOptions(
-  args: string,
-  names: readonly string[],
-  short: Readonly<Record<string, string>> = {},
-): Options | { readonly unusable: string } {
-  const values: Record<string, string> = {};
-  let rest = args;
-  while (/^--?[a-z]/i.test(rest)) {
-    const [, typed = "", joined] = /^(--?[a-z][a-z-]*)(=\S*)?/i.exec(rest) ?? [];
-    const name = short[typed] ?? typed.replace(/^--/, "");
-    const behind = pyStrip(rest.slice(typed.length + (joined?.length ?? 0)));
-    const value = joined === undefined ? (/^\S+/.exec(behind)?.[0] ?? "") : joined.slice(1);
-    if (!names.includes(name) || value === "") return { unusable: typed };
-    values[name] = value;
-    rest = joined === undefined ? pyStrip(behind.slice(value.length)) : behind;
-  }
-  return { values, rest };
-}

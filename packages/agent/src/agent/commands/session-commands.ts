@@ -21,24 +21,27 @@ import {
   shownConfidence,
   weakRemark,
 } from "@hermes-memory/core/internal/sessions";
-import type { AgentSurface, SessionChange } from "../surface.ts";
-import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
-import { parseCount, withoutOuter, withoutQuotes } from "./parse-line.ts";
+import type { AgentSurface } from "../agent.ts";
+import type { SessionChange } from "../surface.ts";
 import {
   askFirst,
+  type CommandCall,
+  type CommandReply,
   counted,
   failed,
   hasToWait,
   localMinute,
+  type MaybeReply,
   problemReply,
+  type SlashCommand,
   short,
   told,
-  wrongUsage,
-} from "./replies.ts";
+} from "./command.ts";
+import { parseCount, withoutOuter, withoutQuotes } from "./parse-line.ts";
 
 // /new, /clear, /branch, /title
 
-export const newCommand: SlashCommand = {
+const newCommand: SlashCommand = {
   name: "new",
   aliases: ["reset"],
   group: "session",
@@ -48,7 +51,7 @@ export const newCommand: SlashCommand = {
   run: (call) => startAnew(call, "new"),
 };
 
-export const clearCommand: SlashCommand = {
+const clearCommand: SlashCommand = {
   name: "clear",
   group: "session",
   summary: "start another conversation on an empty screen",
@@ -57,7 +60,7 @@ export const clearCommand: SlashCommand = {
   run: (call) => startAnew(call, "clear"),
 };
 
-export const branchCommand: SlashCommand = {
+const branchCommand: SlashCommand = {
   name: "branch",
   aliases: ["fork"],
   group: "session",
@@ -66,7 +69,7 @@ export const branchCommand: SlashCommand = {
   needsIdle: "always",
   async run({ agent, args }) {
     const title = withoutQuotes(args);
-    const outcome = await agent.branch({ title: title === "" ? undefined : title });
+    const outcome = await agent.branch({ title: title || undefined });
     if (!outcome.ok) return problemReply(outcome.error);
     const { from, to, messages } = outcome.value;
     const named = titleText(outcome.value);
@@ -80,7 +83,7 @@ export const branchCommand: SlashCommand = {
   },
 };
 
-export const titleCommand: SlashCommand = {
+const titleCommand: SlashCommand = {
   name: "title",
   group: "session",
   summary: "show the title of this conversation, or set it",
@@ -93,7 +96,7 @@ export const titleCommand: SlashCommand = {
       return told([line], { session_id: agent.sessionId, title });
     }
     const wanted = args === "--clear" ? null : withoutQuotes(args);
-    if (wanted === "") return wrongUsage(titleCommand);
+    if (wanted === "") return undefined;
     const outcome = await agent.setTitle(wanted);
     if (!outcome.ok) return problemReply(outcome.error);
     const { value: title } = outcome;
@@ -104,7 +107,7 @@ export const titleCommand: SlashCommand = {
   },
 };
 
-async function startAnew(call: CommandCall, name: "new" | "clear"): Promise<CommandReply> {
+async function startAnew(call: CommandCall, name: "new" | "clear"): Promise<MaybeReply> {
   const { agent } = call;
   const count = agent.messages.length;
   const asked = await askFirst(call, name, () =>
@@ -112,8 +115,8 @@ async function startAnew(call: CommandCall, name: "new" | "clear"): Promise<Comm
   );
   if (!asked.isAgreed) return asked.reply;
   const title = withoutQuotes(asked.rest);
-  if (name === "clear" && title !== "") return wrongUsage(clearCommand);
-  const outcome = await agent.newSession({ title: title === "" ? undefined : title });
+  if (name === "clear" && title !== "") return undefined;
+  const outcome = await agent.newSession({ title: title || undefined });
   if (!outcome.ok) return problemReply(outcome.error);
   const { from, to, title: given } = outcome.value;
   return {
@@ -149,7 +152,7 @@ type ShownList = {
 /** The list that each agent's user saw last. */
 const shownLists = new WeakMap<AgentSurface, ShownList>();
 
-export const resumeCommand: SlashCommand = {
+const resumeCommand: SlashCommand = {
   name: "resume",
   group: "session",
   summary: "go back to an earlier conversation; without a name: list the latest and choose",
@@ -159,7 +162,7 @@ export const resumeCommand: SlashCommand = {
     if (agent.store === undefined) return noDatabase();
     if (args === "") return listSessions(agent, DEFAULT_LISTED, true);
     const wanted = withoutOuter(args);
-    if (wanted === "") return wrongUsage(resumeCommand);
+    if (wanted === "") return undefined;
     const numbered = await idOfNumber(agent, wanted);
     if (numbered !== undefined) return resumeSession(agent, [numbered]);
     // The brackets may belong to the title.
@@ -167,14 +170,14 @@ export const resumeCommand: SlashCommand = {
   },
 };
 
-export const sessionsCommand: SlashCommand = {
+const sessionsCommand: SlashCommand = {
   name: "sessions",
   group: "session",
   summary: "list the latest conversations",
   usage: "[how many]",
   run({ agent, args }) {
     const limit = args === "" ? DEFAULT_LISTED : parseCount(args);
-    if (limit === undefined) return wrongUsage(sessionsCommand);
+    if (limit === undefined) return undefined;
     return listSessions(agent, Math.min(limit, MOST_LISTED), false);
   },
 };
@@ -292,14 +295,14 @@ function sessionJson(agent: AgentSurface, sessions: readonly ListedSession[]): o
 const MOST_HITS = 6;
 const SNIPPET_CHARS = 240;
 
-export const searchCommand: SlashCommand = {
+const searchCommand: SlashCommand = {
   name: "search",
   group: "memory",
   summary: "find messages of this and earlier conversations",
   usage: "<words>",
   async run({ agent, args }) {
     if (agent.store === undefined) return noDatabase();
-    if (args === "") return wrongUsage(searchCommand);
+    if (args === "") return undefined;
     const answer = await agent.store.search(args, {
       ...scopeOfUser(agent.user),
       excludeSources: HIDDEN_SOURCES,
@@ -403,3 +406,13 @@ function nothingFound(reason: EmptyReason): string {
       return reason satisfies never;
   }
 }
+
+export const SESSION_COMMANDS: readonly SlashCommand[] = [
+  newCommand,
+  clearCommand,
+  resumeCommand,
+  sessionsCommand,
+  branchCommand,
+  titleCommand,
+  searchCommand,
+];

@@ -2,8 +2,7 @@
 import { isApprovalOn } from "@hermes-memory/core/internal/config";
 import { diffSkillChange } from "@hermes-memory/core/internal/skills";
 import { listStaged } from "@hermes-memory/core/internal/staged";
-import type { CommandCall, CommandReply, SlashCommand } from "./command.ts";
-import { failed, short, told, wrongUsage } from "./replies.ts";
+import { type CommandCall, type CommandReply, failed, type SlashCommand, short, told } from "./command.ts";
 import { decisionReply, pendingReply, placeOf } from "./staged.ts";
 
 const SUMMARY_CHARS = 200;
@@ -24,7 +23,7 @@ export const skillsCommand: SlashCommand = {
       return decisionReply(call.agent, "skills", "approve", id);
     if (["reject", "deny", "drop"].includes(word) && isOne)
       return decisionReply(call.agent, "skills", "reject", id);
-    return wrongUsage(skillsCommand);
+    return undefined;
   },
 };
 

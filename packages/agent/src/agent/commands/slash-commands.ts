@@ -2,48 +2,27 @@
 // and the two commands that are about the chat itself, `/help` and `/exit`.
 import { nearest } from "@hermes-memory/core/internal/config";
 import type { EngineCommand } from "@hermes-memory/core/internal/context";
-import type { AgentSurface } from "../surface.ts";
-import type { CommandGroup, CommandHost, CommandReply, SlashCommand } from "./command.ts";
-import {
-  busyCommand,
-  compressCommand,
-  historyCommand,
-  queueCommand,
-  retryCommand,
-  saveCommand,
-  steerCommand,
-  undoCommand,
-} from "./conversation-commands.ts";
-import { memoryCommand } from "./memory-commands.ts";
-import {
-  modelCommand,
-  promptCommand,
-  providerCommand,
-  statusCommand,
-  usageCommand,
-} from "./model-commands.ts";
-import { splitCommand, type TypedCommand } from "./parse-line.ts";
+import type { AgentSurface } from "../agent.ts";
 import {
   askFirst,
+  type CommandGroup,
+  type CommandHost,
+  type CommandReply,
   counted,
   failed,
   hasToWait,
+  type SlashCommand,
   short,
   thrownReply,
   told,
   usageLine,
   wrongUsage,
-} from "./replies.ts";
-import {
-  branchCommand,
-  chooseFromList,
-  clearCommand,
-  newCommand,
-  resumeCommand,
-  searchCommand,
-  sessionsCommand,
-  titleCommand,
-} from "./session-commands.ts";
+} from "./command.ts";
+import { CONVERSATION_COMMANDS } from "./conversation-commands.ts";
+import { memoryCommand } from "./memory-commands.ts";
+import { MODEL_COMMANDS } from "./model-commands.ts";
+import { splitCommand, type TypedCommand } from "./parse-line.ts";
+import { chooseFromList, SESSION_COMMANDS } from "./session-commands.ts";
 import { curatorCommand, skillsCommand } from "./skill-commands.ts";
 
 const GROUPS: Readonly<Record<CommandGroup, string>> = {
@@ -75,14 +54,14 @@ const exitCommand: SlashCommand = {
   async run(call) {
     const { agent, args } = call;
     if (args === "") return { kind: "exit", lines: [], json: { session_id: agent.sessionId } };
-    if (!/^--delete(?:\s|$)/.test(args)) return wrongUsage(exitCommand);
+    if (!/^--delete(?:\s|$)/.test(args)) return undefined;
     const asked = await askFirst(
       call,
       "exit",
       () => `Delete this conversation (${counted(agent.messages.length, "message")}) for good and leave?`,
     );
     if (!asked.isAgreed) return asked.reply;
-    if (asked.rest !== "--delete") return wrongUsage(exitCommand);
+    if (asked.rest !== "--delete") return undefined;
     return {
       kind: "exit",
       lines: [],
@@ -92,31 +71,14 @@ const exitCommand: SlashCommand = {
   },
 };
 
-/** In the order of `/help`. */
+/** In the order of `/help`, within each group. */
 export const SLASH_COMMANDS: readonly SlashCommand[] = [
-  newCommand,
-  clearCommand,
-  resumeCommand,
-  sessionsCommand,
-  branchCommand,
-  titleCommand,
-  statusCommand,
-  undoCommand,
-  retryCommand,
-  compressCommand,
-  queueCommand,
-  steerCommand,
-  historyCommand,
-  saveCommand,
   memoryCommand,
   skillsCommand,
   curatorCommand,
-  searchCommand,
-  modelCommand,
-  providerCommand,
-  usageCommand,
-  promptCommand,
-  busyCommand,
+  ...SESSION_COMMANDS,
+  ...MODEL_COMMANDS,
+  ...CONVERSATION_COMMANDS,
   helpCommand,
   exitCommand,
 ];
@@ -155,7 +117,9 @@ async function runTyped(
   if (command !== undefined) {
     const { needsIdle } = command;
     const isChange = needsIdle === "always" || (needsIdle === "with_arguments" && args !== "");
-    return isChange && agent.isRunning ? hasToWait(`'/${name}'`) : command.run({ agent, host, args });
+    if (isChange && agent.isRunning) return hasToWait(`'/${name}'`);
+    const isFitting = command.usage !== "" || args === "";
+    return (isFitting ? await command.run({ agent, host, args }) : undefined) ?? wrongUsage(command);
   }
   const engineCommand = agent.engineCommands.find((each) => each.name === name);
   return engineCommand === undefined ? unknownCommand(agent, name) : runEngineCommand(engineCommand, args);

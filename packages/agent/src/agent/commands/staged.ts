@@ -8,9 +8,8 @@ import {
   type Subsystem,
   stagedLines,
 } from "@hermes-memory/core/internal/staged";
-import type { AgentSurface } from "../surface.ts";
-import type { CommandReply } from "./command.ts";
-import { failed, short, told } from "./replies.ts";
+import type { AgentSurface } from "../agent.ts";
+import { type CommandReply, failed, short, told } from "./command.ts";
 
 export function placeOf(agent: AgentSurface): StagedPlace {
   const { home, memory, skills, sessionId, person } = agent;

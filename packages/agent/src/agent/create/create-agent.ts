@@ -3,11 +3,10 @@
 import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { type HermesConfig, mcpServerRemarks, useEnvFile } from "@hermes-memory/core/internal/config";
+import { mcpServerRemarks, useEnvFile } from "@hermes-memory/core/internal/config";
 import type { MemoryStore } from "@hermes-memory/core/internal/curated";
 import { ensureHome, rootOf, sessionFiles } from "@hermes-memory/core/internal/home";
 import {
-  type Clock,
   describeCause,
   groupThousands,
   HermesError,
@@ -15,7 +14,7 @@ import {
   systemClock,
   withoutUndefined,
 } from "@hermes-memory/core/internal/lib";
-import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { type Home, type MemoryUser, openHome, type Person } from "@hermes-memory/core/internal/memory";
 import type { Message } from "@hermes-memory/core/internal/message";
 import { contextDirectory } from "@hermes-memory/core/internal/prompt";
@@ -27,16 +26,16 @@ import {
   type SessionStore,
   WITHOUT_USER,
 } from "@hermes-memory/core/internal/sessions";
-import type { SkillStore } from "@hermes-memory/core/internal/skills";
 import { type ChatModel, chooseModel, fromSdkModel, type MainModel, openModel } from "../../models/index.ts";
+import { Reviewer, ReviewSchedule } from "../../review/index.ts";
 import { Agent } from "../agent.ts";
 import type { AgentOptions } from "../agent-options.ts";
 import { AgentEvents } from "../events.ts";
 import { ModelInUse } from "../model-in-use.ts";
-import { ReviewSchedule } from "../review/review-schedule.ts";
-import { Reviewer } from "../review/reviewer.ts";
+import type { AgentParts } from "../parts.ts";
+import { forkForReview } from "../review-fork.ts";
 import { chooseSession, type StartingSession } from "../session/choose-session.ts";
-import { Session, type SessionDeps } from "../session/session.ts";
+import { Session } from "../session/session.ts";
 import { SessionPrompt } from "../session/session-prompt.ts";
 import { givenMessages } from "../session/transcript.ts";
 import { SessionTitles } from "../session-titles.ts";
@@ -91,6 +90,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const shared = {
     ...basics,
     session,
+    store,
     model,
     manager,
     memory,
@@ -121,9 +121,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     // The reference has no word for programs, and readers take any.
     closeReason: options.administrator || basics.platform === "cli" ? "cli_close" : "agent_close",
   };
+  const { display } = config;
+  const notifications =
+    display.platforms[basics.platform]?.memoryNotifications ?? display.memoryNotifications;
   const reviewer =
     options.review && !options.skipMemory
-      ? new Reviewer({ ...loop, countersStore: store && whole }, tools.reviewTools)
+      ? new Reviewer({ ...loop, notifications, countersStore: store && whole })
       : undefined;
   const timeoutMs = config.auxiliary.titleGeneration.timeout * 1000;
   const titles =
@@ -137,7 +140,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const agent: Agent = new Agent({
     ...loop,
     engineCommands: selected.commands,
-    startReview: reviewer && ((turn, due) => reviewer.start(turn, due)),
+    startReview:
+      reviewer &&
+      ((answered, scope) =>
+        reviewer.start(scope, (signal) =>
+          forkForReview(loop, { answered, scope, tools: tools.reviewTools, signal }),
+        )),
     mirrorWrite: (write, source) => mirrorWrite(shared, write, source),
     background: { titles, reviewer },
     close: () => owned.disposeAsync(),
@@ -145,26 +153,16 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   return agent;
 }
 
-/** The home, and the person the agent works for: known before any layer is opened. */
-type Basics = {
-  /** Stored as the source of its sessions. */
-  readonly platform: string;
+/** Known before any layer is opened. */
+type Basics = Pick<AgentParts, "home" | "platform" | "config" | "env" | "user" | "log" | "clock" | "warn"> & {
   readonly person: Person;
   readonly options: AgentOptions;
-  readonly home: string;
-  readonly config: HermesConfig;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly user: MemoryUser | undefined;
   readonly scope: Person["scope"];
   readonly maxTurns: number;
   /** Messages of the caller, checked. */
   readonly history: readonly Message[];
   readonly prefill: readonly Message[];
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** For the user, once the agent is there. */
   readonly warnings: string[];
-  readonly warn: (text: string) => void;
 };
 
 async function openBasics(options: AgentOptions, cleanup: AsyncDisposableStack): Promise<Basics> {
@@ -203,10 +201,10 @@ async function openBasics(options: AgentOptions, cleanup: AsyncDisposableStack):
 /** Where the program shows the answers is unknown, so the prompt gives no hint about it. */
 const LIBRARY = "library";
 
-type SessionLayers = Pick<SessionDeps, "store" | "model" | "engine" | "manager" | "events"> & {
-  readonly memory: MemoryStore | undefined;
-  readonly skills: SkillStore;
-};
+type SessionLayers = Pick<
+  AgentParts,
+  "store" | "model" | "engine" | "manager" | "events" | "memory" | "skills"
+>;
 
 function makeSession(basics: Basics, start: StartingSession, layers: SessionLayers): Session {
   const { options, home, config, env } = basics;

@@ -1,5 +1,4 @@
 // The context engine of an agent: a built-in one, or a plugin behind a guard.
-import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import {
   type CompressOptions,
   type CompressOutcome,
@@ -20,26 +19,18 @@ import {
 } from "@hermes-memory/core/internal/context";
 import { describeCause, HermesError, isRecord } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
-import type { MemoryUser } from "@hermes-memory/core/internal/memory";
 import { isMessage, type Message } from "@hermes-memory/core/internal/message";
 import { runForeign } from "@hermes-memory/core/internal/providers";
-import { type SessionStore, scopeOfUser } from "@hermes-memory/core/internal/sessions";
-import { RESERVED_COMMANDS } from "../commands/index.ts";
-import type { ModelInUse } from "../model-in-use.ts";
+import { scopeOfUser } from "@hermes-memory/core/internal/sessions";
+import { RESERVED_COMMANDS } from "../commands/slash-commands.ts";
+import type { AgentParts } from "../parts.ts";
 import type { SummaryModels } from "./side-models.ts";
 
-export type EngineInput = {
-  readonly home: string;
-  readonly config: HermesConfig;
-  readonly model: ModelInUse;
+type EngineInput = Pick<AgentParts, "home" | "config" | "model" | "store" | "user" | "log" | "warn"> & {
   readonly summaries: SummaryModels;
-  readonly store: SessionStore | undefined;
   readonly sessionId: string;
-  readonly user: MemoryUser | undefined;
   /** Of the caller, checked. Undefined: config selects. */
   readonly given: ContextEngine | undefined;
-  readonly log: Logger;
-  readonly warn: (text: string) => void;
 };
 
 /** `selected`: with the engine's own tools and commands. `engine`: as the agent calls it. */

@@ -3,17 +3,10 @@
 // not mirrored to providers.
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { engineTools, type SelectedEngine } from "@hermes-memory/core/internal/context";
-import {
-  type CommittedWrite,
-  curatedTools,
-  hasArchive,
-  type MemoryStore,
-} from "@hermes-memory/core/internal/curated";
+import { type CommittedWrite, curatedTools, hasArchive } from "@hermes-memory/core/internal/curated";
 import { sessionFiles } from "@hermes-memory/core/internal/home";
-import { type Clock, HermesError, type TextModel, withoutUndefined } from "@hermes-memory/core/internal/lib";
-import type { Logger } from "@hermes-memory/core/internal/logger";
-import type { MemoryUser } from "@hermes-memory/core/internal/memory";
-import { type MemoryManager, writeMetadata } from "@hermes-memory/core/internal/providers";
+import { HermesError, type TextModel, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import { writeMetadata } from "@hermes-memory/core/internal/providers";
 import {
   READ_RESULT,
   readResultEntry,
@@ -22,47 +15,29 @@ import {
   sessionSearchEntry,
   sessionSearchSettings,
 } from "@hermes-memory/core/internal/sessions";
-import { type SkillStore, skillTools } from "@hermes-memory/core/internal/skills";
+import { skillTools } from "@hermes-memory/core/internal/skills";
 import { ownerInWords, type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import type { Agent } from "../agent.ts";
 import type { AgentOptions } from "../agent-options.ts";
 import { type ChildTask, delegateEntry, type SpawnChild } from "../delegation/delegate-task.ts";
-import type { AgentEvents } from "../events.ts";
-import type { ModelInUse } from "../model-in-use.ts";
+import type { AgentParts } from "../parts.ts";
 import type { Session } from "../session/session.ts";
-import {
-  connectMcpServers,
-  fits,
-  knownToolsets,
-  selectTools,
-  type TodoStore,
-  type ToolsetChoice,
-  todoEntry,
-  unknownToolsets,
-  userTools,
-} from "../tools/index.ts";
+import { connectMcpServers } from "../tools/mcp-tools.ts";
+import { fits } from "../tools/run-calls.ts";
+import { todoEntry } from "../tools/todo.ts";
+import { knownToolsets, selectTools, type ToolsetChoice, unknownToolsets } from "../tools/toolsets.ts";
+import { userTools } from "../tools/user-tools.ts";
 
-export type ToolsInput = {
+export type ToolsInput = Pick<
+  AgentParts,
+  | ("model" | "manager" | "memory" | "skills" | "todo" | "events" | "keptResults" | "user" | "platform")
+  | ("home" | "config" | "env" | "log" | "clock" | "warn")
+> & {
   readonly options: AgentOptions;
   readonly session: Session;
-  readonly model: ModelInUse;
   readonly selected: SelectedEngine;
-  readonly manager: MemoryManager | undefined;
-  readonly memory: MemoryStore | undefined;
-  readonly skills: SkillStore;
-  readonly todo: TodoStore;
-  readonly events: AgentEvents;
-  readonly keptResults: ReadonlySet<string>;
   /** Writes the recaps of `session_search`. */
   readonly recapModel: TextModel;
-  readonly user: MemoryUser | undefined;
-  readonly platform: string;
-  readonly home: string;
-  readonly config: HermesConfig;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly warn: (text: string) => void;
   readonly createAgent: (options: AgentOptions) => Promise<Agent>;
 };
 

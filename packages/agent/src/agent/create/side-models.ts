@@ -1,9 +1,7 @@
 // Models for work beside the conversation: summaries, titles, recaps of searches. Where config names none, or one that cannot be
 // used, the model of the conversation does the work.
-import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { summaryFeasibility } from "@hermes-memory/core/internal/context";
 import type { TextModel } from "@hermes-memory/core/internal/lib";
-import type { Logger } from "@hermes-memory/core/internal/logger";
 import {
   type AuxiliaryTask,
   auxiliaryModel,
@@ -13,6 +11,7 @@ import {
   toTextModel,
 } from "../../models/index.ts";
 import { type ModelInUse, observedBy } from "../model-in-use.ts";
+import type { AgentParts } from "../parts.ts";
 
 export type SideModels = {
   readonly title: TextModel;
@@ -29,13 +28,7 @@ export type SummaryModels = {
   readonly summaryTimeoutMs: number;
 };
 
-export type SideModelInput = {
-  readonly home: string;
-  readonly config: HermesConfig;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly log: Logger;
-  readonly warn: (text: string) => void;
-};
+type SideModelInput = Pick<AgentParts, "home" | "config" | "env" | "log" | "warn">;
 
 const TITLE_TEMPERATURE = 0.3;
 /** Summaries and recaps repeat facts. */

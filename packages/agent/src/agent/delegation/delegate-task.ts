@@ -1,5 +1,4 @@
 // The `delegate_task` tool: reads the tasks, runs a child agent for each, reports the results and adds up the costs.
-import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import {
   describeCause,
   err,
@@ -10,7 +9,6 @@ import {
   type Result,
 } from "@hermes-memory/core/internal/lib";
 import { toolCallsOf } from "@hermes-memory/core/internal/message";
-import type { MemoryManager } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import {
   described,
@@ -21,6 +19,7 @@ import {
   type ToolArguments,
   textOutcome,
 } from "@hermes-memory/core/internal/tools";
+import type { AgentParts } from "../parts.ts";
 import type { Session } from "../session/session.ts";
 import type { TurnResult } from "../turn-result.ts";
 
@@ -71,10 +70,8 @@ export const delegateToolSchema = {
 /** With less time a child could not finish a single model call. */
 const LEAST_TIMEOUT_SECONDS = 30;
 
-export type DelegateDeps = {
-  readonly config: Pick<HermesConfig, "delegation">;
-  readonly session: Pick<Session, "usage">;
-  readonly manager: Pick<MemoryManager, "onDelegation"> | undefined;
+export type DelegateDeps = Pick<AgentParts, "config" | "manager"> & {
+  readonly session: Session;
   readonly spawn: SpawnChild;
   /** 0 for the agent that the user talks to. */
   readonly depth: number;

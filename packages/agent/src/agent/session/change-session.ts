@@ -1,18 +1,7 @@
 // From one session to another: new, resume, branch, undo, close. Each story first makes sure that nothing is lost with the session
 // that is left. Everything that can fail comes before it is left.
-import {
-  type Clock,
-  describeCause,
-  err,
-  errnoCode,
-  ok,
-  pyStrip,
-  type Result,
-} from "@hermes-memory/core/internal/lib";
-import type { Logger } from "@hermes-memory/core/internal/logger";
-import type { MemoryUser } from "@hermes-memory/core/internal/memory";
+import { describeCause, err, errnoCode, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
 import { fromRow, type Message, renderContent } from "@hermes-memory/core/internal/message";
-import type { MemoryManager } from "@hermes-memory/core/internal/providers";
 import {
   newSessionId,
   type SessionStore,
@@ -20,27 +9,22 @@ import {
   type UndoOutcome,
   WITHOUT_USER,
 } from "@hermes-memory/core/internal/sessions";
-import type { AgentEvents } from "../events.ts";
-import type { ReviewSchedule } from "../review/review-schedule.ts";
+import type { ReviewSchedule } from "../../review/index.ts";
+import type { AgentParts } from "../parts.ts";
 import type { SessionChange, SessionProblem, UndoReport } from "../surface.ts";
-import type { TodoStore } from "../tools/todo.ts";
 import { findSession, loadMessages, notFound } from "./choose-session.ts";
 import type { Hold, Session, SessionStart, SwitchReason } from "./session.ts";
 import { deleteConversation } from "./session-files.ts";
 import { shownContent } from "./transcript.ts";
 
-export type ChangeDeps = {
+export type ChangeDeps = Pick<
+  AgentParts,
+  "home" | "user" | "manager" | "todo" | "events" | "log" | "clock"
+> & {
   readonly session: Session;
-  readonly home: string;
-  readonly user: MemoryUser | undefined;
   /** Stored as the reason why the session ended, when the agent is closed. */
   readonly closeReason: string;
-  readonly manager: MemoryManager | undefined;
-  readonly todo: TodoStore;
   readonly reviewSchedule: ReviewSchedule;
-  readonly events: AgentEvents;
-  readonly log: Logger;
-  readonly clock: Clock;
 };
 
 type Changed = Promise<Result<SessionChange, SessionProblem>>;

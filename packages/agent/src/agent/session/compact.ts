@@ -1,12 +1,10 @@
 // A compaction, from top to bottom: lock the session, flush it, ask provider and engine, cut messages that still do not
 // fit, write the shorter list as a new session in one transaction, unlock. Until that transaction nothing has changed; when it
 // fails, nothing has changed either.
-import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import {
   type CompressCommand,
   type CompressOutcome,
   type ConfirmDigest,
-  type ContextEngine,
   compressFeedback,
   estimateMessages,
   fitMessages,
@@ -18,32 +16,20 @@ import {
   splitForPartial,
   withoutRefused,
 } from "@hermes-memory/core/internal/context";
-import { type Clock, describeCause, err, ok, type Result } from "@hermes-memory/core/internal/lib";
-import type { Logger } from "@hermes-memory/core/internal/logger";
+import { describeCause, err, ok, type Result } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
-import { checkpointMissing, type MemoryManager } from "@hermes-memory/core/internal/providers";
+import { checkpointMissing } from "@hermes-memory/core/internal/providers";
 import { notedResult, READ_RESULT, type SessionStore } from "@hermes-memory/core/internal/sessions";
-import type { ToolTable } from "@hermes-memory/core/internal/tools";
-import type { AgentEvents } from "../events.ts";
-import type { ModelInUse } from "../model-in-use.ts";
+import type { AgentParts } from "../parts.ts";
 import type { CompressChoices, CompressReport } from "../surface.ts";
 import { newestCalls } from "../tools/client-tools.ts";
-import type { TodoStore } from "../tools/todo.ts";
 import type { Hold, Session } from "./session.ts";
 import { shownContent } from "./transcript.ts";
 
-export type CompactDeps = {
-  readonly session: Session;
-  readonly model: ModelInUse;
-  readonly engine: ContextEngine;
-  readonly manager: MemoryManager | undefined;
-  readonly config: Pick<HermesConfig, "compression">;
-  readonly tools: ToolTable;
-  readonly todo: TodoStore;
-  readonly events: AgentEvents;
-  readonly log: Logger;
-  readonly clock: Clock;
-};
+export type CompactDeps = Pick<
+  AgentParts,
+  "model" | "engine" | "manager" | "config" | "tools" | "todo" | "events" | "log" | "clock"
+> & { readonly session: Session };
 
 export type CompactionRequest = {
   readonly focusTopic?: string | undefined;

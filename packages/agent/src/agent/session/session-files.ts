@@ -3,23 +3,15 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { sessionFiles } from "@hermes-memory/core/internal/home";
-import { type Clock, describeCause, isRecord, writeFileAtomic } from "@hermes-memory/core/internal/lib";
-import type { Logger } from "@hermes-memory/core/internal/logger";
+import { describeCause, isRecord, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import { masked } from "@hermes-memory/core/internal/security";
 import { removeKeptResults, type SessionStore, STORED_SNAPSHOT } from "@hermes-memory/core/internal/sessions";
-import type { ToolTable } from "@hermes-memory/core/internal/tools";
-import type { ModelInUse } from "../model-in-use.ts";
+import type { AgentParts } from "../parts.ts";
 import type { Session } from "./session.ts";
 import { keptResults, shownRow } from "./transcript.ts";
 
-export type SnapshotDeps = {
+type SnapshotDeps = Pick<AgentParts, "model" | "tools" | "home" | "platform" | "log" | "clock"> & {
   readonly session: Session;
-  readonly model: ModelInUse;
-  readonly tools: ToolTable;
-  readonly home: string;
-  readonly platform: string;
-  readonly log: Logger;
-  readonly clock: Clock;
 };
 
 /** `<home>/sessions/session_<id>.json`: the conversation as one file, with secrets masked. For `sessions.write_json_snapshots`. */

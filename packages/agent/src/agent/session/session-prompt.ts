@@ -1,9 +1,7 @@
 // The system prompt of a session: built once, unchanged for the whole session so that the model's cache serves it, stored, and
 // restored when the session is resumed.
-import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/internal/curated";
-import { type Clock, describeCause, pyStrip } from "@hermes-memory/core/internal/lib";
-import type { Logger } from "@hermes-memory/core/internal/logger";
+import { MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/internal/curated";
+import { describeCause, pyStrip } from "@hermes-memory/core/internal/lib";
 import {
   buildSystemPrompt,
   chooseTimeZone,
@@ -13,23 +11,18 @@ import {
   restoreDecision,
   type StoredPrompt,
 } from "@hermes-memory/core/internal/prompt";
-import type { MemoryManager } from "@hermes-memory/core/internal/providers";
-import type { SessionStore } from "@hermes-memory/core/internal/sessions";
-import { buildSkillsIndex, type SkillStore } from "@hermes-memory/core/internal/skills";
+import { buildSkillsIndex } from "@hermes-memory/core/internal/skills";
 import type { Tool, ToolTable } from "@hermes-memory/core/internal/tools";
-import type { AgentEvents } from "../events.ts";
-import type { ModelInUse } from "../model-in-use.ts";
+import type { AgentParts } from "../parts.ts";
 import { isOfClient } from "../tools/client-tools.ts";
 
-export type PromptSources = {
-  readonly home: string;
-  readonly config: HermesConfig;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly clock: Clock;
-  readonly log: Logger;
+export type PromptSources = Pick<
+  AgentParts,
+  | ("home" | "config" | "env" | "clock" | "log" | "platform")
+  | ("memory" | "manager" | "store" | "skills" | "model" | "events")
+> & {
   /** Of the owner's agent only. */
   readonly profile: { readonly name: string; readonly root: string } | undefined;
-  readonly platform: string;
   readonly platformHint?: string | undefined;
   /** Searched for context files. */
   readonly directory: string;
@@ -40,20 +33,6 @@ export type PromptSources = {
   readonly identity?: string | undefined;
   readonly systemMessage?: string | undefined;
   readonly passSessionId: boolean;
-  readonly memory: MemoryStore | undefined;
-  readonly manager: MemoryManager | undefined;
-  readonly store: SessionStore | undefined;
-  readonly skills: SkillStore;
-  readonly model: ModelInUse;
-  readonly events: AgentEvents;
-};
-
-type OwnPrompt = { readonly text: string; readonly version: number };
-
-type KeptPrompt = {
-  readonly text: string | undefined;
-  readonly isUnsaved: boolean;
-  readonly memoryBlocks: ReadonlyMap<MemoryTarget, string> | undefined;
 };
 
 export class SessionPrompt {
@@ -140,17 +119,17 @@ export class SessionPrompt {
   }
 
   /** As it is stored with the continuation of a compacted session. */
-  get own(): OwnPrompt | undefined {
+  get own() {
     return this.#text === undefined ? undefined : { text: this.#text, version: PROMPT_VERSION };
   }
 
   /** For `restore`. */
-  get kept(): KeptPrompt {
+  get kept() {
     return { text: this.#text, isUnsaved: this.#isUnsaved, memoryBlocks: this.#memoryBlocks };
   }
 
   /** Undoes `build`, after the compaction that it was made for failed: also the memory that it read. */
-  restore({ text, isUnsaved, memoryBlocks }: KeptPrompt): void {
+  restore({ text, isUnsaved, memoryBlocks }: SessionPrompt["kept"]): void {
     this.#text = text;
     this.#isUnsaved = isUnsaved;
     this.#memoryBlocks = memoryBlocks;

@@ -2,9 +2,8 @@
 // that a turn, a compaction or a change of session stores goes through here. Without the lease nothing is written: another
 // process may be working on the session. While the database cannot be used the conversation goes on, and the messages are
 // stored later.
-import { type ContextEngine, estimateRequest, withoutRefused } from "@hermes-memory/core/internal/context";
+import { estimateRequest, withoutRefused } from "@hermes-memory/core/internal/context";
 import {
-  type Clock,
   describeCause,
   err,
   HermesError,
@@ -12,10 +11,7 @@ import {
   type Result,
   withoutUndefined,
 } from "@hermes-memory/core/internal/lib";
-import type { Logger } from "@hermes-memory/core/internal/logger";
-import type { MemoryUser } from "@hermes-memory/core/internal/memory";
 import { type Message, toNewMessage, withMeta } from "@hermes-memory/core/internal/message";
-import type { MemoryManager } from "@hermes-memory/core/internal/providers";
 import {
   type NewLineageSession,
   newSessionId,
@@ -26,20 +22,18 @@ import {
 } from "@hermes-memory/core/internal/sessions";
 import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import type { Usage } from "../../models/index.ts";
-import type { AgentEvents } from "../events.ts";
 import { type CallCost, type ModelInUse, tokenUpdate, UsageTotals } from "../model-in-use.ts";
+import type { AgentParts } from "../parts.ts";
 import { type Refusal, SessionLease } from "./session-lease.ts";
 import type { SessionPrompt } from "./session-prompt.ts";
 import { Transcript } from "./transcript.ts";
 
-export type SessionDeps = {
-  /** Undefined: nothing is stored. */
-  readonly store: SessionStore | undefined;
+export type SessionDeps = Pick<
+  AgentParts,
+  "store" | "home" | "platform" | "user" | "model" | "engine" | "manager" | "events" | "log" | "clock"
+> & {
   /** The name of this agent as a holder of leases and locks. */
   readonly holder: string;
-  readonly home: string;
-  readonly platform: string;
-  readonly user: MemoryUser | undefined;
   /** For the session's row. */
   readonly row: {
     readonly cwd: string | undefined;
@@ -52,12 +46,6 @@ export type SessionDeps = {
   readonly ephemeral: string | undefined;
   readonly prefill: readonly Message[];
   readonly prompt: SessionPrompt;
-  readonly model: ModelInUse;
-  readonly engine: ContextEngine;
-  readonly manager: MemoryManager | undefined;
-  readonly events: AgentEvents;
-  readonly log: Logger;
-  readonly clock: Clock;
 };
 
 export type SessionStart = {

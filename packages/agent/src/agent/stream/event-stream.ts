@@ -9,90 +9,35 @@ export type AgentStream = AsyncIterable<AgentEvent> & {
   readonly result: Promise<TurnResult>;
 };
 
+/** `events`: the same as a stream. Cancelling it interrupts the turn, and waits for its end, so that the agent is free for the next one. */
 export function startStream(
   run: (options: RunOptions) => Promise<TurnResult>,
   { signal, onEvent, ...options }: RunOptions,
-): AgentStream {
+): AgentStream & { readonly events: ReadableStream<AgentEvent> } {
   const stop = new AbortController();
-  const events = new EventQueue(stop);
+  let queue: ReadableStreamDefaultController<AgentEvent> | undefined;
+  const events = new ReadableStream<AgentEvent>({
+    start: (controller) => {
+      queue = controller;
+    },
+    cancel: async () => {
+      queue = undefined;
+      stop.abort();
+      await result.catch(() => undefined);
+    },
+  });
   const result = run({
     ...options,
     signal: signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
     onEvent: (event) => {
-      events.push(event);
+      queue?.enqueue(event);
       onEvent?.(event);
     },
   });
   // Also keeps a rejection from being unhandled when the caller reads only the events.
   result.then(
-    () => events.end(),
-    (cause: unknown) => events.fail(cause),
+    () => queue?.close(),
+    (cause: unknown) => queue?.error(cause),
   );
-  return { result, [Symbol.asyncIterator]: () => events };
-}
-
-class EventQueue implements AsyncIterableIterator<AgentEvent> {
-  readonly #stop: AbortController;
-  readonly #events: AgentEvent[] = [];
-  readonly #ended = Promise.withResolvers<void>();
-  #state: { readonly kind: "running" | "ended" } | { readonly kind: "failed"; readonly cause: unknown } = {
-    kind: "running",
-  };
-  #isLeft = false;
-  /** Wakes the readers that wait for the next event. */
-  #news = Promise.withResolvers<void>();
-
-  constructor(stop: AbortController) {
-    this.#stop = stop;
-  }
-
-  push(event: AgentEvent): void {
-    if (!this.#isLeft) this.#events.push(event);
-    this.#wake();
-  }
-
-  end(): void {
-    this.#state = { kind: "ended" };
-    this.#ended.resolve();
-    this.#wake();
-  }
-
-  fail(cause: unknown): void {
-    this.#state = { kind: "failed", cause };
-    this.#ended.resolve();
-    this.#wake();
-  }
-
-  async next(): Promise<IteratorResult<AgentEvent, undefined>> {
-    for (;;) {
-      const value = this.#events.shift();
-      if (value !== undefined) return { done: false, value };
-      if (this.#isLeft || this.#state.kind === "ended") return { done: true, value: undefined };
-      if (this.#state.kind === "failed") {
-        const { cause } = this.#state;
-        this.#isLeft = true;
-        throw cause;
-      }
-      await this.#news.promise;
-    }
-  }
-
-  /** The reader left: interrupts the turn, and waits for its end, so that the agent is free for the next one. */
-  async return(): Promise<IteratorResult<AgentEvent, undefined>> {
-    this.#isLeft = true;
-    this.#events.length = 0;
-    this.#stop.abort();
-    this.#wake();
-    await this.#ended.promise;
-    return { done: true, value: undefined };
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  #wake(): void {
-    this.#news.resolve();
-    this.#news = Promise.withResolvers<void>();
-  }
+  return { result, events, [Symbol.asyncIterator]: () => events[Symbol.asyncIterator]() };
 }

@@ -5,7 +5,6 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { AgentEvent } from "../events.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
 import type { TurnResult } from "../turn-result.ts";
-import type { AgentStream } from "./event-stream.ts";
 
 /** Ended text or reasoning that is void has this metadata: the model was asked again. */
 type Ended = { readonly providerMetadata?: { readonly hermes: { readonly discarded: true } } };
@@ -65,28 +64,17 @@ type ChunkRules = Pick<UIStreamOptions, "sendReasoning" | "holdText" | "onError"
 };
 
 /** A turn that was refused becomes an `error` chunk. Cancelling the stream interrupts the turn. */
-export function uiMessageStream(stream: AgentStream, rules: ChunkRules): ReadableStream<UIChunk> {
-  const events = stream[Symbol.asyncIterator]();
-  const writer = new ChunkWriter(rules);
-  let isStarted = false;
-  const nextChunks = async (): Promise<readonly UIChunk[] | undefined> => {
-    if (!isStarted) {
-      isStarted = true;
-      return [{ type: "start" }, { type: "start-step" }];
-    }
-    try {
-      const { done, value } = await events.next();
-      return done ? undefined : writer.chunksOf(value);
-    } catch (cause) {
-      rules.log.warn(`A turn was refused: ${describeCause(cause)}`);
-      return writer.refused(cause);
-    }
-  };
+export function uiMessageStream(
+  stream: ReadableStream<AgentEvent>,
+  rules: ChunkRules,
+): ReadableStream<UIChunk> {
+  const events = stream.getReader();
+  const steps = chunksOf(events, new ChunkWriter(rules), rules);
   return new ReadableStream<UIChunk>({
     async pull(controller) {
       for (;;) {
-        const chunks = await nextChunks();
-        if (chunks === undefined) {
+        const { done, value: chunks } = await steps.next();
+        if (done) {
           await rules.closed;
           return controller.close();
         }
@@ -95,10 +83,28 @@ export function uiMessageStream(stream: AgentStream, rules: ChunkRules): Readabl
       }
     },
     async cancel() {
-      await events.return?.();
+      await events.cancel();
       await rules.closed;
     },
   });
+}
+
+async function* chunksOf(
+  events: ReadableStreamDefaultReader<AgentEvent>,
+  writer: ChunkWriter,
+  { log }: ChunkRules,
+): AsyncGenerator<readonly UIChunk[], undefined> {
+  yield [{ type: "start" }, { type: "start-step" }];
+  try {
+    for (;;) {
+      const { done, value } = await events.read();
+      if (done) return;
+      yield writer.chunksOf(value);
+    }
+  } catch (cause) {
+    log.warn(`A turn was refused: ${describeCause(cause)}`);
+    yield writer.refused(cause);
+  }
 }
 
 const HEADERS = {

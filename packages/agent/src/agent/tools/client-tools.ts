@@ -17,11 +17,10 @@ import {
   ownerInWords,
   type Tool,
   type ToolDefinition,
-  type ToolTable,
 } from "@hermes-memory/core/internal/tools";
-import type { AgentEvents } from "../events.ts";
+import type { AgentParts } from "../parts.ts";
 
-type ToolDeps = { readonly tools: ToolTable; readonly events: AgentEvents };
+type ToolDeps = Pick<AgentParts, "tools" | "events">;
 
 /** A client with tools has a task list and subagents of its own, or wants none: a model would mix up two of a kind. */
 const OF_CLIENT: readonly string[] = [...OWN_TOOLSETS.todo, ...OWN_TOOLSETS.delegation];

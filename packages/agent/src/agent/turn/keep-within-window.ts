@@ -1,7 +1,6 @@
 // Keeps requests within the model's window: refuses a message that can never fit, compacts when a request is or may be too long,
 // and learns from a server that refuses one. Windows are in tokens as the model's server counts them; estimates are multiplied
 // by the calibration factor wherever they meet a window.
-import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { estimateMessages, estimateText, leastTokens, windowFit } from "@hermes-memory/core/internal/context";
 import { groupThousands } from "@hermes-memory/core/internal/lib";
 import { definitionOf, type Tool, type ToolOwner } from "@hermes-memory/core/internal/tools";
@@ -9,7 +8,7 @@ import { limitFromError, type ModelFailure, rememberWindow } from "../../models/
 import { type CompactDeps, compactSession } from "../session/compact.ts";
 import type { Turn, TurnEnd } from "./turn-state.ts";
 
-export type WindowDeps = CompactDeps & { readonly config: HermesConfig; readonly home: string };
+export type WindowDeps = CompactDeps & { readonly home: string };
 
 // Before the first call of a turn.
 

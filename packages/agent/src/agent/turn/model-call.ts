@@ -1,12 +1,7 @@
 // One call of the model: the request copy with its cache markers, retries, the streamed text, usage. Its outcome is a reply, a
 // failure or an interrupt. Below: the draft of the reply, which holds the text that the user has read so far.
-import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import {
-  applyPromptCaching,
-  type ContextEngine,
-  estimateRequest,
-} from "@hermes-memory/core/internal/context";
-import { type Clock, isWhitespaceUnit, type Result } from "@hermes-memory/core/internal/lib";
+import { applyPromptCaching, estimateRequest } from "@hermes-memory/core/internal/context";
+import { isWhitespaceUnit, type Result } from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
   type Message,
@@ -17,7 +12,6 @@ import {
   withoutVendor,
 } from "@hermes-memory/core/internal/message";
 import { AnswerScrubber, EchoScrubber } from "@hermes-memory/core/internal/providers";
-import type { ToolTable } from "@hermes-memory/core/internal/tools";
 import {
   callModel,
   type ModelFailure,
@@ -27,21 +21,16 @@ import {
   totalTokens,
   type Usage,
 } from "../../models/index.ts";
-import type { AgentEvents } from "../events.ts";
-import type { ModelInUse } from "../model-in-use.ts";
+import type { AgentParts } from "../parts.ts";
 import type { Session } from "../session/session.ts";
 import { requestMessages } from "./request.ts";
 import type { Turn } from "./turn-state.ts";
 
-export type CallDeps = {
+export type CallDeps = Pick<
+  AgentParts,
+  "model" | "engine" | "tools" | "events" | "clock" | "config" | "env"
+> & {
   readonly session: Session;
-  readonly model: ModelInUse;
-  readonly engine: ContextEngine;
-  readonly tools: ToolTable;
-  readonly events: AgentEvents;
-  readonly clock: Clock;
-  readonly config: HermesConfig;
-  readonly env: Readonly<Record<string, string | undefined>>;
   /** Undefined: with a timer. */
   readonly waitForRetry: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;
 };

@@ -4,7 +4,6 @@
 import { randomUUID } from "node:crypto";
 import { basename } from "node:path";
 import { estimateMessage, leastTokens } from "@hermes-memory/core/internal/context";
-import type { MemoryStore } from "@hermes-memory/core/internal/curated";
 import { describeCause, HermesError, isRecord, pyStrip } from "@hermes-memory/core/internal/lib";
 import {
   type AssistantMessage,
@@ -19,8 +18,9 @@ import {
 } from "@hermes-memory/core/internal/message";
 import { buildMemoryContextBlock, findingsIn } from "@hermes-memory/core/internal/providers";
 import { type ModelReply, promptTokens, totalTokens } from "../../models/index.ts";
+import type { ReviewSchedule, ReviewScope } from "../../review/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
-import type { ReviewSchedule, ReviewScope } from "../review/review-schedule.ts";
+import type { AgentParts } from "../parts.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
 import { shownContent, withMaskedArguments } from "../session/transcript.ts";
 import type { ClientToolResult, RunOptions, UserInput } from "../surface.ts";
@@ -53,18 +53,15 @@ import {
 } from "./turn-state.ts";
 
 /** For the loop alone: the background review runs it without the rest of a turn. */
-export type LoopDeps = CallDeps &
+export type LoopDeps = AgentParts &
+  CallDeps &
   FailureDeps & {
     readonly reviewSchedule: ReviewSchedule;
     readonly hooks: AgentHooks;
-    /** Ids of long tool results that this agent put into files. */
-    readonly keptResults: Set<string>;
   };
 
 export type TurnDeps = LoopDeps & {
   readonly waiting: Waiting;
-  readonly platform: string;
-  readonly memory: MemoryStore | undefined;
   /** Begins a background review; false when it cannot now. Undefined: there are none. */
   readonly startReview: ((turn: Turn, due: ReviewScope) => boolean) | undefined;
 };

@@ -1,17 +1,9 @@
 // Restores the skills from a backup: `skills/.curator_backups/<UTC id>/skills.tar.gz`, which the Python original makes before its runs,
-// as version 0.3.0 did. The skills before a restore are copied to `backups/skills/<UTC id>/`, which can be restored in the same way.
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+// as version 0.3.0 did; the system's tar unpacks it. The skills before a restore are copied to `backups/skills/<UTC id>/`, which can be restored in the same way.
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import {
   describeCause,
   err,
@@ -33,7 +25,6 @@ import {
   STAGING,
   takeRunLock,
 } from "../run-lock.ts";
-import { type TarEntry, unpackTarGz } from "../tar.ts";
 
 type Backup = {
   /** `20261115T101500Z`; with `-2` and so on for further ones within the same second. */
@@ -83,9 +74,9 @@ export async function restoreBackup(
       message: `There is no backup '${id}'. 'hermes curator rollback --list' shows them.`,
     });
   const { path } = backup;
-  let entries: readonly TarEntry[] | undefined;
+  let tar: Uint8Array | undefined;
   try {
-    if (path.endsWith(".tar.gz")) entries = unpackTarGz(readFileSync(path));
+    if (path.endsWith(".tar.gz")) tar = checkedTar(path);
   } catch (cause) {
     const message = `The backup '${id}' cannot be read: ${describeCause(cause)}. Nothing was changed.`;
     return err({ kind: "damaged", message });
@@ -100,7 +91,7 @@ export async function restoreBackup(
     const done = await withFileLocks([changeLockPath(skills)], { timeoutMs: LOCK_WAIT_MS }, () => {
       const stage = join(skills, BACKUPS, STAGING + randomHex(4));
       try {
-        if (entries) unpack(entries, join(stage, "new"));
+        if (tar) unpack(tar, join(stage, "new"));
         else copySkills(path, join(stage, "new"));
         const copy = copyAside(home, now);
         before = copy;
@@ -150,20 +141,34 @@ function replaceSkills(skills: string, stage: string): void {
   const [fresh, old] = [join(stage, "new"), join(stage, "old")];
   mkdirSync(old, { mode: 0o700 });
   for (const name of namesIn(skills).filter(isReplaced)) renameSync(join(skills, name), join(old, name));
-  for (const name of readdirSync(fresh)) renameSync(join(fresh, name), join(skills, name));
+  for (const name of namesIn(fresh).filter(isReplaced)) renameSync(join(fresh, name), join(skills, name));
   syncDirectory(skills);
 }
 
-/** Does not restore file times: caches that compare time and size must see the files as changed. */
-function unpack(entries: readonly TarEntry[], root: string): void {
+/** Many times the size of a home's skills; a damaged or hostile archive must not fill the memory. */
+const MOST_BYTES = 512 * 1024 * 1024;
+
+/** Throws when the archive cannot be read, or holds a path that leads elsewhere. */
+function checkedTar(path: string): Uint8Array {
+  const tar = gunzipSync(readFileSync(path), { maxOutputLength: MOST_BYTES });
+  const names = runTar("-tf", tar, ".").split(/\r?\n/);
+  if (names.some((name) => /^(?:[\\/]|[A-Za-z]:)|(?:^|[\\/])\.\.(?:[\\/]|$)/.test(name)))
+    throw new Error("it holds a path that leads elsewhere");
+  return tar;
+}
+
+/** Tar itself writes through no link. File times and owners are not restored: caches must see the files as changed. */
+function unpack(tar: Uint8Array, root: string): void {
   mkdirSync(root, { recursive: true, mode: 0o700 });
-  const wanted = entries.filter(({ path }) => isReplaced(path.split("/")[0] ?? ""));
-  // Links are made last, so that no file is written through one.
-  for (const { path, mode, data, link } of wanted.toSorted((a, b) => Number(!!a.link) - Number(!!b.link))) {
-    const place = join(root, path);
-    mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
-    if (link !== undefined) symlinkSync(link, place);
-    else if (data === undefined) mkdirSync(place, { recursive: true, mode: mode | 0o700 });
-    else writeFileSync(place, data, { mode: mode | 0o600, flag: "wx" });
-  }
+  runTar("-xmof", tar, root);
+}
+
+function runTar(flags: string, input: Uint8Array, cwd: string): string {
+  return execFileSync("tar", [flags, "-"], {
+    input,
+    cwd,
+    encoding: "utf8",
+    stdio: "pipe",
+    maxBuffer: MOST_BYTES,
+  });
 }

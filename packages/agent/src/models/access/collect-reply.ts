@@ -17,8 +17,6 @@ type Block = {
 };
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
-const NOTHING: Weight = { chars: 0, calls: 0 };
-
 export class Collector {
   readonly #wire: WireTraits;
   readonly #content: (Block | LanguageModelV4Content)[] = [];
@@ -92,32 +90,6 @@ export class Collector {
     }
   }
 
-  /** The size of a part before it is added. Calls are counted from the server's own events if there are any: the SDK may delay them. */
-  weightOf(part: LanguageModelV4StreamPart): Weight {
-    switch (part.type) {
-      case "text-delta":
-      case "reasoning-delta":
-        return { chars: part.delta.length + metadataChars(part.providerMetadata), calls: 0 };
-      case "text-start":
-      case "text-end":
-      case "reasoning-start":
-      case "reasoning-end":
-        return { chars: metadataChars(part.providerMetadata), calls: 0 };
-      case "tool-input-start":
-        return this.#countsEvents ? NOTHING : weightOfCall(part.id, part.toolName);
-      case "tool-input-delta":
-        return this.#countsEvents ? NOTHING : { chars: part.delta.length, calls: 0 };
-      case "raw":
-        return this.#raw.weightOf(part.rawValue);
-      default:
-        return NOTHING;
-    }
-  }
-
-  get #countsEvents(): boolean {
-    return this.#wire.apiMode === "chat_completions" && this.#raw.hasEvents;
-  }
-
   reply(): Reply {
     return {
       content: this.#content,
@@ -150,6 +122,39 @@ export class Collector {
     }
     return pieces;
   }
+}
+
+/** Counted for each call, because even an empty one takes memory and a row in the database. */
+const CALL_CHARS = 50;
+
+/** The size of a part before it is added. */
+export function weightOf(part: LanguageModelV4StreamPart): Weight {
+  switch (part.type) {
+    case "text-delta":
+    case "reasoning-delta":
+      return { chars: part.delta.length + metadataChars(part.providerMetadata), calls: 0 };
+    case "text-start":
+    case "text-end":
+    case "reasoning-start":
+    case "reasoning-end":
+      return { chars: metadataChars(part.providerMetadata), calls: 0 };
+    case "tool-input-start":
+      return { chars: CALL_CHARS + part.id.length + part.toolName.length, calls: 1 };
+    case "tool-input-delta":
+      return { chars: part.delta.length, calls: 0 };
+    case "raw":
+      return { chars: detailChars(part.rawValue), calls: 0 };
+    default:
+      return { chars: 0, calls: 0 };
+  }
+}
+
+/** The length of encrypted reasoning in a server's event; text and reasoning are counted as parts. */
+function detailChars(chunk: unknown): number {
+  return asList(asRecord(chunk).choices)
+    .flatMap((choice) => asList(asRecord(asRecord(choice).delta).reasoning_details))
+    .map(asRecord)
+    .reduce((chars, { data, signature }) => chars + `${data ?? ""}${signature ?? ""}`.length, 0);
 }
 
 /** The length of signatures and encrypted reasoning. */
@@ -185,43 +190,7 @@ class RawEvents {
   #hasReasoningContent = false;
   readonly #details: Record<string, unknown>[] = [];
   #callIds: Set<string> | undefined;
-  /** The newest id of the call with this index. */
-  readonly #begun = new Map<unknown, string>();
   #model: string | undefined;
-
-  get hasEvents(): boolean {
-    return this.#callIds !== undefined;
-  }
-
-  /** The size of an event before it is added, without text and reasoning, which are counted as parts. */
-  weightOf(chunk: unknown): Weight {
-    const weight = { chars: 0, calls: 0 };
-    for (const choice of asList(asRecord(chunk).choices)) {
-      const delta = asRecord(asRecord(choice).delta);
-      for (const call of asList(delta.tool_calls)) {
-        const { chars, calls } = this.#weightOfPiece(asRecord(call));
-        weight.chars += chars;
-        weight.calls += calls;
-      }
-      for (const entry of asList(delta.reasoning_details)) {
-        const { data, signature } = asRecord(entry);
-        weight.chars += (someText(data)?.length ?? 0) + (someText(signature)?.length ?? 0);
-      }
-    }
-    return weight;
-  }
-
-  /** Some servers repeat id and name of a call with every piece, and some give all calls the same index. */
-  #weightOfPiece({ index, id, function: called }: Details): Weight {
-    const { name, arguments: text } = asRecord(called);
-    const chars = someText(text)?.length ?? 0;
-    const begun = this.#begun.get(index);
-    const isNew = begun === undefined || (someText(id) !== undefined && id !== begun);
-    if (!isNew) return { chars: chars + Math.max(0, (someText(name)?.length ?? 0) - NAME_CHARS), calls: 0 };
-    const start = weightOfCall(id, name);
-    this.#begun.set(index, someText(id) ?? "");
-    return { chars: chars + start.chars, calls: start.calls };
-  }
 
   add(chunk: unknown): void {
     const event = asRecord(chunk);
@@ -268,13 +237,4 @@ class RawEvents {
       else if (!(key in last)) last[key] = value;
     }
   }
-}
-
-/** Counted for each call, because even an empty one takes memory and a row in the database. */
-const CALL_CHARS = 50;
-/** No tool has a longer name; the characters of a repeated name beyond it count each time. */
-const NAME_CHARS = 128;
-
-function weightOfCall(id: unknown, name: unknown): Weight {
-  return { chars: CALL_CHARS + (someText(id)?.length ?? 0) + (someText(name)?.length ?? 0), calls: 1 };
 }

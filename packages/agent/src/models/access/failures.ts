@@ -311,86 +311,60 @@ function failureMessage(kind: ModelFailureKind, facts: FailureFacts, place: Fail
   const said = preview(redact(facts.sentence), SENTENCE_CHARS); // masked first: a key cut in two would not be found
   const status = facts.status === undefined ? "" : ` (HTTP ${facts.status})`;
   const quoted = said === "" ? "." : `: ${/[.!?…]$/.test(said) ? said : `${said}.`}`;
-  return `${whatHappened(kind, facts, place)}${status}${quoted} ${redact(whatToDo(kind, facts, place))}`.trim();
+  const isRefused = kind === "connection" && facts.codes.includes("ECONNREFUSED");
+  const isRedirect = kind === "bad_request" && facts.status !== undefined && facts.status < 400;
+  const happened = isRefused ? "No server answers at {address}" : HAPPENED[kind];
+  const advice = isRedirect ? NO_REDIRECT : isRefused && isLocal(place) ? NOT_RUNNING : ADVICE[kind];
+  return `${filled(happened, place)}${status}${quoted} ${redact(filled(advice, place))}`.trim();
 }
 
-function whatHappened(kind: ModelFailureKind, { codes }: FailureFacts, place: FailurePlace): string {
-  const server = serverName(place);
-  const inside = server.replace(/^The /, "the "); // in the middle of a sentence
-  const model = place.identity === undefined ? "the model" : `the model '${place.identity.model}'`;
-  switch (kind) {
-    case "auth":
-      return `${server} refused the key`;
-    case "billing":
-      return `${server} requires payment`;
-    case "rate_limit":
-      return `${server} got too many requests`;
-    case "overflow":
-      return `The conversation is too long for ${model}`;
-    case "payload_too_large":
-      return `The request is too large for ${inside}`;
-    case "content_policy":
-      return `${server} declined the request because of its content`;
-    case "bad_signature":
-      return `${server} did not accept earlier reasoning of this conversation`;
-    case "bad_request":
-      return `${server} did not accept the request`;
-    case "not_found":
-      return `${server} does not have ${model}`;
-    case "server":
-      return `${server} failed`;
-    case "connection":
-      return codes.includes("ECONNREFUSED")
-        ? `No server answers at ${address(place)}`
-        : `The connection to ${inside} broke`;
-    case "stalled":
-      return `${server} stopped sending`;
-    case "invalid_response":
-      return `${server} sent an answer that cannot be used`;
-    case "reply_too_long":
-      return `${server} sent a reply without an end`;
-    default:
-      return kind satisfies never;
-  }
-}
+const HAPPENED: Readonly<Record<ModelFailureKind, string>> = {
+  auth: "{server} refused the key",
+  billing: "{server} requires payment",
+  rate_limit: "{server} got too many requests",
+  overflow: "The conversation is too long for {model}",
+  payload_too_large: "The request is too large for {inside}",
+  content_policy: "{server} declined the request because of its content",
+  bad_signature: "{server} did not accept earlier reasoning of this conversation",
+  bad_request: "{server} did not accept the request",
+  not_found: "{server} does not have {model}",
+  server: "{server} failed",
+  connection: "The connection to {inside} broke",
+  stalled: "{server} stopped sending",
+  invalid_response: "{server} sent an answer that cannot be used",
+  reply_too_long: "{server} sent a reply without an end",
+};
 
-function whatToDo(kind: ModelFailureKind, { status, codes }: FailureFacts, place: FailurePlace): string {
-  switch (kind) {
-    case "auth":
-      return `Check ${keyPlace(place)}, or run 'hermes setup'.`;
-    case "billing":
-      return "Check the account's balance and limits, or choose another model with 'hermes model set'.";
-    case "rate_limit":
-      return "Wait a moment, or choose another model with 'hermes model set'.";
-    case "overflow":
-      return "Shorten it with /compress, or use a model with a larger window.";
-    case "payload_too_large":
-      return "Send less at once, or shorten the conversation with /compress.";
-    case "content_policy":
-      return "Put it differently, or use another model.";
-    case "bad_signature":
-      return "It is left out when the request is sent again.";
-    case "bad_request":
-      if (status !== undefined && status < 400)
-        return "It redirects to another address, which is not followed: set that address as model.base_url.";
-      return "See 'hermes model test', and check model.api_mode and model.base_url.";
-    case "not_found":
-      return "Check the name with 'hermes model list', and model.base_url when it is set.";
-    case "server":
-      return "Try again in a moment; 'hermes model test' shows whether it answers.";
-    case "connection":
-      if (isLocal(place) && codes.includes("ECONNREFUSED"))
-        return "The server does not seem to run: start it, or choose another model with 'hermes setup'.";
-      return "Check the network and model.base_url; 'hermes model test' tries again.";
-    case "stalled":
-      return "Try again; 'hermes model test' shows how long it takes to answer.";
-    case "invalid_response":
-      return "Check model.base_url and model.api_mode with 'hermes model test'.";
-    case "reply_too_long":
-      return "Ask for less at once, or use another model. If its window is larger than is known, set model.context_length.";
-    default:
-      return kind satisfies never;
-  }
+const ADVICE: Readonly<Record<ModelFailureKind, string>> = {
+  auth: "Check {key}, or run 'hermes setup'.",
+  billing: "Check the account's balance and limits, or choose another model with 'hermes model set'.",
+  rate_limit: "Wait a moment, or choose another model with 'hermes model set'.",
+  overflow: "Shorten it with /compress, or use a model with a larger window.",
+  payload_too_large: "Send less at once, or shorten the conversation with /compress.",
+  content_policy: "Put it differently, or use another model.",
+  bad_signature: "It is left out when the request is sent again.",
+  bad_request: "See 'hermes model test', and check model.api_mode and model.base_url.",
+  not_found: "Check the name with 'hermes model list', and model.base_url when it is set.",
+  server: "Try again in a moment; 'hermes model test' shows whether it answers.",
+  connection: "Check the network and model.base_url; 'hermes model test' tries again.",
+  stalled: "Try again; 'hermes model test' shows how long it takes to answer.",
+  invalid_response: "Check model.base_url and model.api_mode with 'hermes model test'.",
+  reply_too_long:
+    "Ask for less at once, or use another model. If its window is larger than is known, set model.context_length.",
+};
+const NO_REDIRECT =
+  "It redirects to another address, which is not followed: set that address as model.base_url.";
+const NOT_RUNNING = "The server does not seem to run: start it, or choose another model with 'hermes setup'.";
+
+function filled(text: string, place: FailurePlace): string {
+  return text.replace(/\{(\w+)\}/g, (_all, name: string) => {
+    if (name === "model")
+      return place.identity === undefined ? "the model" : `the model '${place.identity.model}'`;
+    if (name === "address") return address(place);
+    if (name === "key") return keyPlace(place);
+    // `inside`: in the middle of a sentence.
+    return name === "inside" ? serverName(place).replace(/^The /, "the ") : serverName(place);
+  });
 }
 
 function serverName({ identity }: FailurePlace): string {

@@ -3,20 +3,15 @@ import { groupThousands } from "@hermes-memory/core/internal/lib";
 
 /** Bytes that are read of an error's body: far more than a message needs, and a limit for a body without an end. */
 const ERROR_BYTES = 256 * 1024;
-/** For one event, besides its text: names, ids, usage. */
-const EVENT_BYTES = 1024 * 1024;
 /** For the whole answer, per character of the reply: a server may wrap every token in an event of a few hundred bytes. */
 const STREAM_BYTES_PER_CHAR = 64;
 /** For the whole answer, in addition: keep-alive events while the model thinks. */
 const STREAM_BYTES = 8 * 1024 * 1024;
 /** Tool calls in one reply. */
 const MOST_CALLS = 1_000;
-/** A character in JSON may take six bytes (`\\u00e9`), and the last event of some wires repeats everything. */
-const BYTES_PER_CHAR = 8;
-const DONE = /^data: ?\[DONE\]$/;
-const DONE_CHARS = 12;
-const NEWLINE = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
+/** In a piece of the stream that begins with the end of the piece before. */
+const DONE = /\ndata: ?\[DONE\]\r?(?:\n|$)/;
+const DONE_CHARS = 20;
 
 /** The number of characters that a part of a stream adds to the reply. */
 export type Weight = { readonly chars: number; readonly calls: number };
@@ -48,12 +43,8 @@ export class ReplyWatch {
     this.#chars += chars;
     this.#calls += calls;
     if (this.#calls > MOST_CALLS) this.#passed ??= `${groupThousands(MOST_CALLS)} tool calls`;
-    if (this.#chars > this.maxChars) this.#passed ??= this.#charLimit();
+    if (this.#chars > this.maxChars) this.#passed ??= `${groupThousands(this.maxChars)} characters`;
     return this.#passed === undefined;
-  }
-
-  #charLimit(): string {
-    return `${groupThousands(this.maxChars)} characters`;
   }
 
   /** The same response, watched while it is read. */
@@ -64,41 +55,22 @@ export class ReplyWatch {
     return new Response(body, { status, statusText, headers });
   }
 
-  /** Measures the current event and looks for the line `data: [DONE]`. */
+  /** Measures the stream and looks for the line `data: [DONE]`. */
   #events(): TransformStream<Uint8Array, Uint8Array> {
-    const maxEventBytes = EVENT_BYTES + this.maxChars * BYTES_PER_CHAR;
     const maxBytes = STREAM_BYTES + this.maxChars * STREAM_BYTES_PER_CHAR;
     let bytes = 0;
-    let eventBytes = 0;
-    let lineBytes = 0;
-    let line = "";
-    const isDone = (): boolean => lineBytes <= DONE_CHARS && DONE.test(line);
-    const endLine = (): void => {
-      if (lineBytes === 0) eventBytes = 0;
-      else this.#hasDone ||= isDone();
-      lineBytes = 0;
-      line = "";
-    };
+    let tail = "\n";
     return new TransformStream({
       transform: (chunk, controller) => {
-        for (const byte of chunk) {
-          eventBytes += 1;
-          if (byte === NEWLINE) endLine();
-          else if (byte !== CARRIAGE_RETURN) {
-            lineBytes += 1;
-            if (lineBytes <= DONE_CHARS) line += String.fromCharCode(byte);
-          }
-        }
         bytes += chunk.length;
-        if (eventBytes > maxEventBytes) this.#passed ??= this.#charLimit();
-        else if (bytes > maxBytes) this.#passed ??= `${groupThousands(maxBytes)} bytes, most of them no text`;
+        if (bytes > maxBytes) this.#passed ??= `${groupThousands(maxBytes)} bytes`;
         if (this.#passed !== undefined) throw new Error("The reply is longer than the limit.");
         controller.enqueue(chunk);
-        // Some servers keep the connection open after it.
-        this.#hasDone ||= isDone();
-        if (this.#hasDone) controller.terminate();
+        tail += Buffer.from(chunk).toString("latin1");
+        this.#hasDone ||= DONE.test(tail);
+        tail = tail.slice(-DONE_CHARS);
+        if (this.#hasDone) controller.terminate(); // some servers keep the connection open after it
       },
-      flush: endLine,
     });
   }
 }

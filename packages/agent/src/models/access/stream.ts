@@ -11,7 +11,7 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { ApiMode, FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
 import { asRecord, someText } from "../json-fields.ts";
 import { normalizeUsage, type Usage, type Wire } from "../usage-and-cost.ts";
-import { Collector } from "./collect-reply.ts";
+import { Collector, weightOf } from "./collect-reply.ts";
 import {
   blockedFailure,
   classifyFailure,
@@ -98,7 +98,7 @@ async function readStream(
         endedEarly = isEarlyEnd(part.error);
         if (!endedEarly) return err(failureOf(part.error, reading));
       }
-      if (!watch.take(collector.weightOf(part))) return err(failureOf(undefined, reading));
+      if (!watch.take(weightOf(part))) return err(failureOf(undefined, reading));
       if (part.type === "stream-start") warn(part, log);
       for (const delta of collector.add(part)) tell(request.onDelta, delta, log);
     }
@@ -220,30 +220,23 @@ async function within<T>(read: Promise<T>, limitMs: number | undefined): Promise
 /** Aborts after `limitMs` without data, and when the call is over. */
 class Alarm {
   readonly #controller = new AbortController();
-  readonly #limitMs: number | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #isStale = false;
+  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+  isStale = false;
 
   constructor(limitMs: number | undefined) {
-    this.#limitMs = limitMs;
-    this.touch();
+    if (limitMs === undefined) return;
+    this.#timer = setTimeout(() => {
+      this.isStale = true;
+      this.#controller.abort();
+    }, limitMs);
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  get isStale(): boolean {
-    return this.#isStale;
-  }
-
   touch(): void {
-    clearTimeout(this.#timer);
-    if (this.#limitMs === undefined || this.#controller.signal.aborted) return;
-    this.#timer = setTimeout(() => {
-      this.#isStale = true;
-      this.#controller.abort();
-    }, this.#limitMs);
+    if (!this.signal.aborted) this.#timer?.refresh();
   }
 
   end(): void {

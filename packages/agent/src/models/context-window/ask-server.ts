@@ -1,8 +1,7 @@
 // Asks a model's server for the context window. The kind of server is unknown, so all questions go out at once; the answers
 // count in the order of how well they tell what is really served.
-import { outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { modelListUrl, serverRoot } from "../base-url.ts";
-import { asList, asRecord, isPlausibleWindow } from "../json-fields.ts";
+import { asList, asRecord, fetchJson, isPlausibleWindow } from "../json-fields.ts";
 
 type ServerQuestion = {
   readonly model: string;
@@ -57,35 +56,23 @@ export async function askServer(question: ServerQuestion): Promise<ServerWindow 
   }
 }
 
-/** Undefined for every kind of failure. `body` with keys makes it a POST. */
-async function readJson(
+/** `body` with keys makes it a POST. */
+function readJson(
   url: string,
   body: Readonly<Record<string, unknown>>,
   question: ServerQuestion,
   signal: AbortSignal,
 ): Promise<unknown> {
   const isPost = Object.keys(body).length > 0;
-  try {
-    const { fetch: send } = question; // called as a method, it would get the wrong `this`
-    const response = await send(url, {
-      method: isPost ? "POST" : "GET",
-      headers: {
-        accept: "application/json",
-        ...(isPost ? { "content-type": "application/json" } : {}),
-        ...keyHeaders(question),
-      },
-      body: isPost ? JSON.stringify(body) : undefined,
-      redirect: "error", // a local server must not redirect us, and the key, to another one
-      signal,
-    });
-    if (!response.ok) {
-      await response.body?.cancel();
-      return undefined;
-    }
-    return outsideJsonOr(await readText(response), undefined);
-  } catch {
-    return undefined; // no server, too slow, or no JSON: other answers may help
-  }
+  const headers = { accept: "application/json", ...keyHeaders(question) };
+  const init = isPost
+    ? {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }
+    : { headers };
+  return fetchJson(url, { ...init, signal }, { fetch: question.fetch, mostBytes: MOST_ANSWER_BYTES });
 }
 
 function keyHeaders(question: ServerQuestion): Record<string, string> {
@@ -97,17 +84,6 @@ function keyHeaders(question: ServerQuestion): Record<string, string> {
 
 function isAnthropic({ provider, base }: ServerQuestion): boolean {
   return provider.toLowerCase() === "anthropic" || base.hostname === "api.anthropic.com";
-}
-
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MOST_ANSWER_BYTES) throw new Error("too long");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 // Reading the answers of the usual model servers (pure). They are JSON from outside: fields of another shape are ignored.

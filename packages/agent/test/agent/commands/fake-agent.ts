@@ -10,10 +10,10 @@ import { newSessionId, openSessionStore, type SessionStore } from "@hermes-memor
 import { SkillStore } from "@hermes-memory/core/internal/skills";
 import { onTestFinished } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { type CommandHost, type CommandReply, runSlashCommand } from "../../../src/agent/commands/index.ts";
+import type { AgentSurface } from "../../../src/agent/agent.ts";
+import { type CommandHost, type CommandReply, runSlashCommand } from "../../../src/agent/index.ts";
 import type {
   AgentStatus,
-  AgentSurface,
   CompressReport,
   SessionChange,
   SessionProblem,

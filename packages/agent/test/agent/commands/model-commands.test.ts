@@ -1,6 +1,5 @@
 import { promptHash } from "@hermes-memory/core/internal/prompt";
 import { describe, expect, it } from "vitest";
-import { modelCommand } from "../../../src/agent/commands/model-commands.ts";
 import { openChat, textOf } from "./fake-agent.ts";
 
 describe("/model", () => {
@@ -40,7 +39,9 @@ describe("/model", () => {
       const reply = await chat.expect(line, "error");
       expect(JSON.stringify(reply)).not.toContain("Kq7Zr2Lm9Xw4");
     }
-    expect(textOf(await chat.expect("/model a b", "error"))).toBe(`Usage: /model ${modelCommand.usage}`);
+    expect(textOf(await chat.expect("/model a b", "error"))).toBe(
+      "Usage: /model [--provider name] [--base-url address] [model]",
+    );
     expect(chat.agent.selections).toEqual([]);
   });
 

@@ -5,7 +5,6 @@ import {
   parseCount,
   splitCommand,
   takeConsent,
-  takeOptions,
   withoutOuter,
   withoutQuotes,
 } from "../../../src/agent/commands/parse-line.ts";
@@ -88,19 +87,7 @@ describe("quotes and brackets", () => {
   });
 });
 
-describe("options", () => {
-  it("are taken off the front, with their values", () => {
-    expect(takeOptions("--provider openai --base-url=http://x gpt", ["provider", "base-url"])).toEqual({
-      values: { provider: "openai", "base-url": "http://x" },
-      rest: "gpt",
-    });
-  });
-
-  it("that are unknown or without a value are named, their value is not", () => {
-    expect(takeOptions("--api-key=sk-secret x", ["provider"])).toEqual({ unusable: "--api-key" });
-    expect(takeOptions("--provider", ["provider"])).toEqual({ unusable: "--provider" });
-  });
-
+describe("numbers", () => {
   it("count whole numbers from 1 on", () => {
     expect(["1", "20", "0", "-1", "1.5", "x", "", "9999999999"].map(parseCount)).toEqual([
       1,

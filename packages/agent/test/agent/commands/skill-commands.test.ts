@@ -1,7 +1,7 @@
 import { skillManageTool } from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
-import { runSlashCommand } from "../../../src/agent/commands/index.ts";
 import { skillsCommand } from "../../../src/agent/commands/skill-commands.ts";
+import { runSlashCommand } from "../../../src/agent/index.ts";
 import { openChat, textOf } from "./fake-agent.ts";
 
 const CONTENT = "---\nname: glazes\ndescription: How to mix glazes.\n---\n\n# Glazes\n\nStir twice.\n";

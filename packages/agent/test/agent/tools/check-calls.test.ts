@@ -4,7 +4,7 @@ import { type AssistantMessage, renderToolCalls } from "@hermes-memory/core/inte
 import { ToolTable } from "@hermes-memory/core/internal/tools";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type CallCheck, checkCalls } from "../../../src/agent/tools/index.ts";
+import { type CallCheck, checkCalls } from "../../../src/agent/tools/check-calls.ts";
 import { fakeTool } from "../../fakes/agent-tools.ts";
 import { message } from "../../messages.ts";
 

@@ -8,7 +8,8 @@ import { type ToolDefinition, ToolTable } from "@hermes-memory/core/internal/too
 import { describe, expect, it } from "vitest";
 import { provider, toolSchema } from "../../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { runBatch, selectTools } from "../../../src/agent/tools/index.ts";
+import { runBatch } from "../../../src/agent/tools/run-calls.ts";
+import { selectTools } from "../../../src/agent/tools/toolsets.ts";
 import { batchContext, callContext, fakeTool } from "../../fakes/agent-tools.ts";
 import { messages } from "../../messages.ts";
 

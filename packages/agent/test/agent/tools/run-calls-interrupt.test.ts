@@ -2,7 +2,8 @@
 import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { type CheckedCall, runBatch } from "../../../src/agent/tools/index.ts";
+import type { CheckedCall } from "../../../src/agent/tools/check-calls.ts";
+import { runBatch } from "../../../src/agent/tools/run-calls.ts";
 import { batchContext, fakeTool, gate, type ToolChanges } from "../../fakes/agent-tools.ts";
 
 const CALLS: readonly CheckedCall[] = [

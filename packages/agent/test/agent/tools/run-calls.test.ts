@@ -8,7 +8,8 @@ import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 import { notedResult, resultIdFor, resultNote } from "../../../../core/src/sessions/session-files.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { type CheckedCall, runBatch, toolMessage } from "../../../src/agent/tools/index.ts";
+import type { CheckedCall } from "../../../src/agent/tools/check-calls.ts";
+import { runBatch, toolMessage } from "../../../src/agent/tools/run-calls.ts";
 import { batchContext, fakeTool, gate, type ToolChanges } from "../../fakes/agent-tools.ts";
 import { message } from "../../messages.ts";
 

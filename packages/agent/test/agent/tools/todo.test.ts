@@ -1,7 +1,7 @@
 // The `todo` tool and the list behind it.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { TodoStore, todoEntry } from "../../../src/agent/tools/index.ts";
+import { TodoStore, todoEntry } from "../../../src/agent/tools/todo.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
 import { message, messages } from "../../messages.ts";
 

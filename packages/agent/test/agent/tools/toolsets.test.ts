@@ -1,7 +1,7 @@
 // Which tools an agent gets.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mcpToolset, selectTools } from "../../../src/agent/tools/index.ts";
+import { mcpToolset, selectTools } from "../../../src/agent/tools/toolsets.ts";
 import { fakeTool } from "../../fakes/agent-tools.ts";
 
 const SETS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import {
@@ -63,6 +63,17 @@ describe("a backup of the skills", () => {
     expect(home.read("skills/grind-flour/SKILL.md")).toContain("name: grind-flour");
   });
 
+  it("of the Python original is restored, with long names and links", async () => {
+    const home = await CuratorHome.make();
+    home.skill("ash", "first");
+    const id = home.backUp();
+    const made = new URL("../from-python.tar.gz", import.meta.url); // by `tarfile` of Python 3.11
+    cpSync(made, join(home.home, `skills/.curator_backups/${id}/skills.tar.gz`));
+    await restored(home, id);
+    expect(home.read(`skills/skill/${"d".repeat(90)}/${"e".repeat(90)} ö=1.md`)).toBe("long\n");
+    expect(readlinkSync(join(home.home, "skills/skill/link"))).toBe(`../${"f".repeat(120)}`);
+  });
+
   it("leaves a pause, pins and the history of changes as they are now", async () => {
     const home = await CuratorHome.make();
     home.skill("ash", "first");
@@ -101,6 +112,7 @@ describe("a backup of the skills", () => {
 
   it.each<[string, string | Uint8Array]>([
     ["is no archive", "no archive"],
+    ["is cut short", gzipSync(tarOf({ path: "a", data: "A".repeat(2000) }).subarray(0, 1500))],
     ["leads elsewhere", gzipSync(tarOf({ path: "../../up", data: "x" }))],
   ])("that %s changes nothing", async (_what, bytes) => {
     const home = await CuratorHome.make();

@@ -74,14 +74,9 @@ describe("a reply without an end", () => {
         ),
     ],
     [
-      "arguments of a call without a name",
-      () => repeated(call({ id: "c", function: { arguments: "x".repeat(200) } })),
-    ],
-    [
       "encrypted thoughts",
       () => repeated(delta({ reasoning_details: [{ type: "reasoning.encrypted", data: "x".repeat(200) }] })),
     ],
-    ["one event", () => event('data: {"choices":[{"delta":{"content":"', "word ".repeat(1_000))],
   ])("of %s is ended at the limit, and the rest is never read", async (_what, pieces) => {
     const { url, counts } = await endless(pieces);
     const heard = ear();
@@ -104,17 +99,23 @@ describe("a reply without an end", () => {
     ["calls with empty arguments", "50,000 characters", () => calls("{}")],
     ["calls with long names", "50,000 characters", () => calls("", "n".repeat(500))],
     [
+      "arguments of a call without a name",
+      "bytes",
+      () => repeated(call({ id: "c", function: { arguments: "x".repeat(200) } })),
+    ],
+    ["one event", "bytes", () => event('data: {"choices":[{"delta":{"content":"', "word ".repeat(1_000))],
+    [
       "calls of one number with new ids",
-      "50,000 characters",
+      "bytes",
       () => numbered((n) => call({ id: `c${n}`, function: { name: "todo", arguments: "" } })),
     ],
     [
       "one long name",
-      "50,000 characters",
+      "bytes",
       () => repeated(call({ id: "c", function: { name: "n".repeat(2_000), arguments: "" } })),
     ],
-    ["events without content", "bytes, most of them no text", () => repeated(padded(4_000))],
-    ["comments", "bytes, most of them no text", () => repeated(`: ${"x".repeat(5_000)}\n\n`)],
+    ["events without content", "bytes", () => repeated(padded(4_000))],
+    ["comments", "bytes", () => repeated(`: ${"x".repeat(5_000)}\n\n`)],
   ])("of %s is ended, too", async (_what, limit, pieces) => {
     const { url, counts } = await endless(pieces);
     const failure = await failureOf(await openModel(chosenFor("chat", url)), LIMITED);

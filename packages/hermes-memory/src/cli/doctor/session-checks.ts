@@ -1,6 +1,6 @@
 // The session database: whether it opens, whether its pages and its search index are sound, and files without a session.
 import { readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
-import { REVIEW_COUNTS_KEY, readReviewCounts } from "@hermes-memory/agent/internal/agent";
+import { REVIEW_COUNTS_KEY, readReviewCounts } from "@hermes-memory/agent/internal/review";
 import { sessionDatabasePath, sessionFiles } from "@hermes-memory/core/internal/home";
 import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import {

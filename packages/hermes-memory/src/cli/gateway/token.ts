@@ -19,7 +19,7 @@ import {
   unwrap,
   usageFailure,
 } from "../command.ts";
-import { declined } from "../confirm.ts";
+import { confirmed } from "../confirm.ts";
 import { localTime, printable } from "../printing.ts";
 import { render } from "../render.ts";
 
@@ -113,7 +113,7 @@ export const revoke: CommandBody = async (input, context) => {
       message: `There is no token with the id or name '${asked}'. List them with 'hermes token list'.`,
     } as { message: string });
   const token = tokenJson(found, new Date());
-  const left = await declined(
+  await confirmed(
     {
       list: [`  ${found.id}  ${printable(found.name)}  ${whom(found.rights)}`],
       question: "Revoke this token? Programs that use it are refused from then on.",
@@ -124,7 +124,6 @@ export const revoke: CommandBody = async (input, context) => {
     input,
     context,
   );
-  if (left !== undefined) return left;
   unwrap(await tokens.revoke(found.id));
   return {
     json: {

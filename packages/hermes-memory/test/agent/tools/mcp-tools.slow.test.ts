@@ -13,8 +13,8 @@ import {
   connectMcpServers,
   type McpConnections,
   type McpNotice,
-  runBatch,
-} from "../../../../agent/src/agent/tools/index.ts";
+} from "../../../../agent/src/agent/tools/mcp-tools.ts";
+import { runBatch } from "../../../../agent/src/agent/tools/run-calls.ts";
 import { batchContext, callContext } from "../../../../agent/test/fakes/agent-tools.ts";
 import { toolsServer } from "../../../../agent/test/fakes/mcp-tools-server.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
