@@ -19,7 +19,7 @@ import { responseMark } from "./chain.ts";
 import { mergedReply, type Round, type RoundResult, resultItems, resultMessages } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
-import { cleanBody, cleanEvents, recordIn, streamOf } from "./scrub-reply.ts";
+import { cleanBody, cleanEvents, recordIn } from "./scrub-reply.ts";
 import { problemOf, translate } from "./translate.ts";
 import { openTurnMemory, readTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
 import {
@@ -225,9 +225,6 @@ class Forwarding {
   readonly #memory: TurnMemory;
   #tools: OwnTools | undefined;
   readonly #text: string;
-  /** Stops the model when nobody reads its reply any more. */
-  readonly #stop = new AbortController();
-  readonly #signal: AbortSignal;
   readonly #isUsers: boolean;
   // Hidden rounds of this turn
   readonly #before: string[] = [];
@@ -248,12 +245,11 @@ class Forwarding {
     this.#tools = tools;
     this.#text = bodyText(turn, upstream);
     this.#isUsers = isUsersRequest(turn, upstream);
-    this.#signal = AbortSignal.any([turn.signal, this.#stop.signal]);
   }
 
   async answer(onRefusedTools: () => void): Promise<Response> {
     let reply = await this.#ask().catch(async (cause: unknown) => {
-      if (this.#signal.aborted) await this.#charge(undefined); // the model has the request
+      if (this.#turn.signal.aborted) await this.#charge(undefined); // the model has the request
       throw cause;
     });
     if (reply.status === 400 && this.#tools !== undefined && !hasTools(this.#turn.body)) {
@@ -269,7 +265,10 @@ class Forwarding {
     if (!isReply(reply)) return relayedAsIs(reply, this.#ownHeaders());
     if (!isEventStream(reply.headers)) return this.#whole(reply);
     const { status } = reply;
-    return new Response(this.#stream(this.#relay(reply)), { status, headers: this.#headers(reply) });
+    const pieces = this.#relay(reply);
+    // Also when nobody cancels the stream: what came so far is stored.
+    this.#turn.signal.addEventListener("abort", () => void pieces.return().catch(() => {}), { once: true });
+    return new Response(ReadableStream.from(pieces), { status, headers: this.#headers(reply) });
   }
 
   async #ask(): Promise<UpstreamReply> {
@@ -288,7 +287,7 @@ class Forwarding {
     const isShown = !this.#isUsers || query === "?beta=true";
     const address = url + (isShown ? query : "");
     this.#turn.prepared?.();
-    const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
+    const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#turn.signal });
     return shownReply(reply, this.#turn, this.#upstream);
   }
 
@@ -311,13 +310,6 @@ class Forwarding {
     return late.length === 0 ? [] : [noticeEvent(this.#turn.wire.name, { sessionId, notices: late })];
   }
 
-  /** Read as fast as the client reads. If it stops, so does the model. */
-  #stream(pieces: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
-    // Also when nobody cancels the stream: what came so far is stored.
-    this.#turn.signal.addEventListener("abort", () => void pieces.return().catch(() => {}), { once: true });
-    return streamOf(pieces, this.#stop);
-  }
-
   /** Round by round. Without tools of ours there is one, and its bytes stay as they are. */
   async *#relay(first: UpstreamReply): AsyncGenerator<Uint8Array, void> {
     const merged = this.#merged();
@@ -328,7 +320,7 @@ class Forwarding {
           const chunks = untilEnd(reply.body, () => merged.isEnding);
           for await (const event of cleanEvents(chunks, this.#isUsers)) yield* merged.push(event);
         } catch (cause) {
-          if (!merged.isEnding || this.#signal.aborted) throw brokenOff(cause, this.#signal);
+          if (!merged.isEnding || this.#turn.signal.aborted) throw brokenOff(cause, this.#turn.signal);
         }
         const next = await this.#next(merged, count);
         if (next === undefined) break;
@@ -380,7 +372,7 @@ class Forwarding {
     const { hidden, items, shown, read } = round;
     const isLast = hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
     const { sessionId = "" } = this.#memory;
-    const context = { sessionId, messages: request.messages, signal: this.#signal };
+    const context = { sessionId, messages: request.messages, signal: this.#turn.signal };
     const tools = isLast ? undefined : this.#tools;
     const results = tools === undefined ? [] : await runCalls(hidden, tools, context);
     if (isLast || round.handedBack.length > 0) {
@@ -553,9 +545,11 @@ async function shownReply(reply: UpstreamReply, turn: ModelTurn, upstream: Upstr
 function relayedAsIs(reply: UpstreamReply, own: Readonly<Record<string, string>>): Response {
   const headers = responseHeaders(reply.headers);
   for (const [name, value] of Object.entries(own)) headers.set(name, value);
-  const stream = streamOf((reply.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]());
   const isBodiless = reply.status === 204 || reply.status === 304;
-  return new Response(isBodiless ? null : stream, { status: reply.status, headers });
+  return new Response(isBodiless ? null : ReadableStream.from<Uint8Array>(reply.body), {
+    status: reply.status,
+    headers,
+  });
 }
 
 /** A later round was refused after the client had been sent the beginning. */
