@@ -9,9 +9,9 @@ import {
   loadConfig,
 } from "@hermes-memory/core/internal/config";
 import { type HomeContext, parseProfileName, profileHome, rootOf } from "@hermes-memory/core/internal/home";
-import { type Clock, isDirectory } from "@hermes-memory/core/internal/lib";
+import { type Clock, describeCause, isDirectory } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
-import { type Memory, memoryIn, usable } from "@hermes-memory/core/internal/memory";
+import { type Home, type Memory, memoryIn, usable } from "@hermes-memory/core/internal/memory";
 import {
   type Events,
   type Gateway,
@@ -133,6 +133,20 @@ function homeOfProfile(profile: string, root: string): string {
     code: "unknown-profile",
     message: "The server's settings map this user to a profile that does not exist.",
     hint: "Whoever runs the server corrects gateway.identity_profiles, or creates the profile with 'hermes profile create'.",
+  });
+}
+
+/** The served home, and those of the profiles that users are mapped to. */
+export async function servedHomes(gateway: Gateway): Promise<readonly Home[]> {
+  const { identityProfiles } = (await gateway.config()).gateway;
+  const profiles = Object.values(identityProfiles).filter((name) => typeof name === "string");
+  return [undefined, ...new Set(profiles)].flatMap((profile) => {
+    try {
+      return [gateway.memory(profile).administration];
+    } catch (cause) {
+      gateway.log.warn(`Nobody can use the profile '${profile ?? "default"}': ${describeCause(cause)}`);
+      return [];
+    }
   });
 }
 

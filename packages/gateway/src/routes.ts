@@ -5,9 +5,6 @@ import type { Modes } from "./answer.ts";
 import type { MetricsRegistry } from "./metrics.ts";
 import type { Answer, Gateway, Route } from "./types.ts";
 
-/** The server's own figures, which only these routes need. */
-export type OpsParts = { readonly metrics: Pick<MetricsRegistry, "render"> };
-
 /** `close` is called when no request runs any more, before the homes are closed. */
 export type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
 
@@ -80,7 +77,7 @@ async function open(gateway: Gateway): Promise<Parts> {
 
 // ---- For those who run the server: none of them needs more than Node ----
 
-export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
+export function opsRoutes(metrics: Pick<MetricsRegistry, "render">): readonly Route[] {
   const ready = readiness();
   return [
     {

@@ -108,14 +108,14 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     log.error("There is no usable local token.", { cause });
     return undefined;
   });
-  const ops = [...opsRoutes({ metrics }), ...(options.routes ?? [])];
+  const ops = [...opsRoutes(metrics), ...(options.routes ?? [])];
   let opening: Promise<ServedRoutes> | undefined;
   const open = (): Promise<ServedRoutes> => {
     opening ??= openRoutes(gateway);
     return opening;
   };
   undo.defer(async () => (await opening?.catch(() => undefined))?.close()); // a failure is in the log
-  const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.close());
+  const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.flush());
   const requests = new RunningRequests();
   let listening = 0;
   const app = createApp(gateway, {

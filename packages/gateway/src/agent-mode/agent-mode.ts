@@ -8,13 +8,14 @@ import {
   type TurnResult,
 } from "@hermes-memory/agent/internal/agent";
 import { chooseModel, curatorModel } from "@hermes-memory/agent/internal/models";
-import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
+import { environmentOf } from "@hermes-memory/core/internal/config";
 import { hygieneDecision } from "@hermes-memory/core/internal/context";
 import { describeCause, HermesError, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, newMessage, textOf } from "@hermes-memory/core/internal/message";
 import { type LiveSession, newSessionId, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admit, charge, refuseModel } from "../allowance.ts";
+import { servedHomes } from "../gateway.ts";
 import { sourceOf } from "../identity.ts";
 import { stoppedProblem } from "../problem.ts";
 import { replyMarks } from "../proxy/chain.ts";
@@ -92,8 +93,6 @@ export class AgentMode {
   readonly #deps: AgentModeDeps;
   readonly #agents: LiveAgents;
   readonly #watcher: SessionWatcher;
-  /** Homes of profiles that were used, beside the served one. */
-  readonly #homes = new Set<Home>();
   /** The name of a model for which another one answers, told once in a conversation while its agent is live. */
   readonly #toldModels = new WeakMap<Agent, string>();
   /** Aborted when the mode is closed. */
@@ -359,9 +358,7 @@ export class AgentMode {
   /** A conversation that a session key names begins a new session when the old one has expired or the user asks for it. */
   async #conversation({ turn, reply, key }: Work, isCommand: boolean): Promise<Conversation> {
     const { session } = turn.identity;
-    const home = turn.memory.layers.memory;
-    this.#homes.add(home);
-    const index = await liveIndexOf(home);
+    const index = await liveIndexOf(turn.memory.layers.memory);
     const live = await index.getLiveSession(liveKey(turn.memory, turn.chatId));
     if (session.kind !== "session-key" || live === null) return { index, live, sessionId: undefined };
     const policy = resetPolicy(await this.#gateway.config(), this.#gateway.env);
@@ -463,9 +460,10 @@ export class AgentMode {
     const config = profile === undefined ? await this.#gateway.config() : await home.config();
     const env = environmentOf(home.home, given);
     const asked = turn.request.model.trim();
-    const model = modelFor(asked, config, env);
+    const isServed = !isOwnModelName(asked) && chooseModel({ flags: { model: asked }, env, config }).ok;
+    const model = isServed ? asked : undefined; // so for a name that nothing here can serve
     const chosen = chooseModel({ flags: { model }, env, config });
-    if (chosen.ok) refuseModel(turn, chosen.value, model === undefined);
+    if (chosen.ok) refuseModel(turn, chosen.value, !isServed);
     const isOwner = user === undefined;
     const agent = await this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
       await openNamedChat(turn, sourceOf(turn.identity));
@@ -578,18 +576,9 @@ export class AgentMode {
     }
   }
 
-  /** The served home, and those of the profiles in config, which a server before this one may have used. */
   async #watchedHomes(): Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]> {
-    const { gateway } = await this.#gateway.config();
-    const profiles = Object.values(gateway.identityProfiles ?? {}).filter((name) => typeof name === "string");
-    for (const profile of [undefined, ...new Set(profiles)])
-      try {
-        this.#homes.add(this.#gateway.memory(profile).administration);
-      } catch (cause) {
-        this.#gateway.log.warn(`Profile '${profile ?? "default"}' is not watched: ${describeCause(cause)}`);
-      }
     const watched: { home: Home; live: LiveIndex }[] = [];
-    for (const home of this.#homes)
+    for (const home of await servedHomes(this.#gateway))
       if ((await home.administrator.sessions({ mode: "write" })) !== undefined)
         watched.push({ home, live: await liveIndexOf(home) });
     return watched;
@@ -615,16 +604,6 @@ const STILL_FULL = 0.95;
 
 function agentKey(home: Home, key: string): string {
   return `${home.home}\0${key}`;
-}
-
-/** Undefined: the one in config. So for a name that nothing here can serve. */
-function modelFor(
-  asked: string,
-  config: HermesConfig,
-  env: Readonly<Record<string, string | undefined>>,
-): string | undefined {
-  if (isOwnModelName(asked)) return undefined;
-  return chooseModel({ flags: { model: asked }, env, config }).ok ? asked : undefined;
 }
 
 function otherModelNotice(asked: string, used: string): string {

@@ -6,11 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { classifyFailure, openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
 import { admit, charge, estimatedTokens, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
+import { servedHomes } from "../gateway.ts";
 import { forUsers } from "../problem.ts";
-import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { hermesField, hermesHeaders, recordsIn } from "../wires/fields.ts";
 import { isOwnReplyId, ownReply } from "../wires/responses.ts";
 import { sseEvent } from "../wires/sse.ts";
@@ -34,14 +34,7 @@ import {
 } from "./upstream.ts";
 import { isReference, refuseForUsers, SHOWN_HEADERS, withoutAccount } from "./users-may.ts";
 
-export interface ProxyMode {
-  readonly answer: Answer;
-  /** Stores nothing. With what earlier requests of its chat had, if it has one; without tools. Also for agent mode. */
-  readonly answerAuxiliary: Answer;
-  /** `/v1/messages/count_tokens`: the vendor's number, or an estimate. */
-  readonly countTokens: Answer;
-  close(): void;
-}
+export type ProxyMode = ReturnType<typeof createProxyMode>;
 
 /** So often a model may be asked again after calls of our tools. */
 const MOST_ROUNDS = 8;
@@ -53,13 +46,15 @@ type Proxy = {
   readonly withoutTools: Set<string>;
 };
 
-export function createProxyMode(gateway: Gateway): ProxyMode {
+export function createProxyMode(gateway: Gateway) {
   const connections = new UpstreamConnections(gateway.env);
   const proxy: Proxy = { connections, withoutTools: new Set() };
   return {
-    answer: (turn) => answer(proxy, turn, false),
-    answerAuxiliary: (turn) => answer(proxy, turn, true),
-    countTokens: (turn) => countTokens(proxy, turn),
+    answer: (turn: ModelTurn) => answer(proxy, turn, false),
+    /** Stores nothing. With what earlier requests of its chat had, if it has one; without tools. Also for agent mode. */
+    answerAuxiliary: (turn: ModelTurn) => answer(proxy, turn, true),
+    /** `/v1/messages/count_tokens`: the vendor's number, or an estimate. */
+    countTokens: (turn: ModelTurn) => countTokens(proxy, turn),
     close: () => connections.close(),
   };
 }
@@ -149,7 +144,8 @@ async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<v
     if (await isIn(memory.layers, id)) return true;
     // An id that this gateway made up means nothing to the vendor, and the vendor's means nothing to a model of another protocol.
     if (!isOwner || isOwnReplyId(id) || !isForwarded) return false;
-    const known = await Promise.all((await everybodyIn(gateway)).map((person) => isIn(person, id)));
+    const homes = await servedHomes(gateway);
+    const known = await Promise.all(homes.map(({ administrator }) => isIn(administrator, id)));
     return !known.includes(true);
   };
   if (typeof previous === "string" && !(await isOpenTo(previous)))
@@ -176,19 +172,6 @@ function referencedItems({ input }: JsonObject): ReadonlySet<string> {
   return new Set(
     items.flatMap((item) => (isReference(item) && typeof item.id === "string" ? [item.id] : [])),
   );
-}
-
-/** All persons of the served home, and of the profiles that users are mapped to. */
-async function everybodyIn(gateway: Gateway): Promise<readonly UserMemory["layers"][]> {
-  const { identityProfiles } = (await gateway.config()).gateway;
-  const profiles = Object.values(identityProfiles).filter((name) => typeof name === "string");
-  return [undefined, ...new Set(profiles)].flatMap((profile) => {
-    try {
-      return [gateway.memory(profile).administration.administrator];
-    } catch {
-      return []; // there is no such profile, so nobody uses it
-    }
-  });
 }
 
 /** A profile has its own model; the settings of the gateway are those of the served home. */
