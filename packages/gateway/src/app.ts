@@ -58,25 +58,18 @@ export type AppOptions = {
   readonly running?: RunningRequests;
 };
 
-/** Requests that run, so that stopping can reach them. Sets instead of one signal for all: `AbortSignal.any` keeps each listener of a signal that lives as long as the server. */
+/** Requests that run, so that stopping can reach them. A list instead of one signal for all: `AbortSignal.any` keeps each listener of a signal that lives as long as the server. */
 export class RunningRequests {
-  readonly #subscriptions = new Set<AbortController>();
-  readonly #turns = new Set<AbortController>();
+  readonly #all = new Map<AbortController, "subscription" | "turn">();
 
   add(controller: AbortController, kind: "subscription" | "turn"): () => void {
-    const all = kind === "turn" ? this.#turns : this.#subscriptions;
-    all.add(controller);
-    return () => void all.delete(controller);
+    this.#all.set(controller, kind);
+    return () => void this.#all.delete(controller);
   }
 
   /** A subscription (GET) would never end by itself. */
-  endSubscriptions(): void {
-    for (const each of this.#subscriptions) each.abort(stopReason());
-  }
-
-  endAll(): void {
-    this.endSubscriptions();
-    for (const each of this.#turns) each.abort(stopReason());
+  end(kind?: "subscription"): void {
+    for (const [each, its] of this.#all) if (kind === undefined || its === kind) each.abort(stopReason());
   }
 }
 

@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type HomeContext, logPath, systemHomeContext } from "@hermes-memory/core/internal/home";
 import {
   type Clock,
@@ -145,10 +146,10 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     gateway.beginStopping();
     log.info("The gateway stops", { running: server.running.size });
     const closed = new Promise<void>((resolve) => server.http.close(() => resolve()));
-    requests.endSubscriptions();
+    requests.end("subscription");
     await server.emptied(limits.drainMs);
     if (server.running.size > 0) log.warn("Requests are stopped", { running: server.running.size });
-    requests.endAll();
+    requests.end();
     await server.emptied(limits.abortedMs);
     server.http.closeAllConnections();
     await closed;
@@ -198,14 +199,12 @@ function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningS
     noDelay: true,
   });
   http.maxConnections = limits.maxConnections;
-  let onEmpty: (() => void) | undefined;
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     running.add(outgoing);
     outgoing.once("close", () => {
       running.delete(outgoing);
       // A kept connection would hold the server open until its timeout.
       if (gateway.isStopping) setImmediate(() => http.closeIdleConnections());
-      if (running.size === 0) onEmpty?.();
     });
     void listener(incoming, outgoing);
   };
@@ -223,14 +222,8 @@ function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningS
     http,
     running,
     async emptied(timeoutMs) {
-      if (running.size === 0) return;
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        onEmpty = resolve;
-        timer = setTimeout(resolve, timeoutMs);
-      });
-      clearTimeout(timer);
-      onEmpty = undefined;
+      const endMs = performance.now() + timeoutMs;
+      while (running.size > 0 && performance.now() < endMs) await sleep(10);
     },
   };
 }

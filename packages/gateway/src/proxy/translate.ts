@@ -8,7 +8,7 @@ import {
   type ModelRequest,
   type Usage,
 } from "@hermes-memory/agent/internal/models";
-import { type Message, newMessage, partsOf, textOf } from "@hermes-memory/core/internal/message";
+import { type Message, newMessage, partsOf, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
 import { charge } from "../allowance.ts";
 import { MODEL_PROBLEMS, stoppedProblem } from "../problem.ts";
@@ -56,7 +56,14 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   const store = async (message: Message | undefined, usage?: Usage): Promise<void> => {
     if (message !== undefined || signal.aborted)
       await charge(turn, model.identity, { usage, reply: message });
-    await storeReply(memory, message, id);
+    await memory.storeReply({
+      hidden: [],
+      last: message,
+      shownText: textOf(message?.content ?? ""),
+      handedBack: message === undefined ? [] : toolCallsOf(message).map((call) => call.id),
+      rounds: undefined,
+      responseIds: [id],
+    });
   };
   const run = async (): Promise<Omit<Reply, keyof Start>> => {
     try {
@@ -141,19 +148,6 @@ function bareText({ content }: JsonObject): string {
 }
 
 // ---- The reply ----
-
-async function storeReply(memory: TurnMemory, message: Message | undefined, id: string): Promise<void> {
-  const shownText = message === undefined ? "" : textOf(message.content);
-  const handedBack = message?.role === "assistant" ? message.toolCalls.map((call) => call.id) : [];
-  await memory.storeReply({
-    hidden: [],
-    last: message,
-    shownText,
-    handedBack,
-    rounds: undefined,
-    responseIds: [id],
-  });
-}
 
 function interrupted(text: string): Message | undefined {
   if (text.trim() === "") return undefined;
