@@ -165,8 +165,8 @@ export class AgentMode {
     const gone = new AbortController();
     this.#running.add(gone);
     const signal = AbortSignal.any([turn.signal, gone.signal]);
-    const stream = turn.request.isStream ? new ReplyStream(turn) : undefined;
-    const reply = new ReplySoFar((event) => stream?.write(event));
+    const stream = new ReplyStream(turn);
+    const reply = new ReplySoFar((event) => stream.write(event));
     const replyId = turn.wire.newReplyId();
     const work: Work = { turn, asked, key, signal, reply, replyId, agent: undefined };
     const startedAt = performance.now();
@@ -177,25 +177,23 @@ export class AgentMode {
       this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
       void this.#tidy();
     });
-    const ended = running.catch((cause: unknown) => {
-      if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
-      throw new ProblemError(this.#stopped(), { cause });
-    });
     const start = () => {
       const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
       const { agent } = work;
       const headers = hermesHeaders({ sessionId: agent?.sessionId ?? "", notices: [] }); // unknown while its provider is waited for
       return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds, headers };
     };
-    const whole = ended.then(({ finish, calls: toolCalls, sessionId }) => {
-      const { text, reasoning, usage } = reply;
-      return { text, reasoning, toolCalls, finish, usage, metadata: reply.metadata(sessionId) };
-    });
-    if (stream !== undefined)
-      return stream.response(whole, { start, onGone: () => gone.abort(), pingMs: this.#deps.pingMs });
-    const said = await whole;
-    const { headers, ...begin } = start();
-    return Response.json(turn.wire.render({ ...begin, ...said }, turn.request), { headers });
+    const said = running.then(
+      ({ finish, calls: toolCalls, sessionId }) => {
+        const { text, reasoning, usage } = reply;
+        return { text, reasoning, toolCalls, finish, usage, metadata: reply.metadata(sessionId) };
+      },
+      (cause: unknown) => {
+        if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
+        throw new ProblemError(this.#stopped(), { cause });
+      },
+    );
+    return stream.response(said, { start, onGone: () => gone.abort(), pingMs: this.#deps.pingMs });
   }
 
   #stopped(): ProblemError["problem"] {

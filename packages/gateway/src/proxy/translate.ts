@@ -12,10 +12,10 @@ import { type Message, newMessage, partsOf, textOf, toolCallsOf } from "@hermes-
 import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
 import { charge } from "../allowance.ts";
 import { MODEL_PROBLEMS, stoppedProblem } from "../problem.ts";
-import { ReplyStream, type Start } from "../reply-stream.ts";
+import { ReplyStream, type Said } from "../reply-stream.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { hermesHeaders } from "../wires/fields.ts";
-import type { Finish, Reply, ReplyMetadata } from "../wires/wire.ts";
+import type { Finish, ReplyMetadata } from "../wires/wire.ts";
 import { partsOf as bodyParts, listOf } from "./chain.ts";
 import type { Insertions } from "./insert.ts";
 import type { TurnMemory } from "./turn-memory.ts";
@@ -32,12 +32,12 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   const memory = await openMemory();
   const stop = new AbortController();
   const signal = AbortSignal.any([turn.signal, stop.signal]);
-  const stream = request.isStream ? new ReplyStream(turn) : undefined;
+  const stream = new ReplyStream(turn);
   let partial = "";
   const scrubber = new AnswerScrubber();
   const say = (text: string): void => {
     partial += text;
-    if (text !== "") stream?.write({ type: "text", text });
+    if (text !== "") stream.write({ type: "text", text });
   };
   const asked: ModelRequest = {
     messages: await messagesFor(turn, memory),
@@ -48,7 +48,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
     signal,
     onDelta: ({ kind, text }) => {
       if (kind === "text") say(scrubber.feed(text));
-      else stream?.write({ type: kind, text });
+      else stream.write({ type: kind, text });
     },
   };
   const id = wire.newReplyId();
@@ -65,7 +65,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
       responseIds: [id],
     });
   };
-  const run = async (): Promise<Omit<Reply, keyof Start>> => {
+  const run = async (): Promise<Said> => {
     try {
       // The client has its own rules for trying again.
       const ended = await callModel(model, asked, { attempts: 1 }).finally(() => say(scrubber.end()));
@@ -89,10 +89,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   };
   const headers = hermesHeaders(metadata);
   turn.prepared?.();
-  const running = run();
-  return stream === undefined
-    ? Response.json(wire.render({ ...start, ...(await running) }, request), { headers })
-    : stream.response(running, { start: () => ({ ...start, headers }), onGone: () => stop.abort() });
+  return stream.response(run(), { start: () => ({ ...start, headers }), onGone: () => stop.abort() });
 }
 
 // ---- The request ----
