@@ -296,7 +296,6 @@ class Visit {
     return {
       url: this.#url,
       method,
-      path: this.#url.pathname,
       headers,
       rawHeaders: this.#seen.rawHeaders,
       params,

@@ -39,7 +39,7 @@ export function identify(asked: Asked & { readonly request: WireRequest | undefi
   const profile = profileOf(user, asked.settings);
   const client = clientOf(read, asked.request);
   const session = sessionOf(read, asked.request, { client, isOwner: user === undefined });
-  return { user, profile, isAdmin: isAdministrator(asked.caller), client, session };
+  return { user, profile, client, session };
 }
 
 export type PersonRef = { readonly user: UserRef | undefined; readonly profile: string | undefined };
@@ -55,6 +55,11 @@ export function personOf(asked: Asked & { readonly query: URLSearchParams }): Pe
 /** An admin token, or the local one. */
 export function isAdministrator(caller: Caller): boolean {
   return caller.kind === "local" || caller.rights.kind === "admin";
+}
+
+/** An admin token that names no user sees what belongs to all. The local one, and everybody else, sees their own. */
+export function seesAll(caller: Caller, user: UserRef | undefined): boolean {
+  return caller.kind === "token" && caller.rights.kind === "admin" && user === undefined;
 }
 
 // ---- Headers ----

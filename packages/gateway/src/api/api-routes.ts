@@ -11,6 +11,7 @@ import { findProviders } from "@hermes-memory/core/internal/providers";
 import type { ListedSession } from "@hermes-memory/core/internal/sessions";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { z } from "zod";
+import { seesAll } from "../identity.ts";
 import {
   type Gateway,
   type GatewayEvent,
@@ -481,14 +482,11 @@ function unknownSession(): ProblemError {
 
 type Whose = Pick<Call<unknown, unknown>, "me" | "request" | "person" | "home">;
 
-/** An admin token that names no user sees the conversations of all; everybody else their own. */
-function isForAll({ request: { caller }, person }: Pick<Whose, "request" | "person">): boolean {
-  return caller.kind === "token" && caller.rights.kind === "admin" && person.user === undefined;
-}
-
 function sessionsOf(call: Whose) {
-  const { me, home } = call;
-  return (isForAll(call) ? home.administration.administrator : me.layers).sessions({ mode: "read" });
+  const { me, home, request, person } = call;
+  return (seesAll(request.caller, person.user) ? home.administration.administrator : me.layers).sessions({
+    mode: "read",
+  });
 }
 
 type MessagePage = Pick<Transcript<"hermes">, "sessionId" | "messages" | "leftOut" | "next">;
@@ -500,7 +498,7 @@ async function transcriptOf(
   page: { readonly limit: number; readonly before?: number },
 ): Promise<MessagePage | undefined> {
   const own = await call.me.transcript(id, { ...page, format: "hermes" });
-  if (own !== undefined || !isForAll(call)) return own;
+  if (own !== undefined || !seesAll(call.request.caller, call.person.user)) return own;
   const store = await sessionsOf(call);
   if (!(await store?.getSession(id))) return undefined;
   const rows = (await store?.getDisplayHistory(id)) ?? [];
@@ -621,10 +619,9 @@ const BEAT_MS = 15_000;
 const MOST_WAITING = 500;
 
 export async function streamEvents(request: RouteRequest, gateway: Gateway): Promise<Response> {
-  const person = await request.person();
-  const { user, profile } = person;
-  const { signal } = request;
-  const isEverything = isForAll({ request, person });
+  const { user, profile } = await request.person();
+  const { caller, signal } = request;
+  const isEverything = seesAll(caller, user);
   const isMine = (event: GatewayEvent): boolean =>
     isEverything || (event.profile === profile && isSameUser(event.user, user));
   const encoder = new TextEncoder();

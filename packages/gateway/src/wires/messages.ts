@@ -16,8 +16,9 @@ import {
   given,
   hermesField,
   idsOf,
+  type Lose,
   listOf,
-  lostIn,
+  losing,
   neededContent,
   neededList,
   neededRecord,
@@ -26,7 +27,6 @@ import {
   optionalCount,
   optionalFlag,
   optionalNumber,
-  plainName,
   readContent,
   readTools,
   recordOf,
@@ -63,8 +63,8 @@ export const messagesWire: Wire = {
 // The request
 
 function readRequest(body: JsonObject): WireRequest {
-  const { messages, lost } = readMessages(neededList(body, "messages"));
-  const { tools, lost: lostTools } = readTools(body, (fields, param) =>
+  const lost = new Set(lostFields("messages", body));
+  const tools = readTools(body, lost, (fields, param) =>
     (given(fields, "type") ?? "custom") === "custom"
       ? toolDefinition(fields, param, fields.input_schema)
       : undefined,
@@ -75,30 +75,26 @@ function readRequest(body: JsonObject): WireRequest {
     model: neededText(body, "model"),
     isStream: optionalFlag(body, "stream"),
     system: textOf(readContent(given(body, "system"), "system").content, { separator: "\n\n" }),
-    messages,
+    messages: readMessages(neededList(body, "messages"), losing(lost, "messages")),
     tools,
     toolChoice: toolChoiceOf(body),
     maxOutputTokens: optionalCount(body, "max_tokens"),
     temperature: optionalNumber(body, "temperature"),
     includeUsage: true,
     ids: withoutUndefined({ ...idsOf(body), metadataUserId }),
-    unsupported: [...lostFields("messages", body), ...lostTools, ...lostIn("messages", lost)],
+    unsupported: [...lost],
   };
 }
 
-function readMessages(rows: readonly unknown[]): {
-  readonly messages: readonly Message[];
-  readonly lost: readonly string[];
-} {
-  const lost: string[] = [];
-  const messages = rows.flatMap((value, index): readonly Message[] => {
+function readMessages(rows: readonly unknown[], lose: Lose): readonly Message[] {
+  return rows.flatMap((value, index): readonly Message[] => {
     const param = `messages[${index}]`;
     const row = neededRecord(value, param);
     switch (row.role) {
       case "user":
-        return userMessages(row.content, param, lost);
+        return userMessages(row.content, param, lose);
       case "assistant":
-        return assistantMessages(row.content, param, lost);
+        return assistantMessages(row.content, param, lose);
       case "system": {
         const read = neededContent(row.content, `${param}.content`);
         return [newMessage({ role: "system", content: read.content })];
@@ -107,28 +103,25 @@ function readMessages(rows: readonly unknown[]): {
         throw wrong(`${param}.role`, `The field '${param}.role' has to be user or assistant.`);
     }
   });
-  return { messages, lost };
 }
 
 /** Results of tools are messages of their own, in front of what the user says. */
-function userMessages(content: unknown, param: string, lost: string[]): readonly Message[] {
+function userMessages(content: unknown, param: string, lose: Lose): readonly Message[] {
   const blocks = Array.isArray(content) ? content : undefined;
   const isResult = (block: unknown): boolean => recordOf(block).type === "tool_result";
   const results = (blocks ?? []).flatMap((block, index): Message[] =>
-    isResult(block) ? [resultOf(recordOf(block), `${param}.content[${index}]`, lost)] : [],
+    isResult(block) ? [resultOf(recordOf(block), `${param}.content[${index}]`, lose)] : [],
   );
   const said = blocks === undefined ? content : blocks.filter((block) => !isResult(block));
   if (blocks !== undefined && results.length === blocks.length && blocks.length > 0) return results;
-  const read = neededContent(said, `${param}.content`);
-  lost.push(...read.lost);
+  const read = neededContent(said, `${param}.content`, lose);
   return [...results, newMessage({ role: "user", content: read.content, ...vendorField(read.vendor) })];
 }
 
-function resultOf(block: JsonObject, param: string, lost: string[]): Message {
+function resultOf(block: JsonObject, param: string, lose: Lose): Message {
   const { content, is_error: isError, cache_control: marker } = block;
   const toolCallId = neededText(block, "tool_use_id", `${param}.tool_use_id`);
-  const read = readContent(content, `${param}.content`);
-  lost.push(...read.lost);
+  const read = readContent(content, `${param}.content`, lose);
   const vendor = isRecord(marker) ? { cache_control: marker } : read.vendor;
   return newMessage(
     { role: "tool", toolCallId, content: read.content, ...vendorField(vendor) },
@@ -136,7 +129,7 @@ function resultOf(block: JsonObject, param: string, lost: string[]): Message {
   );
 }
 
-function assistantMessages(content: unknown, param: string, lost: string[]): readonly Message[] {
+function assistantMessages(content: unknown, param: string, lose: Lose): readonly Message[] {
   if (content === undefined || content === null) return []; // an empty reply that the client sends back
   if (typeof content === "string") return [newMessage({ role: "assistant", content, toolCalls: [] })];
   if (!Array.isArray(content))
@@ -151,7 +144,7 @@ function assistantMessages(content: unknown, param: string, lost: string[]): rea
       neededText(block, "id", `${place}.id`);
       neededText(block, "name", `${place}.name`);
     }
-    if (!KEPT_BLOCKS.has(type)) lost.push(plainName(type));
+    if (!KEPT_BLOCKS.has(type)) lose(type);
     return block;
   });
   const draft = replyOf(blocks);

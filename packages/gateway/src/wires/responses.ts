@@ -14,8 +14,9 @@ import {
   given,
   hermesField,
   idsOf,
+  type Lose,
   listOf,
-  lostIn,
+  losing,
   neededContent,
   neededList,
   neededRecord,
@@ -25,7 +26,6 @@ import {
   optionalFlag,
   optionalNumber,
   optionalText,
-  plainName,
   readContent,
   readTools,
   recordOf,
@@ -83,10 +83,11 @@ function itemId(kind: "msg" | "rs" | "fc", replyId: string, index: number): stri
 // The request
 
 function readRequest(body: JsonObject): WireRequest {
-  const { instructions, messages, reference, lost } = readInput(body);
-  const { tools, lost: lostTools } = readTools(body, (fields, param) =>
+  const lost = new Set(lostFields("responses", body));
+  const tools = readTools(body, lost, (fields, param) =>
     fields.type === "function" ? toolDefinition(fields, param, fields.parameters) : undefined,
   );
+  const { instructions, messages, reference } = readInput(body, losing(lost, "input"));
   const ids = idsOf(body);
   const system = [optionalText(body, "instructions") ?? "", ...instructions];
   return {
@@ -101,7 +102,7 @@ function readRequest(body: JsonObject): WireRequest {
     temperature: optionalNumber(body, "temperature"),
     includeUsage: true,
     ids: reference === undefined ? ids : { previousResponseId: reference, ...ids },
-    unsupported: [...lostFields("responses", body), ...lostTools, ...lostIn("input", lost)],
+    unsupported: [...lost],
   };
 }
 
@@ -110,22 +111,20 @@ type Input = {
   readonly messages: readonly Message[];
   /** The reply, or else the item, that the input goes on from. */
   readonly reference: string | undefined;
-  readonly lost: readonly string[];
 };
 
 /**
  * Items that belong to one reply (reasoning, texts, calls) become one message. Where the input refers to an item of an earlier reply by
  * its id, everything up to that reply is known by that id, and only what follows is new: as with `previous_response_id`.
  */
-function readInput(body: JsonObject): Input {
+function readInput(body: JsonObject, lose: Lose): Input {
   if (typeof body.input === "string") {
     const messages = [newMessage({ role: "user" as const, content: body.input })];
-    return { instructions: [], messages, reference: undefined, lost: [] };
+    return { instructions: [], messages, reference: undefined };
   }
   const items = neededList(body, "input").map((item, index) => neededRecord(item, `input[${index}]`));
   const instructions: string[] = [];
   const messages: Message[] = [];
-  const lost: string[] = [];
   let reference: string | undefined;
   let reply: JsonObject[] = [];
   /** After a reference, the rest of the same reply is known too. */
@@ -145,25 +144,22 @@ function readInput(body: JsonObject): Input {
         reply = [];
         isKnown = true;
         reference = ownReply(kind.id) ?? kind.id;
-        if (ownReply(kind.id) === undefined) lost.push("item_reference");
+        if (ownReply(kind.id) === undefined) lose("item_reference");
         break;
       }
       case "reply":
-        if (item.type !== undefined && !KEPT_ITEMS.has(item.type)) lost.push(plainName(item.type));
+        if (item.type !== undefined && !KEPT_ITEMS.has(item.type)) lose(item.type);
         reply.push(item);
         break;
       case "result": {
         endReply();
-        if (item.type !== "function_call_output") lost.push(plainName(item.type));
-        const { message, lost: parts } = resultOf(item, param);
-        lost.push(...parts);
-        messages.push(message);
+        if (item.type !== "function_call_output") lose(item.type);
+        messages.push(resultOf(item, param, lose));
         break;
       }
       case "message": {
         endReply();
-        const read = neededContent(item.content, `${param}.content`);
-        lost.push(...read.lost);
+        const read = neededContent(item.content, `${param}.content`, lose);
         const role = item.role === "user" ? "user" : "system";
         const isFirst = messages.length === 0 && reference === undefined;
         if (role === "system" && isFirst) instructions.push(textOf(read.content));
@@ -177,14 +173,14 @@ function readInput(body: JsonObject): Input {
         break;
       }
       case "other":
-        lost.push(plainName(item.type));
+        lose(item.type);
         break;
       default:
         kind satisfies never;
     }
   }
   endReply();
-  return { instructions, messages, reference, lost };
+  return { instructions, messages, reference };
 }
 
 type Kind =
@@ -226,23 +222,15 @@ function kindOf(item: JsonObject, param: string): Kind {
   return { name: Object.hasOwn(CALLS, name.replace(/_output$/, "")) ? "result" : "other" };
 }
 
-function resultOf(
-  item: JsonObject,
-  param: string,
-): { readonly message: Message; readonly lost: readonly string[] } {
+function resultOf(item: JsonObject, param: string, lose: Lose): Message {
   // The output of a local shell names its call in `id`.
   const toolCallId = textOr(item.call_id, undefined) ?? neededText(item, "id", `${param}.call_id`);
   const { output } = item;
   const isParts = Array.isArray(output) && output.every((part) => isRecord(part) && "type" in part);
   const isContent = typeof output === "string" || output === undefined || output === null || isParts;
-  const { content, vendor, lost } = readContent(
-    isContent ? output : JSON.stringify(output),
-    `${param}.output`,
-  );
-  return {
-    message: newMessage({ role: "tool" as const, toolCallId, content, ...vendorField(vendor) }),
-    lost,
-  };
+  const text = isContent ? output : JSON.stringify(output);
+  const { content, vendor } = readContent(text, `${param}.output`, lose);
+  return newMessage({ role: "tool" as const, toolCallId, content, ...vendorField(vendor) });
 }
 
 /** The message of the items of one reply. Undefined if nothing in them is kept. */

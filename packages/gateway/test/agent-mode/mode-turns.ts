@@ -92,7 +92,7 @@ export function turnOf(gateway: Gateway, memory: Memory, question: Question): Mo
     rawBody: new TextEncoder().encode(JSON.stringify(body)),
     body,
     headers: new Headers(),
-    identity: { user: question.user, profile: undefined, isAdmin: false, client: "unknown", session },
+    identity: { user: question.user, profile: undefined, client: "unknown", session },
     chatId,
     memory: question.user === undefined ? memory.owner : memory.user(question.user),
     clientCredential: undefined,
