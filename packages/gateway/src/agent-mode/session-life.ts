@@ -30,7 +30,7 @@ export function liveKey(memory: UserMemory, chatId: string): string {
 }
 
 /** The person and the chat of a key; undefined for a key that `liveKey` did not make. */
-export function fromLiveKey(
+function fromLiveKey(
   home: Home,
   key: string,
 ): { readonly person: Person; readonly chatId: string } | undefined {
