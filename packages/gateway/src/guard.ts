@@ -219,15 +219,13 @@ export function preflight(
 }
 
 /**
- * For every answer, also those to refused requests. A page of ours has a policy of its own in `csp`. Never `*`, and never credentials:
- * there are no cookies, and pages send their token in a header.
+ * For every answer, also those to refused requests. Never `*`, and never credentials: there are no cookies, and pages send their token in a
+ * header.
  */
-export function answerHeaders(
-  origin: Origin,
-  csp = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
-): Readonly<Record<string, string>> {
+export function answerHeaders(origin: Origin): Readonly<Record<string, string>> {
   return {
-    "content-security-policy": csp,
+    "content-security-policy":
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",

@@ -24,6 +24,7 @@ import { isOwnModelName } from "../proxy/upstream.ts";
 import { refuseForUsers } from "../proxy/users-may.ts";
 import { ReplyStream } from "../reply-stream.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
+import { refuseLost } from "../wires/body-fields.ts";
 import { hermesHeaders } from "../wires/fields.ts";
 import {
   type Asked,
@@ -156,7 +157,11 @@ export class AgentMode {
 
   async #answer(turn: ModelTurn): Promise<Response> {
     if (this.#closing.signal.aborted) throw new ProblemError(stoppedProblem(true));
-    refuseLost(turn);
+    refuseLost(
+      turn.request,
+      "The agent cannot do what the request asks for with these fields",
+      "Leave them out, or use the proxy mode of this server (/proxy/v1), which forwards them.",
+    );
     if (turn.identity.user !== undefined) refuseForUsers(turn.wire.name, turn.body, { isForwarded: false });
     await admit(turn);
     const asked = readAsked(turn.request.messages);
@@ -610,18 +615,6 @@ function otherModelNotice(asked: string, used: string): string {
 }
 
 const MODEL_NAME_CHARS = 100;
-
-function refuseLost({ request }: ModelTurn): void {
-  const { unsupported } = request;
-  if (unsupported.length === 0) return;
-  throw new ProblemError({
-    status: 400, // clients such as Codex try again after 422
-    code: "would-be-lost",
-    message: `The agent cannot do what the request asks for with ${unsupported.join(", ")}.`,
-    hint: "Leave these fields out, or use the proxy mode of this server (/proxy/v1), which forwards them.",
-    ...(unsupported[0] === undefined ? {} : { param: unsupported[0] }),
-  });
-}
 
 function commandIn({ now }: Asked): string {
   return now.kind === "message"

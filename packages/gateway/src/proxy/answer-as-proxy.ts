@@ -15,7 +15,7 @@ import { hermesField, hermesHeaders, recordsIn } from "../wires/fields.ts";
 import { isOwnReplyId, ownReply } from "../wires/responses.ts";
 import { sseEvent } from "../wires/sse.ts";
 import type { ReadReply, ReplyMetadata, WireName } from "../wires/wire.ts";
-import { responseMark } from "./chain.ts";
+import { responseMark, UNKNOWN_RESPONSE } from "./chain.ts";
 import { mergedReply, type Round, type RoundResult, resultItems, resultMessages } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
@@ -148,14 +148,7 @@ async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<v
     const known = await Promise.all(homes.map(({ administrator }) => isIn(administrator, id)));
     return !known.includes(true);
   };
-  if (typeof previous === "string" && !(await isOpenTo(previous)))
-    throw new ProblemError({
-      status: 404,
-      code: "previous_response_not_found",
-      message: "This gateway gave this user no response with the id in 'previous_response_id'.",
-      hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
-      param: "previous_response_id",
-    });
+  if (typeof previous === "string" && !(await isOpenTo(previous))) throw new ProblemError(UNKNOWN_RESPONSE);
   for (const id of referencedItems(body))
     if (!(await isOpenTo(ownReply(id) ?? id)))
       throw new ProblemError({

@@ -3,7 +3,7 @@
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { isClientSummary, strippedUserText, summaryBodies } from "@hermes-memory/core/internal/security";
-import type { JsonObject, ModelTurn } from "../types.ts";
+import type { GatewayProblem, JsonObject, ModelTurn } from "../types.ts";
 import { recordsIn } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
 
@@ -172,6 +172,15 @@ function forkMark(mark: string): string {
 export function responseMark(id: string): string {
   return `response:${id}`;
 }
+
+/** Whoever else may know it. */
+export const UNKNOWN_RESPONSE: GatewayProblem = {
+  status: 404,
+  code: "previous_response_not_found",
+  message: "This gateway gave this user no response with the id in 'previous_response_id'.",
+  hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
+  param: "previous_response_id",
+};
 
 function markOf(hash: string): string {
   return `prefix:${hash}`;

@@ -14,6 +14,7 @@ import { charge } from "../allowance.ts";
 import { MODEL_PROBLEMS, stoppedProblem } from "../problem.ts";
 import { ReplyStream, type Said } from "../reply-stream.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { refuseLost } from "../wires/body-fields.ts";
 import { hermesHeaders } from "../wires/fields.ts";
 import type { Finish, ReplyMetadata } from "../wires/wire.ts";
 import { partsOf as bodyParts, listOf } from "./chain.ts";
@@ -28,7 +29,11 @@ export type Translation = {
 
 export async function translate(turn: ModelTurn, { model, openMemory }: Translation): Promise<Response> {
   const { wire, request, gateway } = turn;
-  if (request.unsupported.length > 0) throw new ProblemError(wouldBeLost(request.unsupported, model));
+  refuseLost(
+    request,
+    `The model ${model.identity.model} speaks another protocol than this request, and these fields would be lost`,
+    "Leave them out, ask for a model of this protocol, or send the request in the model's own protocol.",
+  );
   const memory = await openMemory();
   const stop = new AbortController();
   const signal = AbortSignal.any([turn.signal, stop.signal]);
@@ -161,17 +166,6 @@ function finishOf(reason: FinishReason): Finish {
 }
 
 // ---- Problems ----
-
-function wouldBeLost(fields: readonly string[], { identity }: ChatModel): GatewayProblem {
-  const names = fields.join(", ");
-  return {
-    status: 400, // clients such as Codex try again after 422
-    code: "would-be-lost",
-    message: `The model ${identity.model} speaks another protocol than this request, and these fields would be lost: ${names}.`,
-    hint: "Leave them out, ask for a model of this protocol, or send the request in the model's own protocol.",
-    param: fields[0],
-  };
-}
 
 export function problemOf({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
   const retryAfterSeconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
