@@ -6,7 +6,7 @@ import type { Reply, ReplyEvent } from "./wires/wire.ts";
 /** A client waits this long for the next byte at most. */
 const PING_MS = 15_000;
 
-export type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
+type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
 /** What is known when it has ended. */
 export type Said = Omit<Reply, keyof Start>;
 

@@ -36,9 +36,7 @@ export class ReplySoFar {
   }
 
   metadata(sessionId: string): ReplyMetadata {
-    const compactedFrom = this.#compactedFrom;
-    const notices = [...this.#notices];
-    return compactedFrom === undefined ? { sessionId, notices } : { sessionId, notices, compactedFrom };
+    return { sessionId, notices: [...this.#notices], compactedFrom: this.#compactedFrom };
   }
 
   listen(event: AgentEvent): void {

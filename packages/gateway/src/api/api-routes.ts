@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { setConfigValue } from "@hermes-memory/core/internal/config";
 import { fileNameOf, MEMORY_TARGETS, targetPaths } from "@hermes-memory/core/internal/curated";
-import { outsideJsonOr } from "@hermes-memory/core/internal/lib";
+import { isFile, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import type { EntryChange, Memory, Transcript, UserMemory } from "@hermes-memory/core/internal/memory";
 import { fromRow, renderContent, renderToolCalls, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { findProviders } from "@hermes-memory/core/internal/providers";
@@ -21,6 +21,7 @@ import {
   type RouteRequest,
   type UserRef,
 } from "../types.ts";
+import { listOf } from "../wires/fields.ts";
 import * as schemas from "./schemas.ts";
 
 type Person = Awaited<ReturnType<RouteRequest["person"]>>;
@@ -311,7 +312,10 @@ const TABLE = [
       const store = await sessionsOf(call);
       const traces = (await store?.listRecalls({ ...page, sessionId })) ?? [];
       return {
-        recalls: traces.map(({ mark: _, found, ...trace }) => ({ ...trace, found: listIn(found) })),
+        recalls: traces.map(({ mark: _, found, ...trace }) => ({
+          ...trace,
+          found: [...listOf(outsideJsonOr(found, []))],
+        })),
       };
     },
   }),
@@ -553,18 +557,8 @@ async function describeStatus({
   };
 }
 
-/** A trace keeps what was found as JSON. */
-function listIn(text: string): unknown[] {
-  const value = outsideJsonOr(text, []);
-  return Array.isArray(value) ? value : [];
-}
-
 function sizeOf({ layers }: UserMemory, each: "memory" | "user"): number {
   return statSync(targetPaths(layers.directory, each).file, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 function toWritten({

@@ -4,14 +4,14 @@ import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { isClientSummary, strippedUserText, summaryBodies } from "@hermes-memory/core/internal/security";
 import type { GatewayProblem, JsonObject, ModelTurn } from "../types.ts";
-import { recordsIn } from "../wires/fields.ts";
+import { listOf as itemsIn, recordOf, recordsIn } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
 
 /** The list of messages: `messages`, or `input` of the Responses API, where a text is one message of the user. */
 export function listOf(wire: WireName, body: JsonObject): readonly JsonObject[] {
   const list = wire === "responses" ? body.input : body.messages;
   if (typeof list === "string") return [{ role: "user", content: list }];
-  return Array.isArray(list) ? list.map((item) => (isRecord(item) ? item : {})) : [];
+  return itemsIn(list).map(recordOf);
 }
 
 // ---- Hashes ----
