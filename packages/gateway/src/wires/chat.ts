@@ -38,19 +38,9 @@ import {
   wordOrRecord,
   wrong,
 } from "./fields.ts";
-import { CollectedReply } from "./read-reply.ts";
+import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type {
-  Finish,
-  ReadReply,
-  Reply,
-  ReplyCollector,
-  ReplyEvent,
-  ReplyPart,
-  ReplyWriter,
-  Wire,
-  WireRequest,
-} from "./wire.ts";
+import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
 
 export const chatWire: Wire = {
   name: "chat",
@@ -58,7 +48,6 @@ export const chatWire: Wire = {
   newReplyId: () => `chatcmpl-${newId()}`,
   render,
   writer: (start, request) => new ChatWriter(start, request),
-  collector: () => new ChatReply(),
   renderProblem: openAiProblem,
 };
 
@@ -328,7 +317,7 @@ const FINISHES: Readonly<Record<string, Finish>> = {
 type Call = Record<string, unknown> & { function: JsonObject };
 
 /** Collects the first choice of a reply. */
-export class ChatReply extends CollectedReply implements ReplyCollector {
+export class ChatReply extends CollectedReply {
   #text = "";
   #refusal = "";
   #reasoning = "";

@@ -36,19 +36,9 @@ import {
   vendorField,
   wrong,
 } from "./fields.ts";
-import { CollectedReply } from "./read-reply.ts";
+import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
 import { sseEvent } from "./sse.ts";
-import type {
-  Finish,
-  ReadReply,
-  Reply,
-  ReplyCollector,
-  ReplyEvent,
-  ReplyPart,
-  ReplyWriter,
-  Wire,
-  WireRequest,
-} from "./wire.ts";
+import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
 
 export const messagesWire: Wire = {
   name: "messages",
@@ -56,7 +46,6 @@ export const messagesWire: Wire = {
   newReplyId: () => `msg_${newId()}`,
   render,
   writer: (start) => new MessageWriter(start),
-  collector: () => new MessageReply(),
   renderProblem: anthropicProblem,
 };
 
@@ -357,7 +346,7 @@ const GROWING: Readonly<Record<string, string>> = {
 };
 
 /** Collects the blocks of a reply. */
-export class MessageReply extends CollectedReply implements ReplyCollector {
+export class MessageReply extends CollectedReply {
   readonly #blocks = new Map<number, OpenBlock>();
 
   take(data: string | JsonObject): boolean {

@@ -36,19 +36,9 @@ import {
   wordOrRecord,
   wrong,
 } from "./fields.ts";
-import { CollectedReply } from "./read-reply.ts";
+import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type {
-  Finish,
-  ReadReply,
-  Reply,
-  ReplyCollector,
-  ReplyEvent,
-  ReplyPart,
-  ReplyWriter,
-  Wire,
-  WireRequest,
-} from "./wire.ts";
+import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
 
 export const responsesWire: Wire = {
   name: "responses",
@@ -56,7 +46,6 @@ export const responsesWire: Wire = {
   newReplyId: () => `resp_${OWN}${newId()}`,
   render,
   writer: (start, request) => new ResponseWriter(start, request),
-  collector: () => new ResponseReply(),
   renderProblem: openAiProblem,
 };
 
@@ -578,7 +567,7 @@ function failureCode({ status, code }: GatewayProblem): string {
 type OpenItem = { item: JsonObject; text: string; isDone: boolean };
 
 /** Collects the items of a reply. */
-export class ResponseReply extends CollectedReply implements ReplyCollector {
+export class ResponseReply extends CollectedReply {
   readonly #items = new Map<number, OpenItem>();
 
   take(data: string | JsonObject): boolean {

@@ -44,9 +44,6 @@ const JSON_WIRE: Wire = {
     open: () => `${JSON.stringify({ type: "open", ...start })}\n`,
     write: (event) => `${JSON.stringify(event)}\n`,
   }),
-  collector: () => {
-    throw new Error("not used");
-  },
   renderProblem: (problem) => ({ ...problem }),
 };
 
