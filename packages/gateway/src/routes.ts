@@ -1,76 +1,39 @@
 // The table of all routes: `opsRoutes` and `openRoutes`. A route that is not here does not exist: the isolation tests are generated from it.
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Modes } from "./answer.ts";
 import type { MetricsRegistry } from "./metrics.ts";
-import type { Answer, Gateway, Route } from "./types.ts";
+import type { Gateway, Route } from "./types.ts";
 
 /** `close` is called when no request runs any more, before the homes are closed. */
 export type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
 
 /** All routes but those of `opsRoutes`. They bring SDKs that take a while to load, so the server listens before they are there. */
 export async function openRoutes(gateway: Gateway): Promise<ServedRoutes> {
-  const [{ modelRoutes }, { apiRoutes }, { createMcpMode }, { modelsRoutes }] = await Promise.all([
+  const [
+    { modelRoutes },
+    { apiRoutes },
+    { createMcpMode },
+    { modelsRoutes },
+    { AgentMode },
+    { createProxyMode },
+  ] = await Promise.all([
     import("./answer.ts"),
     import("./api/api-routes.ts"),
     import("./mcp-route.ts"),
     import("./models-route.ts"),
-  ]);
-  const [modes, mcp] = [lazyModes(gateway), createMcpMode(gateway)];
-  modes.load();
-  return {
-    routes: [...modelRoutes(modes), ...modelsRoutes, ...apiRoutes(), ...mcp.routes],
-    async close() {
-      await Promise.allSettled([modes.close(), mcp.close()]);
-    },
-  };
-}
-
-// ---- The two modes, loaded later: they bring the model SDKs, and the first request is seldom that early ----
-
-/** `close` interrupts running turns, which store what they have. */
-type Parts = Modes & { close(): Promise<void> };
-
-/** `load` begins to load them, and with the agent mode the watcher of expired sessions. Never rejects. */
-type LoadedModes = Parts & { load(): void };
-
-function lazyModes(gateway: Gateway): LoadedModes {
-  let parts: Promise<Parts> | undefined;
-  const loaded = (): Promise<Parts> => {
-    parts ??= open(gateway);
-    return parts;
-  };
-  const answer =
-    (mode: keyof Modes): Answer =>
-    async (turn) =>
-      (await loaded())[mode](turn);
-  return {
-    agent: answer("agent"),
-    proxy: answer("proxy"),
-    auxiliary: answer("auxiliary"),
-    countTokens: answer("countTokens"),
-    load: () =>
-      void loaded().catch((cause: unknown) => gateway.log.error("A mode cannot be loaded", { cause })),
-    close: async () => {
-      if (parts !== undefined) await (await parts).close();
-    },
-  };
-}
-
-async function open(gateway: Gateway): Promise<Parts> {
-  const [{ AgentMode }, { createProxyMode }] = await Promise.all([
     import("./agent-mode/agent-mode.ts"),
     import("./proxy/answer-as-proxy.ts"),
   ]);
-  const [agent, proxy] = [new AgentMode(gateway), createProxyMode(gateway)];
+  const mcp = createMcpMode(gateway);
+  const agent = new AgentMode(gateway);
+  const proxy = createProxyMode(gateway);
+  const { answer, answerAuxiliary: auxiliary, countTokens } = proxy;
+  const modes = { agent: agent.answer, proxy: answer, auxiliary, countTokens };
   return {
-    agent: agent.answer,
-    proxy: proxy.answer,
-    auxiliary: proxy.answerAuxiliary,
-    countTokens: proxy.countTokens,
-    close: async () => {
+    routes: [...modelRoutes(modes), ...modelsRoutes, ...apiRoutes(), ...mcp.routes],
+    async close() {
       proxy.close();
-      await agent.close();
+      await Promise.allSettled([agent.close(), mcp.close()]); // running turns store what they have
     },
   };
 }
