@@ -98,7 +98,7 @@ export type Reading = {
   /** The native id of an already imported session of this source, other than `except`, whose first message has this id. */
   readonly sessionBeginningWith: (messageId: string, except: string) => string | undefined;
   /** The message ids of an imported session of this source. */
-  readonly messageIdsOf: (nativeId: string) => ReadonlySet<string>;
+  readonly messageIdsOf: (nativeId: string) => ReadonlySet<string> | Promise<ReadonlySet<string>>;
 };
 
 /**

@@ -45,7 +45,7 @@ export const claudeCode = format({
       await transcript.take(value, line);
       yield* transcript.said.splice(0);
     }
-    transcript.finish();
+    await transcript.finish();
     yield* transcript.said;
   },
 });
@@ -168,9 +168,9 @@ class Transcript {
       if (!this.#tree.add(uuid, parent, isTurn)) return; // the same record again
     }
     if (isTurn) session.note(record);
-    if (type === "assistant") this.#answer(session, record, line);
+    if (type === "assistant") await this.#answer(session, record, line);
     else if (type === "user") await this.#user(session, record, line);
-    else if (type === "attachment") this.#queued(session, record, line);
+    else if (type === "attachment") await this.#queued(session, record, line);
     else if (type === "custom-title")
       this.main.titles.custom = textOf(record.customTitle) ?? this.main.titles.custom;
     else if (type === "ai-title") this.main.titles.ai = textOf(record.aiTitle) ?? this.main.titles.ai;
@@ -179,9 +179,9 @@ class Transcript {
     else if (!SILENT_TYPES.has(type)) this.#reading.unknown(type === "" ? "record without type" : type);
   }
 
-  finish(): void {
+  async finish(): Promise<void> {
     for (const session of [...this.#inlineAgents.values(), this.main]) {
-      this.#endAnswer(session);
+      await this.#endAnswer(session);
       if (session.isBegun) this.said.push(session.known);
     }
     if (this.main.isBegun) {
@@ -225,7 +225,7 @@ class Transcript {
     const fork = recordOf(record.forkedFrom);
     const original = textOf(fork?.sessionId);
     if (original !== undefined && original !== this.main.nativeId) {
-      this.main.copies.takeFrom(original);
+      await this.main.copies.takeFrom(original);
       if (this.main.parent === undefined)
         this.main.continues ??= { how: "fork", session: original, messageId: textOf(fork?.messageUuid) };
     }
@@ -234,11 +234,11 @@ class Transcript {
     // Further on in a file a missing parent is a lost line.
     if (!(isFirst || (isBoundary && !this.main.isBegun)) || this.#tree.has(parent)) return;
     const session = await sessionWithRecord(parent, this.#path, timeOf(record.timestamp) ?? 0);
-    if (session !== undefined) this.main.copies.takeFrom(session);
+    if (session !== undefined) await this.main.copies.takeFrom(session);
     this.main.continues = { how: isBoundary ? "compaction" : "fork", session, messageId: parent };
   }
 
-  #answer(session: Session, record: Json, line: number): void {
+  async #answer(session: Session, record: Json, line: number): Promise<void> {
     const message = recordOf(record.message);
     if (message === undefined) {
       this.#reading.malformed(line, "assistant record without a message");
@@ -247,7 +247,7 @@ class Transcript {
     const uuid = textOf(record.uuid);
     const shared = textOf(message.id);
     if (session.answer === undefined || shared === undefined || session.answer.shared !== shared) {
-      this.#endAnswer(session);
+      await this.#endAnswer(session);
       const id = shared === undefined || session.answers.has(shared) ? uuid : shared;
       session.answer = { id, shared, line, records: [], blocks: [] };
     }
@@ -258,7 +258,7 @@ class Transcript {
     }
   }
 
-  #endAnswer(session: Session): void {
+  async #endAnswer(session: Session): Promise<void> {
     const { answer } = session;
     session.answer = undefined;
     if (answer !== undefined) {
@@ -282,10 +282,10 @@ class Transcript {
       if (shared !== undefined) session.answers.set(shared, isWanted ? (whole ?? counted) : counted);
       if (isWanted) {
         session.facts.model = model ?? session.facts.model;
-        this.#give(session, { message, original: id, records: answer.records });
+        await this.#give(session, { message, original: id, records: answer.records });
       }
     }
-    for (const result of session.behindAnswer.splice(0)) this.#give(session, result);
+    for (const result of session.behindAnswer.splice(0)) await this.#give(session, result);
   }
 
   async #user(session: Session, record: Json, line: number): Promise<void> {
@@ -323,11 +323,11 @@ class Transcript {
     }
     const text = strippedUserText(recorded).trim();
     if (text === "" || isClientSummary(text)) return;
-    this.#prompt(session, { id: uuid, role: "user", text, at, line }, record);
+    await this.#prompt(session, { id: uuid, role: "user", text, at, line }, record);
   }
 
   /** Text that the user typed while a tool ran. Its records have no id in some versions. */
-  #queued(session: Session, record: Json, line: number): void {
+  async #queued(session: Session, record: Json, line: number): Promise<void> {
     const attachment = recordOf(record.attachment);
     if (attachment?.type !== "queued_command") return;
     const text = strippedUserText(blocksOf(attachment.prompt, this.#reading.unknown).text).trim();
@@ -335,22 +335,23 @@ class Transcript {
     const time = textOf(record.timestamp) ?? "";
     this.#lastQueued = { at: time, count: this.#lastQueued.at === time ? this.#lastQueued.count + 1 : 1 };
     const id = textOf(record.uuid) ?? (time === "" ? undefined : `queued-${time}-${this.#lastQueued.count}`);
-    this.#prompt(session, { id, role: "user", text, at: timeOf(record.timestamp), line }, record);
+    await this.#prompt(session, { id, role: "user", text, at: timeOf(record.timestamp), line }, record);
   }
 
-  #prompt(session: Session, message: Draft, record: Json): void {
-    this.#endAnswer(session);
+  async #prompt(session: Session, message: Draft, record: Json): Promise<void> {
+    await this.#endAnswer(session);
     const uuid = textOf(record.uuid);
     const original = textOf(recordOf(record.forkedFrom)?.messageUuid) ?? message.id;
-    if (!this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })) return;
+    if (!(await this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })))
+      return;
     const kind = /^\/\S/.test(message.text) ? "command" : "prompt";
     session.titles[kind] ??= titleFrom(message.text);
     this.#renamed(message.text);
   }
 
   /** False when the message is a copy that an older session owns. */
-  #give(session: Session, { message, original, records, call }: Found): boolean {
-    if (original !== undefined && session.copies.has(original)) return false;
+  async #give(session: Session, { message, original, records, call }: Found): Promise<boolean> {
+    if (original !== undefined && (await session.copies.has(original))) return false;
     if (!session.isBegun && session.parent === undefined && session.copies.source !== undefined)
       session.continues ??= { how: "fork", session: session.copies.source };
     if (!session.isBegun) this.said.push(session.known);

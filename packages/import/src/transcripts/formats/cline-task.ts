@@ -61,7 +61,7 @@ export async function* readTask(unit: Unit, reading: Reading): AsyncGenerator<Sa
   const nativeId = basename(unit.path);
   const conversation = await jsonIfThere(join(unit.path, CONVERSATION), reading);
   // Newer versions of Cline move a task to their other store under the same id.
-  if (!hasIds(conversation) && isInBetterStore(nativeId, reading)) return;
+  if (!hasIds(conversation) && (await isInBetterStore(nativeId, reading))) return;
   const item = await historyItem(unit.path, nativeId);
   const view = recordsOf(await jsonIfThere(join(unit.path, VIEW), reading));
   const messages =

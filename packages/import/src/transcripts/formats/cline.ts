@@ -72,7 +72,7 @@ async function* readSession(unit: Unit, names: readonly string[], reading: Readi
     yield facts;
     // A fork begins with copies of the messages of the session that it came from, under the same ids.
     const origin = facts.continues?.session;
-    const copied = origin === undefined ? new Set<unknown>() : reading.messageIdsOf(origin);
+    const copied = origin === undefined ? new Set<unknown>() : await reading.messageIdsOf(origin);
     for (const { line, value } of numbered(document.messages, reading))
       yield* draftsOf(value, { path, line, at: timeOf(value.ts) }, copied, reading);
     yield { kind: "end" };

@@ -76,7 +76,7 @@ const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
 
 async function* readTranscript(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const identity = identityOf(unit.path);
-  if (isInBetterStore(identity.nativeId, reading)) return;
+  if (await isInBetterStore(identity.nativeId, reading)) return;
   const { mtimeMs } = await stat(unit.path);
   const facts: SessionFacts = {
     ...identity,
@@ -262,7 +262,7 @@ async function* readStore(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const nativeId = textOf(meta.agentId) ?? basename(dirname(unit.path));
   const root = textOf(meta.latestRootBlobId);
   if (root === undefined || reading.isUnchanged(nativeId, root)) return;
-  if (isInBetterStore(nativeId, reading, BLOB_ID)) return;
+  if (await isInBetterStore(nativeId, reading, BLOB_ID)) return;
   const messages = db.snapshot(() => [...leavesBelow(db, root, reading)]);
   if (messages.length === 0) return;
   const title = textOf(meta.name) ?? textOf(beside?.title);

@@ -91,7 +91,7 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
     const from = textOf(fork?.sessionId);
     if (from !== undefined) {
       yield { nativeId, continues: { how: "fork", session: from } };
-      if (hasOriginal(from)) continue;
+      if (await hasOriginal(from)) continue;
     }
     if (value.type === "system") yield* systemEvents(session, value);
     else
@@ -112,12 +112,12 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
 }
 
 /** Whether the session that a copied record came from is there, as a file beside this one or imported before. */
-function originals(folder: string, reading: Reading): (sessionId: string) => boolean {
+function originals(folder: string, reading: Reading): (sessionId: string) => Promise<boolean> {
   const known = new Map<string, boolean>();
-  return (id) => {
+  return async (id) => {
     const found =
       known.get(id) ??
-      (reading.messageIdsOf(id).size > 0 || existsSync(join(folder, `${basename(id)}.jsonl`)));
+      ((await reading.messageIdsOf(id)).size > 0 || existsSync(join(folder, `${basename(id)}.jsonl`)));
     known.set(id, found);
     return found;
   };
