@@ -31,7 +31,7 @@ function routeTable(): string {
     ...modelsRoutes,
     ...apiRoutes(),
     MCP,
-    ...opsRoutes({ metrics: { render: () => "" } }),
+    ...opsRoutes({ render: () => "" }),
   ].filter(({ path }) => !/^\/(?:agent|proxy)\//.test(path));
   const lines = routes.map(
     ({ method, path, access, summary }) =>

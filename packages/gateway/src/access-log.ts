@@ -26,14 +26,7 @@ export type AccessLine = {
   readonly aborted?: boolean;
 };
 
-export interface AccessLog {
-  write(line: AccessLine): void;
-  /** Lines that could not be written. */
-  readonly dropped: number;
-  /** Writes what is collected. */
-  flush(): void;
-  close(): void;
-}
+export type AccessLog = ReturnType<typeof openAccessLog>;
 
 const FLUSH_MS = 250;
 const MOST_LINES = 500;
@@ -47,7 +40,7 @@ export function accessLogPath(home: string): string {
 export function openAccessLog(
   path: string,
   { maxBytes = DEFAULT_MAX_BYTES }: { readonly maxBytes?: number } = {},
-): AccessLog {
+) {
   let waiting: string[] = [];
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -66,16 +59,17 @@ export function openAccessLog(
   }
 
   return {
-    write(line) {
+    write(line: AccessLine): void {
       waiting.push(`${JSON.stringify(line)}\n`);
       if (waiting.length >= MOST_LINES) flush();
       else timer ??= setTimeout(flush, FLUSH_MS).unref();
     },
-    get dropped() {
+    /** Lines that could not be written. */
+    get dropped(): number {
       return dropped;
     },
+    /** Writes what is collected. */
     flush,
-    close: flush,
   };
 }
 

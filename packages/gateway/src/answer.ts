@@ -8,11 +8,10 @@ import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { compactedMarks, prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
+import { compactedMarks, prefixMarks, questionMark, responseMark, UNKNOWN_RESPONSE } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
-  type GatewayProblem,
   type Identity,
   type ModelTurn,
   ProblemError,
@@ -20,6 +19,7 @@ import {
   type RouteRequest,
 } from "./types.ts";
 import { chatWire } from "./wires/chat.ts";
+import { wrong } from "./wires/fields.ts";
 import { messagesWire } from "./wires/messages.ts";
 import { responsesWire } from "./wires/responses.ts";
 import type { Wire } from "./wires/wire.ts";
@@ -147,7 +147,8 @@ async function readTurn(
   const body = await request.json();
   await letOthers();
   const parsed = wire.parse(body);
-  if (parsed.model.length > MODEL_NAME_CHARS) throw new ProblemError(LONG_MODEL_NAME);
+  if (parsed.model.length > MODEL_NAME_CHARS)
+    throw wrong("model", `The name of the model has more than ${MODEL_NAME_CHARS} characters.`, MODELS_HINT);
   await letOthers();
   const { gateway: settings } = await gateway.config();
   const { env, clock } = gateway;
@@ -189,13 +190,7 @@ function isLarge(rawBody: Uint8Array): boolean {
 }
 
 const MODEL_NAME_CHARS = 512;
-const LONG_MODEL_NAME: GatewayProblem = {
-  status: 400,
-  code: "bad-request",
-  message: `The name of the model has more than ${MODEL_NAME_CHARS} characters.`,
-  hint: "GET /v1/models lists the models of this server.",
-  param: "model",
-};
+const MODELS_HINT = "GET /v1/models lists the models of this server.";
 
 function memoryOf(gateway: Gateway, { profile, user }: Identity): UserMemory {
   const home = gateway.memory(profile);
@@ -297,11 +292,3 @@ function requestMarksOf({ retryKey, rawBody }: ModelTurn): readonly string[] {
 function newChat(): string {
   return `conversation-${randomHex(6)}${randomHex(6)}`;
 }
-
-const UNKNOWN_RESPONSE: GatewayProblem = {
-  status: 404,
-  code: "previous_response_not_found",
-  message: "This gateway knows no response with the id in 'previous_response_id'.",
-  hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
-  param: "previous_response_id",
-};

@@ -1,5 +1,6 @@
 // One request from its headers to the last byte of its reply: guard, caller, route, problems in the shape of the route, request id,
 // metrics, span and access log. What routes do is in the files that routes.ts collects.
+import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
@@ -57,25 +58,18 @@ export type AppOptions = {
   readonly running?: RunningRequests;
 };
 
-/** Requests that run, so that stopping can reach them. Sets instead of one signal for all: `AbortSignal.any` keeps each listener of a signal that lives as long as the server. */
+/** Requests that run, so that stopping can reach them. A list instead of one signal for all: `AbortSignal.any` keeps each listener of a signal that lives as long as the server. */
 export class RunningRequests {
-  readonly #subscriptions = new Set<AbortController>();
-  readonly #turns = new Set<AbortController>();
+  readonly #all = new Map<AbortController, "subscription" | "turn">();
 
   add(controller: AbortController, kind: "subscription" | "turn"): () => void {
-    const all = kind === "turn" ? this.#turns : this.#subscriptions;
-    all.add(controller);
-    return () => void all.delete(controller);
+    this.#all.set(controller, kind);
+    return () => void this.#all.delete(controller);
   }
 
   /** A subscription (GET) would never end by itself. */
-  endSubscriptions(): void {
-    for (const each of this.#subscriptions) each.abort(stopReason());
-  }
-
-  endAll(): void {
-    this.endSubscriptions();
-    for (const each of this.#turns) each.abort(stopReason());
+  end(kind?: "subscription"): void {
+    for (const [each, its] of this.#all) if (kind === undefined || its === kind) each.abort(stopReason());
   }
 }
 
@@ -127,7 +121,7 @@ export function createApp(gateway: Gateway, options: AppOptions): App {
     const visit = new Visit(gateway, options, request, info);
     return visit.answer(async (path) => {
       const router = laterRoutes === undefined || earlyPaths.has(path) ? early : await load();
-      return router.fetch(visit.routed(), { visit });
+      return router.fetch(request, { visit });
     });
   };
 }
@@ -197,13 +191,6 @@ class Visit {
     const { rawHeaders, remoteAddress, target = `${this.#url.pathname}${this.#url.search}` } = info;
     this.#seen = { method: request.method, url: target, rawHeaders, remoteAddress, ...options.address() };
     this.#route = { path: "unmatched", shape: shapeOf(this.#url.pathname) };
-  }
-
-  /** HEAD is GET without the body. */
-  routed(): Request {
-    return this.#request.method === "HEAD"
-      ? new Request(this.#request.url, { method: "GET", headers: this.#request.headers })
-      : this.#request;
   }
 
   async answer(dispatch: (path: string) => Promise<Response>): Promise<Response> {
@@ -309,7 +296,6 @@ class Visit {
     return {
       url: this.#url,
       method,
-      path: this.#url.pathname,
       headers,
       rawHeaders: this.#seen.rawHeaders,
       params,
@@ -451,9 +437,7 @@ class Visit {
     };
     if (this.#info.onClosed === undefined) close(true);
     else this.#info.onClosed(close);
-    const isHead = this.#request.method === "HEAD";
-    if (isHead) void reply.body?.cancel();
-    return new Response(isHead ? null : reply.body, { status: reply.status, headers });
+    return new Response(reply.body, { status: reply.status, headers }); // of HEAD: Hono answers it as GET without the body
   }
 
   #record(status: number, isComplete: boolean): void {
@@ -558,18 +542,13 @@ function printableMethod(method: string): string {
 
 // ---- Bodies ----
 
-const DECODERS: Readonly<
-  Record<
-    string,
-    (bytes: Uint8Array, options: { maxOutputLength: number; chunkSize: number }) => Promise<Uint8Array>
-  >
-> = {
-  gzip: promisify(gunzip),
-  "x-gzip": promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-  zstd: promisify(zstdDecompress),
-};
+const DECODERS: ReadonlyMap<string, typeof gunzip> = new Map([
+  ["gzip", gunzip],
+  ["x-gzip", gunzip],
+  ["deflate", inflate],
+  ["br", brotliDecompress as typeof gunzip],
+  ["zstd", zstdDecompress as typeof gunzip],
+]);
 
 const CHUNK_BYTES = 1_048_576;
 
@@ -577,7 +556,7 @@ const CHUNK_BYTES = 1_048_576;
 async function decompressed(bytes: Uint8Array, headers: Headers, limit: BodyLimit): Promise<Uint8Array> {
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
   if (encoding === "" || encoding === "identity") return bytes;
-  const decode = DECODERS[encoding];
+  const decode = DECODERS.get(encoding);
   if (decode === undefined)
     throw new ProblemError({
       status: 415,
@@ -588,7 +567,7 @@ async function decompressed(bytes: Uint8Array, headers: Headers, limit: BodyLimi
     });
   try {
     // Node's chunks of 16 kB take a turn of the event loop each: 750 turns for 12 MB.
-    const plain = await decode(bytes, { maxOutputLength: limit.bytes, chunkSize: CHUNK_BYTES });
+    const plain = await promisify(decode)(bytes, { maxOutputLength: limit.bytes, chunkSize: CHUNK_BYTES });
     headers.delete("content-encoding");
     headers.delete("content-length");
     return plain;
@@ -614,20 +593,11 @@ function parseJsonBody(headers: Headers, bytes: Uint8Array, maxValues: number) {
       param: "content-type",
     });
   const limits = { maxDepth: MAX_JSON_DEPTH, maxChars: bytes.byteLength, maxValues };
-  const parsed = parseOutsideJson(decodedText(bytes), limits);
+  if (!isUtf8(bytes))
+    throw new ProblemError({ status: 400, code: "bad-json", message: "The body is not valid UTF-8 text." });
+  const parsed = parseOutsideJson(new TextDecoder().decode(bytes), limits);
   if (parsed.ok && isRecord(parsed.value)) return { value: parsed.value, values: parsed.values };
   const what = parsed.ok ? "is no JSON object" : parsed.error.message;
   if (!parsed.ok && parsed.error.kind === "too_many") throw tooMany(`The body ${what}`);
   throw new ProblemError({ status: 400, code: "bad-json", message: `The body ${what}.` });
-}
-
-function decodedText(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw new ProblemError(
-      { status: 400, code: "bad-json", message: "The body is not valid UTF-8 text." },
-      { cause },
-    );
-  }
 }

@@ -1,6 +1,5 @@
 // What every route has at hand: the opened homes, config.yaml and .env as they are now, events and metrics. One per server; nothing in it
 // has to survive a restart.
-import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   configPath,
@@ -10,9 +9,9 @@ import {
   loadConfig,
 } from "@hermes-memory/core/internal/config";
 import { type HomeContext, parseProfileName, profileHome, rootOf } from "@hermes-memory/core/internal/home";
-import { type Clock, isDirectory } from "@hermes-memory/core/internal/lib";
+import { type Clock, describeCause, isDirectory } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
-import { type Memory, memoryIn, usable } from "@hermes-memory/core/internal/memory";
+import { type Home, type Memory, memoryIn, usable } from "@hermes-memory/core/internal/memory";
 import {
   type Events,
   type Gateway,
@@ -21,6 +20,7 @@ import {
   type Metrics,
   ProblemError,
 } from "./types.ts";
+import { watched } from "./watched.ts";
 
 export type GatewayOptions = {
   readonly home: string;
@@ -54,17 +54,14 @@ export function openGateway({
   const homes = new Map<string, Memory>();
   const root = rootOf(home, system);
   const readConfig = liveConfig(home, overrides ?? {}, log);
-  const environment = whenChanged(
-    () => envFilePath(home),
-    () => environmentOf(home, env),
-  );
+  const environment = watched(envFilePath(home), () => environmentOf(home, env));
   let isStopping = false;
 
   function open(directory: string): Memory {
     const path = resolve(directory);
     const known = homes.get(path);
     if (known !== undefined) return known;
-    const opened = memoryIn({ home: path, log, clock, env: environment(), config: "live" });
+    const opened = memoryIn({ home: path, log, clock, env: environment.current(), config: "live" });
     homes.set(path, opened);
     return opened;
   }
@@ -76,7 +73,7 @@ export function openGateway({
     metrics,
     events: createEvents(log, clock),
     get env() {
-      return environment();
+      return environment.current();
     },
     get isStopping() {
       return isStopping;
@@ -116,31 +113,15 @@ function liveConfig(
     last = { ...config, gateway: { ...config.gateway, ...overrides } };
     return last;
   };
-  const reading = whenChanged(() => configPath(home), read);
+  const reading = watched(configPath(home), read);
   return async () => {
     try {
-      return await reading();
+      return await reading.current();
     } catch (cause) {
       reading.forget(); // the user may repair the file
       throw cause;
     }
   };
-}
-
-/** Makes the value again when the file has changed: one `stat` per call. */
-function whenChanged<Value>(path: () => string, make: () => Value): (() => Value) & { forget(): void } {
-  let known: { readonly version: string; readonly value: Value } | undefined;
-  const current = (): Value => {
-    const file = statSync(path(), { throwIfNoEntry: false, bigint: true });
-    const version = file === undefined ? "" : `${file.mtimeNs} ${file.ctimeNs} ${file.size} ${file.ino}`;
-    if (known?.version !== version) known = { version, value: make() };
-    return known.value;
-  };
-  return Object.assign(current, {
-    forget: () => {
-      known = undefined;
-    },
-  });
 }
 
 function homeOfProfile(profile: string, root: string): string {
@@ -152,6 +133,20 @@ function homeOfProfile(profile: string, root: string): string {
     code: "unknown-profile",
     message: "The server's settings map this user to a profile that does not exist.",
     hint: "Whoever runs the server corrects gateway.identity_profiles, or creates the profile with 'hermes profile create'.",
+  });
+}
+
+/** The served home, and those of the profiles that users are mapped to. */
+export async function servedHomes(gateway: Gateway): Promise<readonly Home[]> {
+  const { identityProfiles } = (await gateway.config()).gateway;
+  const profiles = Object.values(identityProfiles).filter((name) => typeof name === "string");
+  return [undefined, ...new Set(profiles)].flatMap((profile) => {
+    try {
+      return [gateway.memory(profile).administration];
+    } catch (cause) {
+      gateway.log.warn(`Nobody can use the profile '${profile ?? "default"}': ${describeCause(cause)}`);
+      return [];
+    }
   });
 }
 

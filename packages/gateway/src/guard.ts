@@ -219,15 +219,13 @@ export function preflight(
 }
 
 /**
- * For every answer, also those to refused requests. A page of ours has a policy of its own in `csp`. Never `*`, and never credentials:
- * there are no cookies, and pages send their token in a header.
+ * For every answer, also those to refused requests. Never `*`, and never credentials: there are no cookies, and pages send their token in a
+ * header.
  */
-export function answerHeaders(
-  origin: Origin,
-  csp = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
-): Readonly<Record<string, string>> {
+export function answerHeaders(origin: Origin): Readonly<Record<string, string>> {
   return {
-    "content-security-policy": csp,
+    "content-security-policy":
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -352,25 +350,9 @@ function brokenOff(): ProblemError {
 type Rates = "requestsPerMinute" | "megabytesPerMinute" | "messagesPerMinute";
 type LimitSettings = Pick<GatewaySettings, Rates | "concurrentRequests" | "tokenShare" | "maxHeldBytes">;
 
-/** Throws what is beyond a limit. */
-export interface Limits {
-  /** A request begins: it counts for its user, and for its token with all users that the token names. */
-  enter(who: { readonly user: string; readonly token: string }, settings: LimitSettings): Entered;
-  /** A request from this address had a wrong token. Throws once it tries too often. Right tokens are never slowed down. */
-  failed(address: string | undefined): void;
-}
-
+export type Limits = ReturnType<typeof createLimits>;
 /** A request that was let in. */
-export interface Entered {
-  /** Before work on so many bytes, or messages, of its body. */
-  spend(kind: "bytes" | "messages", amount: number): void;
-  /** So many more bytes of its body are in memory, until it leaves. */
-  hold(bytes: number): void;
-  /** Waits while several requests of this user are worked on; call the result when it waits for its model. */
-  work(): Promise<() => void>;
-  /** It has been answered. More than once does no harm. */
-  leave(): void;
-}
+export type Entered = ReturnType<Limits["enter"]>;
 
 /** Wrong tokens of one address: so many at once, then one in this time. A token has 256 random bits, so this only keeps the log short. */
 const FAILURES = 20;
@@ -397,7 +379,8 @@ type Budgets = Partial<Record<Kind, { readonly perMinute: number; readonly most:
 /** Whose account it is, for messages, and what may be spent of it. */
 type Party = { readonly whose: string; readonly account: Account; readonly budgets: Budgets };
 
-export function createLimits({ clock }: { readonly clock: Clock }): Limits {
+/** Throws what is beyond a limit. */
+export function createLimits({ clock }: { readonly clock: Clock }) {
   const users = new Map<string, Account>();
   const tokens = new Map<string, Account>();
   const addresses = new Map<string, Account>();
@@ -425,7 +408,8 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
   }
 
   return {
-    enter(who, settings) {
+    /** A request begins: it counts for its user, and for its token with all users that the token names. */
+    enter(who: { readonly user: string; readonly token: string }, settings: LimitSettings) {
       const { concurrentRequests, tokenShare, maxHeldBytes } = settings;
       const user = {
         whose: "this user",
@@ -464,22 +448,26 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
         else next();
       };
       return {
-        spend: (kind, amount) => spend(parties, kind, amount),
-        hold(bytes) {
+        /** Before work on so many bytes, or messages, of its body. */
+        spend: (kind: "bytes" | "messages", amount: number): void => spend(parties, kind, amount),
+        /** So many more bytes of its body are in memory, until it leaves. */
+        hold(bytes: number): void {
           own += bytes;
           held += bytes;
           user.account.held += bytes;
           const isOpen = user.account.held <= maxHeldBytes * OWN_SHARE;
           if (held > maxHeldBytes && !isOpen) throw new ProblemError(FULL);
         },
-        async work() {
+        /** Waits while several requests of this user are worked on; call the result when it waits for its model. */
+        async work(): Promise<() => void> {
           if (user.account.working < AT_WORK) user.account.working += 1;
           else await new Promise<void>((resolve) => user.account.waiting.push(resolve));
           isAtWork = true;
           if (isOver) release(); // its client left meanwhile
           return release;
         },
-        leave() {
+        /** It has been answered. More than once does no harm. */
+        leave(): void {
           if (isOver) return;
           isOver = true;
           release();
@@ -490,7 +478,8 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
       };
     },
 
-    failed(address) {
+    /** A request from this address had a wrong token. Throws once it tries too often. Right tokens are never slowed down. */
+    failed(address: string | undefined): void {
       const budgets = { requests: { perMinute: 60 / FAILURE_SECONDS, most: FAILURES } };
       const account = accountOf(addresses, address ?? "unknown");
       fill(account, budgets, clock.now().getTime());

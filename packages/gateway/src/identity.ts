@@ -1,5 +1,5 @@
 // For whom a request is, and in which conversation. Pure. The user: by the caller's rights, and by the names that headers or body give.
-// The conversation: the first id that is present, in the order of SESSION_ORDER. Two different ids never become one: nothing is trimmed,
+// The conversation: the first id that is present, in the order of `sessionOf`. Two different ids never become one: nothing is trimmed,
 // folded or decoded twice, and an id that cannot be told apart from another one is refused.
 import { parseProfileName } from "@hermes-memory/core/internal/home";
 import { isRecord, outsideJsonOr, sha256 } from "@hermes-memory/core/internal/lib";
@@ -39,7 +39,7 @@ export function identify(asked: Asked & { readonly request: WireRequest | undefi
   const profile = profileOf(user, asked.settings);
   const client = clientOf(read, asked.request);
   const session = sessionOf(read, asked.request, { client, isOwner: user === undefined });
-  return { user, profile, isAdmin: isAdministrator(asked.caller), client, session };
+  return { user, profile, client, session };
 }
 
 export type PersonRef = { readonly user: UserRef | undefined; readonly profile: string | undefined };
@@ -55,6 +55,11 @@ export function personOf(asked: Asked & { readonly query: URLSearchParams }): Pe
 /** An admin token, or the local one. */
 export function isAdministrator(caller: Caller): boolean {
   return caller.kind === "local" || caller.rights.kind === "admin";
+}
+
+/** An admin token that names no user sees what belongs to all. The local one, and everybody else, sees their own. */
+export function seesAll(caller: Caller, user: UserRef | undefined): boolean {
+  return caller.kind === "token" && caller.rights.kind === "admin" && user === undefined;
 }
 
 // ---- Headers ----
@@ -382,39 +387,52 @@ export function sourceOf({ client, user }: Identity): string {
 // ---- Which conversation ----
 
 type Place = { readonly client: ClientName; readonly isOwner: boolean };
-type Finder = (read: Read, request: WireRequest | undefined, place: Place) => Found | undefined;
 type Found = Omit<SessionRef, "sessionKey" | "previousResponseId">;
-
-/** The first that finds an id counts. */
-const SESSION_ORDER: readonly Finder[] = [
-  byHermesId,
-  byClaudeCode,
-  byCodex,
-  byOpencode,
-  byOpenWebUi,
-  byBody,
-  bySessionKey,
-];
 
 function sessionOf(read: Read, request: WireRequest | undefined, place: Place): SessionRef {
   const sessionKey = read.id("x-hermes-session-key");
   const previous = optionalId(request?.ids.previousResponseId, "previous_response_id");
-  const more = {
+  // The first that finds an id counts.
+  const found =
+    byHermesId(read) ??
+    byClaudeCode(read, request, place) ??
+    byCodex(read, request, place) ??
+    byOpencode(read, place) ??
+    byOpenWebUi(read) ??
+    byBody(request) ??
+    bySessionKey(sessionKey) ??
+    ({ kind: "prefix", chatId: undefined, history: "client" } as const);
+  return {
+    ...found,
     ...(sessionKey !== undefined && { sessionKey }),
     // Whoever continues a stored response sends only what is new, whatever names the conversation.
     ...(previous !== undefined && { previousResponseId: previous, history: "server" as const }),
   };
-  for (const find of SESSION_ORDER) {
-    const found = find(read, request, place);
-    if (found !== undefined) return { ...found, ...more };
-  }
-  return { kind: "prefix", chatId: undefined, history: "client", ...more };
 }
 
 /** The text itself, which may also be the id of a session. One of another user is simply a chat that this user does not have. */
 function byHermesId(read: Read): Found | undefined {
   const id = read.id("x-hermes-session-id");
   return id === undefined ? undefined : { kind: "hermes-session-id", chatId: id, history: "server" };
+}
+
+type Client = {
+  readonly source: "codex" | "opencode" | "kilo";
+  readonly parent: string | undefined;
+  /** The form of the ids by which the importer names sessions. */
+  readonly form: RegExp;
+  readonly isOwner: boolean;
+};
+
+function ofClient(kind: "codex" | "opencode", id: string, { source, parent, form, isOwner }: Client): Found {
+  return {
+    kind,
+    chatId: chatIdOf(`${source}-`, id),
+    history: "client",
+    ...(isOwner && form.test(id) && { sessionId: transcriptSessionId(source, id) }),
+    ...(parent !== undefined && parent !== id && { parentChatId: chatIdOf(`${source}-`, parent) }),
+    platformChatId: id,
+  };
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -476,43 +494,21 @@ function byCodex(
   { client, isOwner }: Place,
 ): Found | undefined {
   const session = read.id("session-id");
-  const thread = read.id("thread-id");
   const key = client === "codex" ? optionalId(request?.ids.promptCacheKey, "prompt_cache_key") : undefined;
-  const id = thread ?? session ?? key;
+  const id = read.id("thread-id") ?? session ?? key;
   if (id === undefined) return undefined;
-  const named = read.id("x-codex-parent-thread-id");
-  const parent = named ?? session ?? id;
-  return {
-    kind: "codex",
-    chatId: chatIdOf("codex-", id),
-    history: "client",
-    ...(isOwner && UUID.test(id) && { sessionId: transcriptSessionId("codex", id) }),
-    ...(parent !== id && { parentChatId: chatIdOf("codex-", parent) }),
-    platformChatId: id,
-  };
+  const parent = read.id("x-codex-parent-thread-id") ?? session;
+  return ofClient("codex", id, { source: "codex", parent, form: UUID, isOwner });
 }
 
 /** OpenCode sends `x-opencode-session` to its own service and `x-session-affinity` to the others, as Kilo does. */
-function byOpencode(
-  read: Read,
-  _request: WireRequest | undefined,
-  { client, isOwner }: Place,
-): Found | undefined {
-  const own = read.id("x-opencode-session");
+function byOpencode(read: Read, { client, isOwner }: Place): Found | undefined {
   const isOne = client === "opencode" || client === "kilo";
-  const affinity = isOne ? read.id("x-session-affinity") : undefined;
-  const id = own ?? affinity;
+  const id = read.id("x-opencode-session") ?? (isOne ? read.id("x-session-affinity") : undefined);
   if (id === undefined) return undefined;
   const parent = read.id("x-parent-session-id");
   const source = client === "kilo" ? "kilo" : "opencode";
-  return {
-    kind: "opencode",
-    chatId: chatIdOf(`${source}-`, id),
-    history: "client",
-    ...(isOwner && SES_ID.test(id) && { sessionId: transcriptSessionId(source, id) }),
-    ...(parent !== undefined && parent !== id && { parentChatId: chatIdOf(`${source}-`, parent) }),
-    platformChatId: id,
-  };
+  return ofClient("opencode", id, { source, parent, form: SES_ID, isOwner });
 }
 
 /** Temporary chats (`local:<socket>`) of one browser tab share an id, so they are told apart by their messages. */
@@ -527,7 +523,7 @@ function byOpenWebUi(read: Read): Found | undefined {
   };
 }
 
-function byBody(_read: Read, request: WireRequest | undefined): Found | undefined {
+function byBody(request: WireRequest | undefined): Found | undefined {
   const conversation = optionalId(request?.ids.conversation, "conversation");
   if (conversation !== undefined)
     return {
@@ -542,8 +538,7 @@ function byBody(_read: Read, request: WireRequest | undefined): Found | undefine
   return { kind: "litellm", chatId: chatIdOf("litellm-", litellm), history: "client" };
 }
 
-function bySessionKey(read: Read): Found | undefined {
-  const key = read.id("x-hermes-session-key");
+function bySessionKey(key: string | undefined): Found | undefined {
   if (key === undefined) return undefined;
   return { kind: "session-key", chatId: chatIdOf("key-", key), history: "server" };
 }

@@ -3,6 +3,7 @@
 import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import type { Person } from "@hermes-memory/core/internal/memory";
 import { answerMcp, providerMirror } from "@hermes-memory/mcp/internal";
+import { seesAll } from "./identity.ts";
 import type { Gateway, Route, RouteRequest } from "./types.ts";
 
 /** Long enough for a provider that answers slowly; the writes themselves are on disk by then. */
@@ -26,9 +27,8 @@ export function createMcpMode(gateway: Gateway): McpMode {
   };
   const handle = async (request: RouteRequest): Promise<Response> => {
     const { memory, user, profile } = await request.person();
-    const isAdmin = request.caller.kind === "token" && request.caller.rights.kind === "admin";
-    const person =
-      isAdmin && user === undefined ? gateway.memory(profile).administration.administrator : memory.layers;
+    const isForAll = seesAll(request.caller, user);
+    const person = isForAll ? gateway.memory(profile).administration.administrator : memory.layers;
     const { method, headers, url } = request;
     const body = await request.json();
     const answer = await answerMcp(new Request(url, { method, headers }), body, {

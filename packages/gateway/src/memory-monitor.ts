@@ -18,21 +18,17 @@ export type ProcessFigures = {
   uptimeSeconds(): number;
 };
 
-export interface MemoryMonitor {
-  /** False if it runs already, or if RSS cannot be read. */
-  start(intervalSeconds?: number): boolean;
-  /** Does nothing when it does not run. */
-  stop(): void;
-}
+export type MemoryMonitor = ReturnType<typeof createMemoryMonitor>;
 
 export function createMemoryMonitor(
   log: Pick<Logger, "info" | "warn">,
   figures: ProcessFigures = processFigures(),
-): MemoryMonitor {
+) {
   let timer: NodeJS.Timeout | undefined;
   const line = (prefix: string): void => log.info(memoryLine(figures, prefix));
   return {
-    start(intervalSeconds = 300) {
+    /** False if it runs already, or if RSS cannot be read. */
+    start(intervalSeconds = 300): boolean {
       if (timer !== undefined) return false;
       if (readOr(figures.rss) === undefined) {
         log.warn("[MEMORY] Memory monitoring unavailable: the memory of this process cannot be read.");
@@ -50,7 +46,8 @@ export function createMemoryMonitor(
       timer.unref(); // never keeps the process alive
       return true;
     },
-    stop() {
+    /** Does nothing when it does not run. */
+    stop(): void {
       if (timer === undefined) return;
       clearInterval(timer);
       timer = undefined;

@@ -94,9 +94,7 @@ async function send(response: Response, outgoing: ServerResponse, stalledMs: num
     return;
   }
   outgoing.statusCode = response.status;
-  for (const [name, value] of response.headers) if (name !== "set-cookie") outgoing.setHeader(name, value);
-  const cookies = response.headers.getSetCookie();
-  if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
+  for (const [name, value] of response.headers) outgoing.setHeader(name, value); // no cookies: the app removes them
   if (response.body === null) {
     outgoing.end();
     return;

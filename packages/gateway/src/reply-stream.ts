@@ -6,8 +6,9 @@ import type { Reply, ReplyEvent } from "./wires/wire.ts";
 /** A client waits this long for the next byte at most. */
 const PING_MS = 15_000;
 
-export type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
-export type End = Pick<Reply, "toolCalls" | "finish" | "usage" | "metadata">;
+type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
+/** What is known when it has ended. */
+export type Said = Omit<Reply, keyof Start>;
 
 type StreamOptions = {
   /** Asked when the first bytes are sent. */
@@ -17,17 +18,18 @@ type StreamOptions = {
   readonly pingMs?: number | undefined;
 };
 
-/** Events may be written at any time; they are read once, or never if the request is refused first. */
+/** Events may be written at any time; they are read once, or never: if the request is refused first, or asks for one body. */
 export class ReplyStream {
   readonly #turn: ModelTurn;
   readonly #waiting: ReplyEvent[] = [];
   readonly #begun = Promise.withResolvers<void>();
   #send: ((event: ReplyEvent) => void) | undefined;
   #ping: ReturnType<typeof setTimeout> | undefined;
-  #isOver = false;
+  #isOver: boolean;
 
   constructor(turn: ModelTurn) {
     this.#turn = turn;
+    this.#isOver = !turn.request.isStream;
   }
 
   write(event: ReplyEvent): void {
@@ -39,15 +41,22 @@ export class ReplyStream {
 
   /** Rejects if the turn fails before its first word: then the status is an error's. Later, the stream says it. */
   async response(
-    running: Promise<End>,
+    running: Promise<Said>,
     { start, onGone, pingMs = PING_MS }: StreamOptions,
   ): Promise<Response> {
+    const { wire, request } = this.#turn;
+    if (!request.isStream) {
+      const said = await running;
+      const { headers, ...begin } = start();
+      return Response.json(wire.render({ ...begin, ...said }, request), { headers });
+    }
     const silence = setTimeout(() => this.#begun.resolve(), pingMs);
     await Promise.race([this.#begun.promise, running]).finally(() => clearTimeout(silence));
     void running.then(
-      ({ toolCalls, ...end }) => {
-        for (const call of toolCalls) this.write({ type: "tool-call", ...call });
-        this.write({ type: "end", ...end });
+      ({ toolCalls, finish, usage, metadata }) => {
+        for (const { id, name, arguments: given } of toolCalls)
+          this.write({ type: "tool-call", id, name, arguments: given });
+        this.write({ type: "end", finish, usage, metadata });
       },
       (cause: unknown) => {
         const { identity, gateway } = this.#turn;
@@ -56,7 +65,7 @@ export class ReplyStream {
       },
     );
     const { headers, ...begin } = start();
-    const writer = this.#turn.wire.writer(begin, this.#turn.request);
+    const writer = wire.writer(begin, request);
     const encoder = new TextEncoder();
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {

@@ -4,34 +4,43 @@ import { dirname } from "node:path";
 import type { MetricsRegistry } from "./metrics.ts";
 import type { Gateway, Route } from "./types.ts";
 
-/** The server's own figures, which only these routes need. */
-export type OpsParts = { readonly metrics: Pick<MetricsRegistry, "render"> };
-
 /** `close` is called when no request runs any more, before the homes are closed. */
 export type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
 
 /** All routes but those of `opsRoutes`. They bring SDKs that take a while to load, so the server listens before they are there. */
 export async function openRoutes(gateway: Gateway): Promise<ServedRoutes> {
-  const [{ modelRoutes }, { apiRoutes }, { createMcpMode }, { modelsRoutes }, { lazyModes }] =
-    await Promise.all([
-      import("./answer.ts"),
-      import("./api/api-routes.ts"),
-      import("./mcp-route.ts"),
-      import("./models-route.ts"),
-      import("./modes.ts"),
-    ]);
-  const [modes, mcp] = [lazyModes(gateway), createMcpMode(gateway)];
-  modes.load();
+  const [
+    { modelRoutes },
+    { apiRoutes },
+    { createMcpMode },
+    { modelsRoutes },
+    { AgentMode },
+    { createProxyMode },
+  ] = await Promise.all([
+    import("./answer.ts"),
+    import("./api/api-routes.ts"),
+    import("./mcp-route.ts"),
+    import("./models-route.ts"),
+    import("./agent-mode/agent-mode.ts"),
+    import("./proxy/answer-as-proxy.ts"),
+  ]);
+  const mcp = createMcpMode(gateway);
+  const agent = new AgentMode(gateway);
+  const proxy = createProxyMode(gateway);
+  const { answer, answerAuxiliary: auxiliary, countTokens } = proxy;
+  const modes = { agent: agent.answer, proxy: answer, auxiliary, countTokens };
   return {
     routes: [...modelRoutes(modes), ...modelsRoutes, ...apiRoutes(), ...mcp.routes],
     async close() {
-      await Promise.allSettled([modes.close(), mcp.close()]);
+      proxy.close();
+      await Promise.allSettled([agent.close(), mcp.close()]); // running turns store what they have
     },
   };
 }
 
-/** For those who run the server. None of them needs more than Node. */
-export function opsRoutes({ metrics }: OpsParts): readonly Route[] {
+// ---- For those who run the server: none of them needs more than Node ----
+
+export function opsRoutes(metrics: Pick<MetricsRegistry, "render">): readonly Route[] {
   const ready = readiness();
   return [
     {

@@ -1,9 +1,17 @@
 // The life of the server: settings, port, listen, drain, close. Nothing in memory has to survive: sessions, live ones too, are in the
 // database, and a restart goes on with them.
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type HomeContext, logPath, systemHomeContext } from "@hermes-memory/core/internal/home";
-import { type Clock, errnoCode, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
+import {
+  type Clock,
+  errnoCode,
+  HermesError,
+  systemClock,
+  withoutUndefined,
+} from "@hermes-memory/core/internal/lib";
 import { createLogger, type Logger } from "@hermes-memory/core/internal/logger";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { accessLogPath, openAccessLog } from "./access-log.ts";
@@ -88,7 +96,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const log = options.log ?? createLogger({ path: logPath(home), redact: redactSecrets, clock });
   await using undo = new AsyncDisposableStack();
   const metrics = undo.adopt(createMetrics(), (each) => each.close());
-  const overrides = definedOnly({ host: options.host, port: options.port, mode: options.mode });
+  const overrides = withoutUndefined({ host: options.host, port: options.port, mode: options.mode });
   const gateway = undo.adopt(openGateway({ home, log, env, clock, metrics, system, overrides }), (each) =>
     each.close(),
   );
@@ -101,14 +109,14 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     log.error("There is no usable local token.", { cause });
     return undefined;
   });
-  const ops = [...opsRoutes({ metrics }), ...(options.routes ?? [])];
+  const ops = [...opsRoutes(metrics), ...(options.routes ?? [])];
   let opening: Promise<ServedRoutes> | undefined;
   const open = (): Promise<ServedRoutes> => {
     opening ??= openRoutes(gateway);
     return opening;
   };
   undo.defer(async () => (await opening?.catch(() => undefined))?.close()); // a failure is in the log
-  const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.close());
+  const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.flush());
   const requests = new RunningRequests();
   let listening = 0;
   const app = createApp(gateway, {
@@ -138,10 +146,10 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     gateway.beginStopping();
     log.info("The gateway stops", { running: server.running.size });
     const closed = new Promise<void>((resolve) => server.http.close(() => resolve()));
-    requests.endSubscriptions();
+    requests.end("subscription");
     await server.emptied(limits.drainMs);
     if (server.running.size > 0) log.warn("Requests are stopped", { running: server.running.size });
-    requests.endAll();
+    requests.end();
     await server.emptied(limits.abortedMs);
     server.http.closeAllConnections();
     await closed;
@@ -191,14 +199,12 @@ function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningS
     noDelay: true,
   });
   http.maxConnections = limits.maxConnections;
-  let onEmpty: (() => void) | undefined;
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     running.add(outgoing);
     outgoing.once("close", () => {
       running.delete(outgoing);
       // A kept connection would hold the server open until its timeout.
       if (gateway.isStopping) setImmediate(() => http.closeIdleConnections());
-      if (running.size === 0) onEmpty?.();
     });
     void listener(incoming, outgoing);
   };
@@ -216,14 +222,8 @@ function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningS
     http,
     running,
     async emptied(timeoutMs) {
-      if (running.size === 0) return;
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        onEmpty = resolve;
-        timer = setTimeout(resolve, timeoutMs);
-      });
-      clearTimeout(timer);
-      onEmpty = undefined;
+      const endMs = performance.now() + timeoutMs;
+      while (running.size > 0 && performance.now() < endMs) await sleep(10);
     },
   };
 }
@@ -260,19 +260,14 @@ async function listen(server: Server, host: string, port: number): Promise<numbe
   });
 }
 
-function tryPort(server: Server, host: string, port: number): Promise<Error | undefined> {
-  return new Promise((resolve) => {
-    const failed = (cause: Error): void => {
-      server.off("listening", listening);
-      resolve(cause);
-    };
-    const listening = (): void => {
-      server.off("error", failed);
-      resolve(undefined);
-    };
-    server.once("error", failed).once("listening", listening);
+async function tryPort(server: Server, host: string, port: number): Promise<Error | undefined> {
+  try {
     server.listen({ host, port });
-  });
+    await once(server, "listening");
+    return undefined;
+  } catch (cause) {
+    return cause as Error;
+  }
 }
 
 function cannotListen(host: string, port: number, cause: Error): HermesError {
@@ -290,8 +285,4 @@ function cannotListen(host: string, port: number, cause: Error): HermesError {
       cause,
     },
   );
-}
-
-function definedOnly<T extends object>(value: T): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Partial<T>;
 }

@@ -24,6 +24,7 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import { z } from "zod";
 import { TOKEN_PREFIX, whyNoId } from "./identity.ts";
 import type { Caller, GatewayProblem, TokenLimits, TokenPowers } from "./types.ts";
+import { watched } from "./watched.ts";
 
 /** A token without its secret. */
 export type TokenSummary = TokenPowers & {
@@ -93,16 +94,21 @@ export function openTokens(deps: {
   /** When this process last wrote down that a token was used. */
   const noted = new Map<string, number>();
 
-  const entriesFile = watched(path, clock, () => {
-    const loaded = load(path);
-    if ("problem" in loaded)
-      log.error("The gateway's tokens cannot be read; every request is refused.", {
-        path,
-        reason: loaded.problem,
-      });
-    return loaded;
-  });
-  const localFile = watched(localTokenPath(home), clock, () => {
+  const often = { everyMs: RECHECK_MS, nowMs: () => clock.now().getTime() };
+  const entriesFile = watched(
+    path,
+    () => {
+      const loaded = load(path);
+      if ("problem" in loaded)
+        log.error("The gateway's tokens cannot be read; every request is refused.", {
+          path,
+          reason: loaded.problem,
+        });
+      return loaded;
+    },
+    often,
+  );
+  const readLocal = (): LocalToken => {
     const read = readLocalToken(home);
     const { problem, isExposed } = read;
     if (problem !== undefined)
@@ -114,13 +120,14 @@ export function openTokens(deps: {
       });
     }
     return read;
-  });
+  };
+  const localFile = watched(localTokenPath(home), readLocal, often);
 
   async function locked<T>(work: () => T): Promise<T> {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const done = await withFileLocks([lock], { timeoutMs: LOCK_WAIT_MS }, work);
-    entriesFile.checkNow();
-    localFile.checkNow();
+    entriesFile.forget();
+    localFile.forget();
     if (done.ok) return done.value;
     throw new HermesError(
       "locked",
@@ -359,34 +366,6 @@ function nameProblem(name: string | undefined, entries: readonly Entry[]): Token
 }
 
 // ---- The file ----
-
-/** What was read of a file; read again only when it has changed, and looked at no more than twice a second. */
-function watched<T>(path: string, clock: Clock, read: () => T): { current(): T; checkNow(): void } {
-  let known: { readonly version: string; readonly value: T } | undefined;
-  let checkedAtMs = Number.NEGATIVE_INFINITY;
-  return {
-    current() {
-      const nowMs = clock.now().getTime();
-      if (known !== undefined && Math.abs(nowMs - checkedAtMs) < RECHECK_MS) return known.value;
-      checkedAtMs = nowMs;
-      const version = versionOf(path);
-      if (known?.version !== version) known = { version, value: read() };
-      return known.value;
-    },
-    checkNow() {
-      checkedAtMs = Number.NEGATIVE_INFINITY;
-    },
-  };
-}
-
-function versionOf(path: string): string {
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(":");
-  } catch (cause) {
-    return errnoCode(cause) ?? "?";
-  }
-}
 
 function load(path: string): Loaded {
   let text: string;

@@ -93,7 +93,6 @@ export type Identity = {
   readonly user: UserRef | undefined;
   /** The profile that config maps this identity to; undefined for the served home. */
   readonly profile: string | undefined;
-  readonly isAdmin: boolean;
   readonly client: ClientName;
   readonly session: SessionRef;
 };
@@ -232,7 +231,6 @@ export type Route = {
 export type RouteRequest = {
   readonly url: URL;
   readonly method: string;
-  readonly path: string;
   readonly headers: Headers;
   /** As Node received them, for headers that may not be repeated. */
   readonly rawHeaders: readonly string[];

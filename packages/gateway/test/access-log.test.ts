@@ -20,7 +20,7 @@ describe("the access log", () => {
     log.write(LINE);
     log.write({ ...LINE, id: "req_2", client: undefined });
     expect(existsSync(path)).toBe(false);
-    log.close();
+    log.flush();
     const lines = readFileSync(path, "utf8").trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toEqual([LINE, { ...LINE, id: "req_2" }]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -50,7 +50,7 @@ describe("the access log", () => {
     chmodSync(join(home, "logs"), 0o500);
     const log = openAccessLog(accessLogPath(home));
     log.write(LINE);
-    log.close();
+    log.flush();
     expect(log.dropped).toBe(1);
   });
 
@@ -58,7 +58,7 @@ describe("the access log", () => {
     const log = openAccessLog(join(new URL(import.meta.url).pathname, "gateway-access.log"));
     log.write(LINE);
     log.write(LINE);
-    log.close();
+    log.flush();
     expect(log.dropped).toBe(2);
   });
 });

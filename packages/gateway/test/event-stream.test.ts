@@ -1,6 +1,6 @@
 // `/api/events` for a reader of any speed.
 import { describe, expect, it } from "vitest";
-import { streamEvents } from "../src/api/event-stream.ts";
+import { streamEvents } from "../src/api/api-routes.ts";
 import type { Caller, Gateway, GatewayEvent, RouteRequest, UserRef } from "../src/types.ts";
 
 const ANA = { platform: "api", id: "ana" };

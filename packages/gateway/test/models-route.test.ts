@@ -10,7 +10,7 @@ import { Hono } from "hono";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
-import { estimatedTokens } from "../src/count-tokens.ts";
+import { estimatedTokens } from "../src/allowance.ts";
 import { modelsRoutes } from "../src/models-route.ts";
 import type { Gateway, RouteRequest } from "../src/types.ts";
 import { messagesWire } from "../src/wires/messages.ts";

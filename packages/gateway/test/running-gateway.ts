@@ -67,5 +67,5 @@ export async function allRoutes({ gateway }: Pick<RunningGateway, "gateway">): P
   const served = await openRoutes(gateway);
   await served.close();
   metrics.close();
-  return [...opsRoutes({ metrics }), ...served.routes];
+  return [...opsRoutes(metrics), ...served.routes];
 }

@@ -8,13 +8,14 @@ import {
   type TurnResult,
 } from "@hermes-memory/agent/internal/agent";
 import { chooseModel, curatorModel } from "@hermes-memory/agent/internal/models";
-import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
+import { environmentOf } from "@hermes-memory/core/internal/config";
 import { hygieneDecision } from "@hermes-memory/core/internal/context";
 import { describeCause, HermesError, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, newMessage, textOf } from "@hermes-memory/core/internal/message";
 import { type LiveSession, newSessionId, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admit, charge, refuseModel } from "../allowance.ts";
+import { servedHomes } from "../gateway.ts";
 import { sourceOf } from "../identity.ts";
 import { stoppedProblem } from "../problem.ts";
 import { replyMarks } from "../proxy/chain.ts";
@@ -23,6 +24,7 @@ import { isOwnModelName } from "../proxy/upstream.ts";
 import { refuseForUsers } from "../proxy/users-may.ts";
 import { ReplyStream } from "../reply-stream.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
+import { refuseLost } from "../wires/body-fields.ts";
 import { hermesHeaders } from "../wires/fields.ts";
 import {
   type Asked,
@@ -46,11 +48,9 @@ import {
   resetNotice,
   resetPolicy,
   SessionWatcher,
-  type Timers,
 } from "./session-life.ts";
 
 export type AgentModeDeps = {
-  readonly timers?: Timers;
   /** How long a request waits for the one before it. Default: 30 seconds. */
   readonly waitMs?: number;
   /** Silence after which a stream sends a ping. Default: 15 seconds. */
@@ -94,8 +94,6 @@ export class AgentMode {
   readonly #deps: AgentModeDeps;
   readonly #agents: LiveAgents;
   readonly #watcher: SessionWatcher;
-  /** Homes of profiles that were used, beside the served one. */
-  readonly #homes = new Set<Home>();
   /** The name of a model for which another one answers, told once in a conversation while its agent is live. */
   readonly #toldModels = new WeakMap<Agent, string>();
   /** Aborted when the mode is closed. */
@@ -116,7 +114,6 @@ export class AgentMode {
     this.#watcher = new SessionWatcher({
       clock,
       log,
-      timers: deps.timers,
       homes: () => this.#watchedHomes(),
       policy: async () => resetPolicy(await gateway.config(), gateway.env),
       whileIdle: (home, key, work) => this.#whileIdle(home, key, work),
@@ -160,7 +157,11 @@ export class AgentMode {
 
   async #answer(turn: ModelTurn): Promise<Response> {
     if (this.#closing.signal.aborted) throw new ProblemError(stoppedProblem(true));
-    refuseLost(turn);
+    refuseLost(
+      turn.request,
+      "The agent cannot do what the request asks for with these fields",
+      "Leave them out, or use the proxy mode of this server (/proxy/v1), which forwards them.",
+    );
     if (turn.identity.user !== undefined) refuseForUsers(turn.wire.name, turn.body, { isForwarded: false });
     await admit(turn);
     const asked = readAsked(turn.request.messages);
@@ -169,8 +170,8 @@ export class AgentMode {
     const gone = new AbortController();
     this.#running.add(gone);
     const signal = AbortSignal.any([turn.signal, gone.signal]);
-    const stream = turn.request.isStream ? new ReplyStream(turn) : undefined;
-    const reply = new ReplySoFar((event) => stream?.write(event));
+    const stream = new ReplyStream(turn);
+    const reply = new ReplySoFar((event) => stream.write(event));
     const replyId = turn.wire.newReplyId();
     const work: Work = { turn, asked, key, signal, reply, replyId, agent: undefined };
     const startedAt = performance.now();
@@ -181,25 +182,23 @@ export class AgentMode {
       this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
       void this.#tidy();
     });
-    const ended = running.catch((cause: unknown) => {
-      if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
-      throw new ProblemError(this.#stopped(), { cause });
-    });
     const start = () => {
       const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
       const { agent } = work;
       const headers = hermesHeaders({ sessionId: agent?.sessionId ?? "", notices: [] }); // unknown while its provider is waited for
       return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds, headers };
     };
-    const whole = ended.then(({ finish, calls: toolCalls, sessionId }) => {
-      const { text, reasoning, usage } = reply;
-      return { text, reasoning, toolCalls, finish, usage, metadata: reply.metadata(sessionId) };
-    });
-    if (stream !== undefined)
-      return stream.response(whole, { start, onGone: () => gone.abort(), pingMs: this.#deps.pingMs });
-    const said = await whole;
-    const { headers, ...begin } = start();
-    return Response.json(turn.wire.render({ ...begin, ...said }, turn.request), { headers });
+    const said = running.then(
+      ({ finish, calls: toolCalls, sessionId }) => {
+        const { text, reasoning, usage } = reply;
+        return { text, reasoning, toolCalls, finish, usage, metadata: reply.metadata(sessionId) };
+      },
+      (cause: unknown) => {
+        if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
+        throw new ProblemError(this.#stopped(), { cause });
+      },
+    );
+    return stream.response(said, { start, onGone: () => gone.abort(), pingMs: this.#deps.pingMs });
   }
 
   #stopped(): ProblemError["problem"] {
@@ -362,9 +361,7 @@ export class AgentMode {
   /** A conversation that a session key names begins a new session when the old one has expired or the user asks for it. */
   async #conversation({ turn, reply, key }: Work, isCommand: boolean): Promise<Conversation> {
     const { session } = turn.identity;
-    const home = turn.memory.layers.memory;
-    this.#homes.add(home);
-    const index = await liveIndexOf(home);
+    const index = await liveIndexOf(turn.memory.layers.memory);
     const live = await index.getLiveSession(liveKey(turn.memory, turn.chatId));
     if (session.kind !== "session-key" || live === null) return { index, live, sessionId: undefined };
     const policy = resetPolicy(await this.#gateway.config(), this.#gateway.env);
@@ -466,9 +463,10 @@ export class AgentMode {
     const config = profile === undefined ? await this.#gateway.config() : await home.config();
     const env = environmentOf(home.home, given);
     const asked = turn.request.model.trim();
-    const model = modelFor(asked, config, env);
+    const isServed = !isOwnModelName(asked) && chooseModel({ flags: { model: asked }, env, config }).ok;
+    const model = isServed ? asked : undefined; // so for a name that nothing here can serve
     const chosen = chooseModel({ flags: { model }, env, config });
-    if (chosen.ok) refuseModel(turn, chosen.value, model === undefined);
+    if (chosen.ok) refuseModel(turn, chosen.value, !isServed);
     const isOwner = user === undefined;
     const agent = await this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
       await openNamedChat(turn, sourceOf(turn.identity));
@@ -581,26 +579,17 @@ export class AgentMode {
     }
   }
 
-  /** The served home, and those of the profiles in config, which a server before this one may have used. */
   async #watchedHomes(): Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]> {
-    const { gateway } = await this.#gateway.config();
-    const profiles = Object.values(gateway.identityProfiles ?? {}).filter((name) => typeof name === "string");
-    for (const profile of [undefined, ...new Set(profiles)])
-      try {
-        this.#homes.add(this.#gateway.memory(profile).administration);
-      } catch (cause) {
-        this.#gateway.log.warn(`Profile '${profile ?? "default"}' is not watched: ${describeCause(cause)}`);
-      }
     const watched: { home: Home; live: LiveIndex }[] = [];
-    for (const home of this.#homes)
+    for (const home of await servedHomes(this.#gateway))
       if ((await home.administrator.sessions({ mode: "write" })) !== undefined)
         watched.push({ home, live: await liveIndexOf(home) });
     return watched;
   }
 
-  async #whileIdle(home: Home, liveSessionKey: string, work: () => Promise<void>): Promise<boolean> {
+  async #whileIdle(home: Home, liveSessionKey: string, work: () => Promise<void>): Promise<void> {
     const key = agentKey(home, liveSessionKey);
-    if (this.#agents.isBusy(key)) return false;
+    if (this.#agents.isBusy(key)) return;
     const end = await this.#agents.begin(key);
     try {
       await this.#agents.release(key);
@@ -608,7 +597,6 @@ export class AgentMode {
     } finally {
       end();
     }
-    return true;
   }
 }
 
@@ -621,34 +609,12 @@ function agentKey(home: Home, key: string): string {
   return `${home.home}\0${key}`;
 }
 
-/** Undefined: the one in config. So for a name that nothing here can serve. */
-function modelFor(
-  asked: string,
-  config: HermesConfig,
-  env: Readonly<Record<string, string | undefined>>,
-): string | undefined {
-  if (isOwnModelName(asked)) return undefined;
-  return chooseModel({ flags: { model: asked }, env, config }).ok ? asked : undefined;
-}
-
 function otherModelNotice(asked: string, used: string): string {
   const shown = preview(asked, MODEL_NAME_CHARS);
   return `No provider with a key serves the model '${shown}', so '${used}' of config.yaml answers. Ask for 'hermes', or set the provider's key.`;
 }
 
 const MODEL_NAME_CHARS = 100;
-
-function refuseLost({ request }: ModelTurn): void {
-  const { unsupported } = request;
-  if (unsupported.length === 0) return;
-  throw new ProblemError({
-    status: 400, // clients such as Codex try again after 422
-    code: "would-be-lost",
-    message: `The agent cannot do what the request asks for with ${unsupported.join(", ")}.`,
-    hint: "Leave these fields out, or use the proxy mode of this server (/proxy/v1), which forwards them.",
-    ...(unsupported[0] === undefined ? {} : { param: unsupported[0] }),
-  });
-}
 
 function commandIn({ now }: Asked): string {
   return now.kind === "message"

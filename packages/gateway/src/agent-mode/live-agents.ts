@@ -1,5 +1,6 @@
 // The agents that are kept in memory between requests, one per conversation, the least recently used first; and the turns of each
 // conversation, one at a time. An agent that is let go is closed without ending its session: the next request makes another one.
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Agent } from "@hermes-memory/agent/internal/agent";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
@@ -122,17 +123,10 @@ export class LiveAgents {
 }
 
 async function isOver(turn: Promise<void>, waitMs: number, signal?: AbortSignal): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<false>();
-  const stop = (): void => resolve(false);
-  const timer = setTimeout(stop, waitMs);
-  signal?.addEventListener("abort", stop, { once: true });
-  if (signal?.aborted) stop();
-  try {
-    return await Promise.race([turn.then(() => true), promise]);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", stop);
-  }
+  const waited = new AbortController();
+  const stop = signal === undefined ? waited.signal : AbortSignal.any([signal, waited.signal]);
+  const late = sleep(waitMs, false, { signal: stop }).catch(() => false);
+  return Promise.race([turn.then(() => true), late]).finally(() => waited.abort());
 }
 
 function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {

@@ -12,9 +12,9 @@ import { BETWEEN_REPLIES, SEND_AGAIN } from "./follow.ts";
 export class ReplySoFar {
   readonly #emit: (event: ReplyEvent) => void;
   readonly #notices: string[] = [];
-  #text = "";
-  #reasoning = "";
-  #usage: Usage | undefined;
+  text = "";
+  reasoning = "";
+  usage: Usage | undefined;
   #compactedFrom: string | undefined;
   /** The next text belongs to another reply of the model. */
   #isNextReply = false;
@@ -22,16 +22,6 @@ export class ReplySoFar {
   /** `emit` gets the events that a streaming client reads at once. */
   constructor(emit: (event: ReplyEvent) => void = () => undefined) {
     this.#emit = emit;
-  }
-
-  get text(): string {
-    return this.#text;
-  }
-  get reasoning(): string {
-    return this.#reasoning;
-  }
-  get usage(): Usage | undefined {
-    return this.#usage;
   }
 
   note(text: string): void {
@@ -46,21 +36,19 @@ export class ReplySoFar {
   }
 
   metadata(sessionId: string): ReplyMetadata {
-    const compactedFrom = this.#compactedFrom;
-    const notices = [...this.#notices];
-    return compactedFrom === undefined ? { sessionId, notices } : { sessionId, notices, compactedFrom };
+    return { sessionId, notices: [...this.#notices], compactedFrom: this.#compactedFrom };
   }
 
   listen(event: AgentEvent): void {
     switch (event.type) {
       case "text-delta": {
-        const isBreak = this.#isNextReply && this.#text !== "";
+        const isBreak = this.#isNextReply && this.text !== "";
         this.#isNextReply = false;
         this.#say(isBreak ? BETWEEN_REPLIES + event.text : event.text);
         return;
       }
       case "reasoning-delta":
-        this.#reasoning += event.text;
+        this.reasoning += event.text;
         this.#emit({ type: "reasoning", text: event.text });
         return;
       case "tool-start":
@@ -68,7 +56,7 @@ export class ReplySoFar {
         this.#isNextReply = true;
         return;
       case "usage":
-        this.#usage = this.#usage === undefined ? event.usage : addUsage(this.#usage, event.usage);
+        this.usage = this.usage === undefined ? event.usage : addUsage(this.usage, event.usage);
         return;
       case "compaction-end":
         if (event.kind === "compacted" || event.kind === "pruned")
@@ -84,12 +72,12 @@ export class ReplySoFar {
 
   /** A reply that nobody streamed. */
   fill(text: string): void {
-    if (this.#text === "") this.#say(text);
+    if (this.text === "") this.#say(text);
   }
 
   #say(text: string): void {
     if (text === "") return;
-    this.#text += text;
+    this.text += text;
     this.#emit({ type: "text", text });
   }
 }

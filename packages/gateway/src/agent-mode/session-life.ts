@@ -140,27 +140,12 @@ export type WatcherDeps = LifeDeps & {
   /** The homes that are served now. */
   readonly homes: () => Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]>;
   readonly policy: () => Promise<ResetPolicy>;
-  /** Runs `work` while no turn of the conversation runs, after its agent was closed. False: a turn runs. */
-  readonly whileIdle: (home: Home, key: string, work: () => Promise<void>) => Promise<boolean>;
+  /** Runs `work` after the agent of the conversation was closed, if no turn of it runs. */
+  readonly whileIdle: (home: Home, key: string, work: () => Promise<void>) => Promise<void>;
   /** After every round. */
   readonly onRound?: () => void | Promise<void>;
   /** For every home, in the first round and then once a day. One that fails is tried again in the next round. */
   readonly daily?: (home: Home) => Promise<void>;
-  readonly timers?: Timers | undefined;
-};
-
-/** Replaced in tests. */
-export type Timers = {
-  /** Calls `work` once; the returned function cancels it. Must not keep the process alive. */
-  after(ms: number, work: () => void): () => void;
-};
-
-const systemTimers: Timers = {
-  after(ms, work) {
-    const timer = setTimeout(work, ms);
-    timer.unref();
-    return () => clearTimeout(timer);
-  },
 };
 
 const FIRST_ROUND_MS = 60_000;
@@ -171,17 +156,15 @@ const MOST_FAILURES = 3;
 /** Looks 60 seconds after the start for expired sessions, and then every 5 minutes. */
 export class SessionWatcher {
   readonly #deps: WatcherDeps;
-  readonly #timers: Timers;
   readonly #failures = new Map<string, number>();
   /** When `daily` was done for a home. */
   readonly #dailyAtMs = new WeakMap<Home, number>();
-  #cancel: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
   #isStopped = false;
 
   constructor(deps: WatcherDeps) {
     this.#deps = deps;
-    this.#timers = deps.timers ?? systemTimers;
   }
 
   start(): void {
@@ -190,7 +173,7 @@ export class SessionWatcher {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#cancel?.();
+    clearTimeout(this.#timer);
     await this.#round;
   }
 
@@ -204,9 +187,8 @@ export class SessionWatcher {
 
   #schedule(ms: number): void {
     if (this.#isStopped) return;
-    this.#cancel = this.#timers.after(ms, () => {
-      void this.sweep().then(() => this.#schedule(BETWEEN_ROUNDS_MS));
-    });
+    const round = (): void => void this.sweep().then(() => this.#schedule(BETWEEN_ROUNDS_MS));
+    this.#timer = setTimeout(round, ms).unref();
   }
 
   async #sweep(): Promise<void> {

@@ -4,15 +4,24 @@ import { statSync } from "node:fs";
 import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { setConfigValue } from "@hermes-memory/core/internal/config";
 import { fileNameOf, MEMORY_TARGETS, targetPaths } from "@hermes-memory/core/internal/curated";
-import { outsideJsonOr } from "@hermes-memory/core/internal/lib";
+import { isFile, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import type { EntryChange, Memory, Transcript, UserMemory } from "@hermes-memory/core/internal/memory";
 import { fromRow, renderContent, renderToolCalls, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { findProviders } from "@hermes-memory/core/internal/providers";
 import type { ListedSession } from "@hermes-memory/core/internal/sessions";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { z } from "zod";
-import { type Gateway, type GatewayProblem, ProblemError, type Route, type RouteRequest } from "../types.ts";
-import { streamEvents } from "./event-stream.ts";
+import { seesAll } from "../identity.ts";
+import {
+  type Gateway,
+  type GatewayEvent,
+  type GatewayProblem,
+  ProblemError,
+  type Route,
+  type RouteRequest,
+  type UserRef,
+} from "../types.ts";
+import { listOf } from "../wires/fields.ts";
 import * as schemas from "./schemas.ts";
 
 type Person = Awaited<ReturnType<RouteRequest["person"]>>;
@@ -303,7 +312,10 @@ const TABLE = [
       const store = await sessionsOf(call);
       const traces = (await store?.listRecalls({ ...page, sessionId })) ?? [];
       return {
-        recalls: traces.map(({ mark: _, found, ...trace }) => ({ ...trace, found: listIn(found) })),
+        recalls: traces.map(({ mark: _, found, ...trace }) => ({
+          ...trace,
+          found: [...listOf(outsideJsonOr(found, []))],
+        })),
       };
     },
   }),
@@ -474,14 +486,11 @@ function unknownSession(): ProblemError {
 
 type Whose = Pick<Call<unknown, unknown>, "me" | "request" | "person" | "home">;
 
-/** An admin token that names no user sees the conversations of all; everybody else their own. */
-function isForAll({ request: { caller }, person }: Whose): boolean {
-  return caller.kind === "token" && caller.rights.kind === "admin" && person.user === undefined;
-}
-
 function sessionsOf(call: Whose) {
-  const { me, home } = call;
-  return (isForAll(call) ? home.administration.administrator : me.layers).sessions({ mode: "read" });
+  const { me, home, request, person } = call;
+  return (seesAll(request.caller, person.user) ? home.administration.administrator : me.layers).sessions({
+    mode: "read",
+  });
 }
 
 type MessagePage = Pick<Transcript<"hermes">, "sessionId" | "messages" | "leftOut" | "next">;
@@ -493,7 +502,7 @@ async function transcriptOf(
   page: { readonly limit: number; readonly before?: number },
 ): Promise<MessagePage | undefined> {
   const own = await call.me.transcript(id, { ...page, format: "hermes" });
-  if (own !== undefined || !isForAll(call)) return own;
+  if (own !== undefined || !seesAll(call.request.caller, call.person.user)) return own;
   const store = await sessionsOf(call);
   if (!(await store?.getSession(id))) return undefined;
   const rows = (await store?.getDisplayHistory(id)) ?? [];
@@ -548,18 +557,8 @@ async function describeStatus({
   };
 }
 
-/** A trace keeps what was found as JSON. */
-function listIn(text: string): unknown[] {
-  const value = outsideJsonOr(text, []);
-  return Array.isArray(value) ? value : [];
-}
-
 function sizeOf({ layers }: UserMemory, each: "memory" | "user"): number {
   return statSync(targetPaths(layers.directory, each).file, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 function toWritten({
@@ -604,6 +603,70 @@ function toHit(hit: Hit): z.input<typeof schemas.hit> {
     default:
       return hit satisfies never;
   }
+}
+
+// ---- `/api/events`: a person sees their own events, an administrator all. A reader that is too slow loses some, and is told how many ----
+
+/** Proxies close connections that are silent for a minute. */
+const BEAT_MS = 15_000;
+/** Events that wait for a slow reader. */
+const MOST_WAITING = 500;
+
+export async function streamEvents(request: RouteRequest, gateway: Gateway): Promise<Response> {
+  const { user, profile } = await request.person();
+  const { caller, signal } = request;
+  const isEverything = seesAll(caller, user);
+  const isMine = (event: GatewayEvent): boolean =>
+    isEverything || (event.profile === profile && isSameUser(event.user, user));
+  const encoder = new TextEncoder();
+  let stop = (): void => {};
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        let lost = 0;
+        const send = (text: string): void => controller.enqueue(encoder.encode(text));
+        const stopListening = gateway.events.listen((event) => {
+          if (!isMine(event)) return;
+          if ((controller.desiredSize ?? 0) <= 0) {
+            lost += 1;
+            return;
+          }
+          if (lost > 0) send(eventText({ type: "lost", count: lost }));
+          lost = 0;
+          send(eventText({ ...event, user: event.user ?? null, profile: event.profile ?? null }));
+        });
+        const beat = setInterval(() => {
+          if ((controller.desiredSize ?? 0) > 0) send(": beat\n\n");
+        }, BEAT_MS);
+        beat.unref();
+        const end = (): void => {
+          stop();
+          controller.close();
+        };
+        stop = () => {
+          stopListening();
+          clearInterval(beat);
+          signal.removeEventListener("abort", end);
+          stop = () => {};
+        };
+        signal.addEventListener("abort", end, { once: true });
+        send(": hello\n\n"); // so that fetch resolves at once
+      },
+      cancel: () => stop(),
+    },
+    { highWaterMark: MOST_WAITING },
+  );
+  return new Response(stream, {
+    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" },
+  });
+}
+
+function isSameUser(one: UserRef | undefined, other: UserRef | undefined): boolean {
+  return one?.platform === other?.platform && one?.id === other?.id;
+}
+
+function eventText(event: Readonly<Record<string, unknown>>): string {
+  return `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /** For tests that compare answers with the schemas. */

@@ -6,21 +6,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { classifyFailure, openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import type { UserMemory } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
-import { admit, charge, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
-import { estimatedTokens } from "../count-tokens.ts";
+import { admit, charge, estimatedTokens, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
+import { servedHomes } from "../gateway.ts";
 import { forUsers } from "../problem.ts";
-import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { hermesField, hermesHeaders, recordsIn } from "../wires/fields.ts";
+import type { ReadReply } from "../wires/read-reply.ts";
 import { isOwnReplyId, ownReply } from "../wires/responses.ts";
 import { sseEvent } from "../wires/sse.ts";
-import type { ReadReply, ReplyMetadata, WireName } from "../wires/wire.ts";
-import { responseMark } from "./chain.ts";
+import type { ReplyMetadata, WireName } from "../wires/wire.ts";
+import { responseMark, UNKNOWN_RESPONSE } from "./chain.ts";
 import { mergedReply, type Round, type RoundResult, resultItems, resultMessages } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
-import { cleanBody, cleanEvents, recordIn, streamOf } from "./scrub-reply.ts";
+import { cleanBody, cleanEvents, recordIn } from "./scrub-reply.ts";
 import { problemOf, translate } from "./translate.ts";
 import { openTurnMemory, readTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
 import {
@@ -35,19 +35,7 @@ import {
 } from "./upstream.ts";
 import { isReference, refuseForUsers, SHOWN_HEADERS, withoutAccount } from "./users-may.ts";
 
-export type ProxyDeps = {
-  /** Opens a model that is asked by translation. */
-  readonly openModel?: typeof openModel;
-};
-
-export interface ProxyMode {
-  readonly answer: Answer;
-  /** Stores nothing. With what earlier requests of its chat had, if it has one; without tools. Also for agent mode. */
-  readonly answerAuxiliary: Answer;
-  /** `/v1/messages/count_tokens`: the vendor's number, or an estimate. */
-  readonly countTokens: Answer;
-  close(): void;
-}
+export type ProxyMode = ReturnType<typeof createProxyMode>;
 
 /** So often a model may be asked again after calls of our tools. */
 const MOST_ROUNDS = 8;
@@ -55,54 +43,42 @@ const MOST_WITHOUT_TOOLS = 1_000;
 
 type Proxy = {
   readonly connections: UpstreamConnections;
-  readonly open: typeof openModel;
   /** Servers and models that refused a request because of our tools. */
   readonly withoutTools: Set<string>;
 };
 
-export function createProxyMode(gateway: Gateway, deps: ProxyDeps = {}): ProxyMode {
+export function createProxyMode(gateway: Gateway) {
   const connections = new UpstreamConnections(gateway.env);
-  const proxy: Proxy = { connections, open: deps.openModel ?? openModel, withoutTools: new Set() };
+  const proxy: Proxy = { connections, withoutTools: new Set() };
   return {
-    answer: (turn) => answerAsProxy(proxy, turn),
-    answerAuxiliary: (turn) => answerAuxiliary(proxy, turn),
-    countTokens: (turn) => countTokens(proxy, turn),
+    answer: (turn: ModelTurn) => answer(proxy, turn, false),
+    /** Stores nothing. With what earlier requests of its chat had, if it has one; without tools. Also for agent mode. */
+    answerAuxiliary: (turn: ModelTurn) => answer(proxy, turn, true),
+    /** `/v1/messages/count_tokens`: the vendor's number, or an estimate. */
+    countTokens: (turn: ModelTurn) => countTokens(proxy, turn),
     close: () => connections.close(),
   };
 }
 
-async function answerAsProxy(proxy: Proxy, turn: ModelTurn): Promise<Response> {
+async function answer(proxy: Proxy, turn: ModelTurn, isAuxiliary: boolean): Promise<Response> {
   const config = await configOf(turn);
   const upstream = upstreamOf(turn, config);
   await refuseOthersState(turn, upstream);
   if (!upstream.isClientsKey) await admit(turn);
-  if (upstream.url === undefined)
-    return translate(turn, {
-      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
-      openMemory: () => openTurnMemory(turn, { config, hiddenTools: [] }),
-    });
+  const openMemory = (hiddenTools: readonly string[] = []): Promise<TurnMemory> =>
+    isAuxiliary ? readTurnMemory(turn) : openTurnMemory(turn, { config, hiddenTools });
+  if (upstream.url === undefined) {
+    const model = await openModel(upstream.chosen, { log: turn.gateway.log });
+    return translate(turn, { model, openMemory });
+  }
   const key = `${upstream.url} ${upstream.chosen.model}`;
-  const tools = proxy.withoutTools.has(key) ? undefined : await offeredTools(turn, config);
-  const hiddenTools = tools?.names ?? [];
-  const memory = await openTurnMemory(turn, { config, hiddenTools });
-  const forwarding = new Forwarding(proxy, turn, { upstream, memory, tools });
-  return forwarding.answer(() => {
+  const isOffered = !isAuxiliary && !proxy.withoutTools.has(key);
+  const tools = isOffered ? await offeredTools(turn, config) : undefined;
+  const memory = await openMemory(tools?.names);
+  return new Forwarding(proxy, turn, { upstream, memory, tools }).answer(() => {
     if (proxy.withoutTools.size >= MOST_WITHOUT_TOOLS) proxy.withoutTools.clear(); // clients choose the names
     proxy.withoutTools.add(key);
   });
-}
-
-async function answerAuxiliary(proxy: Proxy, turn: ModelTurn): Promise<Response> {
-  const upstream = upstreamOf(turn, await configOf(turn));
-  await refuseOthersState(turn, upstream);
-  if (!upstream.isClientsKey) await admit(turn);
-  if (upstream.url === undefined)
-    return translate(turn, {
-      model: await proxy.open(upstream.chosen, { log: turn.gateway.log }),
-      openMemory: () => readTurnMemory(turn),
-    });
-  const memory = await readTurnMemory(turn);
-  return new Forwarding(proxy, turn, { upstream, memory, tools: undefined }).answer(() => {});
 }
 
 async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {
@@ -169,17 +145,11 @@ async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<v
     if (await isIn(memory.layers, id)) return true;
     // An id that this gateway made up means nothing to the vendor, and the vendor's means nothing to a model of another protocol.
     if (!isOwner || isOwnReplyId(id) || !isForwarded) return false;
-    const known = await Promise.all((await everybodyIn(gateway)).map((person) => isIn(person, id)));
+    const homes = await servedHomes(gateway);
+    const known = await Promise.all(homes.map(({ administrator }) => isIn(administrator, id)));
     return !known.includes(true);
   };
-  if (typeof previous === "string" && !(await isOpenTo(previous)))
-    throw new ProblemError({
-      status: 404,
-      code: "previous_response_not_found",
-      message: "This gateway gave this user no response with the id in 'previous_response_id'.",
-      hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
-      param: "previous_response_id",
-    });
+  if (typeof previous === "string" && !(await isOpenTo(previous))) throw new ProblemError(UNKNOWN_RESPONSE);
   for (const id of referencedItems(body))
     if (!(await isOpenTo(ownReply(id) ?? id)))
       throw new ProblemError({
@@ -196,19 +166,6 @@ function referencedItems({ input }: JsonObject): ReadonlySet<string> {
   return new Set(
     items.flatMap((item) => (isReference(item) && typeof item.id === "string" ? [item.id] : [])),
   );
-}
-
-/** All persons of the served home, and of the profiles that users are mapped to. */
-async function everybodyIn(gateway: Gateway): Promise<readonly UserMemory["layers"][]> {
-  const { identityProfiles } = (await gateway.config()).gateway;
-  const profiles = Object.values(identityProfiles).filter((name) => typeof name === "string");
-  return [undefined, ...new Set(profiles)].flatMap((profile) => {
-    try {
-      return [gateway.memory(profile).administration.administrator];
-    } catch {
-      return []; // there is no such profile, so nobody uses it
-    }
-  });
 }
 
 /** A profile has its own model; the settings of the gateway are those of the served home. */
@@ -245,9 +202,6 @@ class Forwarding {
   readonly #memory: TurnMemory;
   #tools: OwnTools | undefined;
   readonly #text: string;
-  /** Stops the model when nobody reads its reply any more. */
-  readonly #stop = new AbortController();
-  readonly #signal: AbortSignal;
   readonly #isUsers: boolean;
   // Hidden rounds of this turn
   readonly #before: string[] = [];
@@ -268,12 +222,11 @@ class Forwarding {
     this.#tools = tools;
     this.#text = bodyText(turn, upstream);
     this.#isUsers = isUsersRequest(turn, upstream);
-    this.#signal = AbortSignal.any([turn.signal, this.#stop.signal]);
   }
 
   async answer(onRefusedTools: () => void): Promise<Response> {
     let reply = await this.#ask().catch(async (cause: unknown) => {
-      if (this.#signal.aborted) await this.#charge(undefined); // the model has the request
+      if (this.#turn.signal.aborted) await this.#charge(undefined); // the model has the request
       throw cause;
     });
     if (reply.status === 400 && this.#tools !== undefined && !hasTools(this.#turn.body)) {
@@ -289,7 +242,10 @@ class Forwarding {
     if (!isReply(reply)) return relayedAsIs(reply, this.#ownHeaders());
     if (!isEventStream(reply.headers)) return this.#whole(reply);
     const { status } = reply;
-    return new Response(this.#stream(this.#relay(reply)), { status, headers: this.#headers(reply) });
+    const pieces = this.#relay(reply);
+    // Also when nobody cancels the stream: what came so far is stored.
+    this.#turn.signal.addEventListener("abort", () => void pieces.return().catch(() => {}), { once: true });
+    return new Response(ReadableStream.from(pieces), { status, headers: this.#headers(reply) });
   }
 
   async #ask(): Promise<UpstreamReply> {
@@ -308,7 +264,7 @@ class Forwarding {
     const isShown = !this.#isUsers || query === "?beta=true";
     const address = url + (isShown ? query : "");
     this.#turn.prepared?.();
-    const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
+    const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#turn.signal });
     return shownReply(reply, this.#turn, this.#upstream);
   }
 
@@ -331,13 +287,6 @@ class Forwarding {
     return late.length === 0 ? [] : [noticeEvent(this.#turn.wire.name, { sessionId, notices: late })];
   }
 
-  /** Read as fast as the client reads. If it stops, so does the model. */
-  #stream(pieces: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
-    // Also when nobody cancels the stream: what came so far is stored.
-    this.#turn.signal.addEventListener("abort", () => void pieces.return().catch(() => {}), { once: true });
-    return streamOf(pieces, this.#stop);
-  }
-
   /** Round by round. Without tools of ours there is one, and its bytes stay as they are. */
   async *#relay(first: UpstreamReply): AsyncGenerator<Uint8Array, void> {
     const merged = this.#merged();
@@ -348,7 +297,7 @@ class Forwarding {
           const chunks = untilEnd(reply.body, () => merged.isEnding);
           for await (const event of cleanEvents(chunks, this.#isUsers)) yield* merged.push(event);
         } catch (cause) {
-          if (!merged.isEnding || this.#signal.aborted) throw brokenOff(cause, this.#signal);
+          if (!merged.isEnding || this.#turn.signal.aborted) throw brokenOff(cause, this.#turn.signal);
         }
         const next = await this.#next(merged, count);
         if (next === undefined) break;
@@ -400,7 +349,7 @@ class Forwarding {
     const { hidden, items, shown, read } = round;
     const isLast = hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
     const { sessionId = "" } = this.#memory;
-    const context = { sessionId, messages: request.messages, signal: this.#signal };
+    const context = { sessionId, messages: request.messages, signal: this.#turn.signal };
     const tools = isLast ? undefined : this.#tools;
     const results = tools === undefined ? [] : await runCalls(hidden, tools, context);
     if (isLast || round.handedBack.length > 0) {
@@ -573,9 +522,11 @@ async function shownReply(reply: UpstreamReply, turn: ModelTurn, upstream: Upstr
 function relayedAsIs(reply: UpstreamReply, own: Readonly<Record<string, string>>): Response {
   const headers = responseHeaders(reply.headers);
   for (const [name, value] of Object.entries(own)) headers.set(name, value);
-  const stream = streamOf((reply.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]());
   const isBodiless = reply.status === 204 || reply.status === 304;
-  return new Response(isBodiless ? null : stream, { status: reply.status, headers });
+  return new Response(isBodiless ? null : ReadableStream.from<Uint8Array>(reply.body), {
+    status: reply.status,
+    headers,
+  });
 }
 
 /** A later round was refused after the client had been sent the beginning. */

@@ -3,15 +3,15 @@
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { isClientSummary, strippedUserText, summaryBodies } from "@hermes-memory/core/internal/security";
-import type { JsonObject, ModelTurn } from "../types.ts";
-import { recordsIn } from "../wires/fields.ts";
+import type { GatewayProblem, JsonObject, ModelTurn } from "../types.ts";
+import { listOf as itemsIn, recordOf, recordsIn } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
 
 /** The list of messages: `messages`, or `input` of the Responses API, where a text is one message of the user. */
 export function listOf(wire: WireName, body: JsonObject): readonly JsonObject[] {
   const list = wire === "responses" ? body.input : body.messages;
   if (typeof list === "string") return [{ role: "user", content: list }];
-  return Array.isArray(list) ? list.map((item) => (isRecord(item) ? item : {})) : [];
+  return itemsIn(list).map(recordOf);
 }
 
 // ---- Hashes ----
@@ -172,6 +172,15 @@ function forkMark(mark: string): string {
 export function responseMark(id: string): string {
   return `response:${id}`;
 }
+
+/** Whoever else may know it. */
+export const UNKNOWN_RESPONSE: GatewayProblem = {
+  status: 404,
+  code: "previous_response_not_found",
+  message: "This gateway gave this user no response with the id in 'previous_response_id'.",
+  hint: "Send the whole conversation in 'input', or the id of a response that this user got from this gateway.",
+  param: "previous_response_id",
+};
 
 function markOf(hash: string): string {
   return `prefix:${hash}`;

@@ -5,9 +5,10 @@ import type { JsonObject } from "../types.ts";
 import { ChatReply, sentCall } from "../wires/chat.ts";
 import { recordOf, recordsIn, textOr } from "../wires/fields.ts";
 import { MessageReply } from "../wires/messages.ts";
+import type { CollectedReply, ReadReply, ReplyPart } from "../wires/read-reply.ts";
 import { ResponseReply } from "../wires/responses.ts";
 import { type SseEvent, sseEvent } from "../wires/sse.ts";
-import type { ReadReply, ReplyCollector, ReplyPart, WireName } from "../wires/wire.ts";
+import type { WireName } from "../wires/wire.ts";
 
 export type HiddenCall = {
   readonly id: string;
@@ -43,7 +44,7 @@ export function mergedReply(
   wire: WireName,
   isOurs: ((name: string) => boolean) | undefined,
   keepsNothing: boolean,
-): MergedReply<ReplyCollector> {
+): MergedReply<CollectedReply> {
   switch (wire) {
     case "chat":
       return new ChatRounds(isOurs, () => new ChatReply());
@@ -92,7 +93,7 @@ type Held = { readonly event: SseEvent; readonly data: JsonObject | undefined; r
 /** More than any model writes. What comes after it is relayed, but not kept. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-abstract class MergedReply<Collector extends ReplyCollector> {
+abstract class MergedReply<Collector extends CollectedReply> {
   protected readonly isOurs: (name: string) => boolean;
   /** Without tools of ours: the bytes of the client's events stay as they are. */
   readonly #isPlain: boolean;
@@ -343,7 +344,7 @@ function endedChoices(data: JsonObject, isCut: boolean): readonly JsonObject[] {
 
 // ---- Anthropic's messages ----
 
-class MessagesRounds extends MergedReply<ReplyCollector> {
+class MessagesRounds extends MergedReply<CollectedReply> {
   protected show(event: SseEvent, data: JsonObject | undefined): readonly Uint8Array[] {
     switch (data?.type) {
       case "message_start":
@@ -393,7 +394,7 @@ function stopReason({ stop_reason: reason }: JsonObject, isCut: boolean): JsonOb
 
 // ---- OpenAI's responses ----
 
-class ResponsesRounds extends MergedReply<ReplyCollector> {
+class ResponsesRounds extends MergedReply<CollectedReply> {
   /** The server stores nothing: then reasoning can only be sent again with its encrypted content. */
   readonly #keepsNothing: boolean;
   #isChanged = false;
@@ -401,7 +402,7 @@ class ResponsesRounds extends MergedReply<ReplyCollector> {
 
   constructor(
     isOurs: ((name: string) => boolean) | undefined,
-    newReply: () => ReplyCollector,
+    newReply: () => CollectedReply,
     keepsNothing: boolean,
   ) {
     super(isOurs, newReply);

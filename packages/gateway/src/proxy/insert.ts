@@ -54,17 +54,15 @@ export type HiddenRounds = {
   readonly results: readonly string[];
 };
 
-export type InsertOptions = {
-  /** Codex: the instructions are checked by the vendor, so the block becomes a message of the developer. */
-  readonly isBlockMessage?: boolean;
-};
-
-/** The body for the model's server. `text` is the client's body, valid JSON with an object at the top. */
+/**
+ * The body for the model's server. `text` is the client's body, valid JSON with an object at the top. `isBlockMessage`: of Codex the
+ * instructions are checked by the vendor, so the block becomes a message of the developer.
+ */
 export function insert(
   wire: WireName,
   text: string,
   insertions: Insertions,
-  { isBlockMessage = false }: InsertOptions = {},
+  { isBlockMessage = false }: { readonly isBlockMessage?: boolean } = {},
 ): string {
   const root = rootOf(text);
   const top: TopLevel = {

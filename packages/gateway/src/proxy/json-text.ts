@@ -61,21 +61,15 @@ export function itemsOf(text: string, { start }: Span): readonly Span[] {
   return items;
 }
 
-export type JsonKind = "object" | "array" | "string" | "null" | "other";
+const KINDS: Readonly<Record<string, "array" | "string" | "null">> = {
+  "[": "array",
+  '"': "string",
+  n: "null",
+};
 
-export function kindAt(text: string, { start }: Span): JsonKind {
-  switch (text[start]) {
-    case "{":
-      return "object";
-    case "[":
-      return "array";
-    case '"':
-      return "string";
-    case "n":
-      return "null";
-    default:
-      return "other";
-  }
+/** Undefined for objects, numbers and booleans. */
+export function kindAt(text: string, { start }: Span): "array" | "string" | "null" | undefined {
+  return KINDS[text[start] ?? ""];
 }
 
 export function valueAt(text: string, { start, end }: Span): unknown {

@@ -37,27 +37,6 @@ function withoutErrors(text: string): JsonObject | undefined {
   return body && withoutErrorText(body);
 }
 
-/** Read as fast as the client reads. If it stops, so does the model. */
-export function streamOf(
-  pieces: AsyncIterator<Uint8Array, void>,
-  stop?: AbortController,
-): ReadableStream<Uint8Array> {
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const next = await pieces.next();
-        if (next.done) controller.close();
-        else controller.enqueue(next.value);
-      },
-      async cancel() {
-        stop?.abort(new DOMException("The client closed the connection.", "AbortError"));
-        await pieces.return?.();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}
-
 const FENCED = /memory-context/i;
 const MOST_CHARS = 64 * 1024 * 1024;
 

@@ -8,14 +8,15 @@ import {
   type ModelRequest,
   type Usage,
 } from "@hermes-memory/agent/internal/models";
-import { type Message, newMessage, partsOf, textOf } from "@hermes-memory/core/internal/message";
+import { type Message, newMessage, partsOf, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
 import { charge } from "../allowance.ts";
 import { MODEL_PROBLEMS, stoppedProblem } from "../problem.ts";
-import { ReplyStream, type Start } from "../reply-stream.ts";
+import { ReplyStream, type Said } from "../reply-stream.ts";
 import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { refuseLost } from "../wires/body-fields.ts";
 import { hermesHeaders } from "../wires/fields.ts";
-import type { Finish, Reply, ReplyMetadata } from "../wires/wire.ts";
+import type { Finish, ReplyMetadata } from "../wires/wire.ts";
 import { partsOf as bodyParts, listOf } from "./chain.ts";
 import type { Insertions } from "./insert.ts";
 import type { TurnMemory } from "./turn-memory.ts";
@@ -28,16 +29,20 @@ export type Translation = {
 
 export async function translate(turn: ModelTurn, { model, openMemory }: Translation): Promise<Response> {
   const { wire, request, gateway } = turn;
-  if (request.unsupported.length > 0) throw new ProblemError(wouldBeLost(request.unsupported, model));
+  refuseLost(
+    request,
+    `The model ${model.identity.model} speaks another protocol than this request, and these fields would be lost`,
+    "Leave them out, ask for a model of this protocol, or send the request in the model's own protocol.",
+  );
   const memory = await openMemory();
   const stop = new AbortController();
   const signal = AbortSignal.any([turn.signal, stop.signal]);
-  const stream = request.isStream ? new ReplyStream(turn) : undefined;
+  const stream = new ReplyStream(turn);
   let partial = "";
   const scrubber = new AnswerScrubber();
   const say = (text: string): void => {
     partial += text;
-    if (text !== "") stream?.write({ type: "text", text });
+    if (text !== "") stream.write({ type: "text", text });
   };
   const asked: ModelRequest = {
     messages: await messagesFor(turn, memory),
@@ -48,7 +53,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
     signal,
     onDelta: ({ kind, text }) => {
       if (kind === "text") say(scrubber.feed(text));
-      else stream?.write({ type: kind, text });
+      else stream.write({ type: kind, text });
     },
   };
   const id = wire.newReplyId();
@@ -56,9 +61,16 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   const store = async (message: Message | undefined, usage?: Usage): Promise<void> => {
     if (message !== undefined || signal.aborted)
       await charge(turn, model.identity, { usage, reply: message });
-    await storeReply(memory, message, id);
+    await memory.storeReply({
+      hidden: [],
+      last: message,
+      shownText: textOf(message?.content ?? ""),
+      handedBack: message === undefined ? [] : toolCallsOf(message).map((call) => call.id),
+      rounds: undefined,
+      responseIds: [id],
+    });
   };
-  const run = async (): Promise<Omit<Reply, keyof Start>> => {
+  const run = async (): Promise<Said> => {
     try {
       // The client has its own rules for trying again.
       const ended = await callModel(model, asked, { attempts: 1 }).finally(() => say(scrubber.end()));
@@ -82,10 +94,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   };
   const headers = hermesHeaders(metadata);
   turn.prepared?.();
-  const running = run();
-  return stream === undefined
-    ? Response.json(wire.render({ ...start, ...(await running) }, request), { headers })
-    : stream.response(running, { start: () => ({ ...start, headers }), onGone: () => stop.abort() });
+  return stream.response(run(), { start: () => ({ ...start, headers }), onGone: () => stop.abort() });
 }
 
 // ---- The request ----
@@ -142,19 +151,6 @@ function bareText({ content }: JsonObject): string {
 
 // ---- The reply ----
 
-async function storeReply(memory: TurnMemory, message: Message | undefined, id: string): Promise<void> {
-  const shownText = message === undefined ? "" : textOf(message.content);
-  const handedBack = message?.role === "assistant" ? message.toolCalls.map((call) => call.id) : [];
-  await memory.storeReply({
-    hidden: [],
-    last: message,
-    shownText,
-    handedBack,
-    rounds: undefined,
-    responseIds: [id],
-  });
-}
-
 function interrupted(text: string): Message | undefined {
   if (text.trim() === "") return undefined;
   return newMessage({ role: "assistant", content: text, toolCalls: [] }, { finishReason: "interrupted" });
@@ -170,17 +166,6 @@ function finishOf(reason: FinishReason): Finish {
 }
 
 // ---- Problems ----
-
-function wouldBeLost(fields: readonly string[], { identity }: ChatModel): GatewayProblem {
-  const names = fields.join(", ");
-  return {
-    status: 400, // clients such as Codex try again after 422
-    code: "would-be-lost",
-    message: `The model ${identity.model} speaks another protocol than this request, and these fields would be lost: ${names}.`,
-    hint: "Leave them out, ask for a model of this protocol, or send the request in the model's own protocol.",
-    param: fields[0],
-  };
-}
 
 export function problemOf({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
   const retryAfterSeconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);

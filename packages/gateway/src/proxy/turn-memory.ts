@@ -100,7 +100,9 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const found = await tried("Earlier recall and tool rounds were left out", () =>
     findEarlier(turn, store, sessionId),
   );
-  const told = toldMessages(turn, found?.rounds ?? []);
+  const told =
+    (await tried("Earlier tool rounds were left out", async () => toldMessages(turn, found?.rounds ?? []))) ??
+    turn.request.messages;
   const rule = await askRule(turn, store, sessionId, options.hiddenTools);
   const isNewOnly = told.length === 1 && rule.list !== "whole";
   let asked: Asked | undefined;

@@ -260,10 +260,10 @@ function decompressed(answer: IncomingMessage): Readable {
 }
 
 function headersOf(answer: IncomingMessage): Headers {
-  const headers = new Headers();
-  for (const [name, values = []] of Object.entries(answer.headersDistinct))
-    for (const value of values) headers.append(name, value);
-  return headers;
+  const all = Object.entries(answer.headersDistinct);
+  return new Headers(
+    all.flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value])),
+  );
 }
 
 function unreachable(address: string, cause: unknown): ProblemError {

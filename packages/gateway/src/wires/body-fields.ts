@@ -5,9 +5,9 @@
 // effort (clients send defaults of these with every request). It does not hold for a format that the client parses, for more or other
 // outputs, for limits that the client relies on, for tools that the vendor runs, and for where data may be processed.
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import type { JsonObject } from "../problem.ts";
+import { type JsonObject, ProblemError } from "../problem.ts";
 import { listOf, recordOf } from "./fields.ts";
-import type { WireName } from "./wire.ts";
+import type { WireName, WireRequest } from "./wire.ts";
 
 /** The part of the value that would be lost: `""` for all of it, undefined for nothing. */
 type Rule = (value: unknown) => "" | `.${string}` | undefined;
@@ -80,6 +80,17 @@ export function lostFields(wire: WireName, body: JsonObject): readonly string[] 
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
     const part = value === undefined || value === null ? undefined : rule(value);
     return part === undefined ? [] : [`${name}${part}`];
+  });
+}
+
+export function refuseLost({ unsupported }: WireRequest, why: string, hint: string): void {
+  if (unsupported.length === 0) return;
+  throw new ProblemError({
+    status: 400, // clients such as Codex try again after 422
+    code: "would-be-lost",
+    message: `${why}: ${unsupported.join(", ")}.`,
+    hint,
+    param: unsupported[0],
   });
 }
 

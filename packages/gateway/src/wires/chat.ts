@@ -8,6 +8,7 @@ import {
   parseToolCalls,
   textOf,
 } from "@hermes-memory/core/internal/message";
+import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { type JsonObject, openAiProblem } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
@@ -15,8 +16,9 @@ import {
   given,
   hermesField,
   idsOf,
+  type Lose,
   listOf,
-  lostIn,
+  losing,
   neededContent,
   neededList,
   neededRecord,
@@ -27,7 +29,6 @@ import {
   optionalList,
   optionalNumber,
   type ReadContent,
-  type ReadTools,
   readContent,
   readTools,
   recordOf,
@@ -37,19 +38,9 @@ import {
   wordOrRecord,
   wrong,
 } from "./fields.ts";
-import { CollectedReply } from "./read-reply.ts";
+import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type {
-  Finish,
-  ReadReply,
-  Reply,
-  ReplyCollector,
-  ReplyEvent,
-  ReplyPart,
-  ReplyWriter,
-  Wire,
-  WireRequest,
-} from "./wire.ts";
+import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
 
 export const chatWire: Wire = {
   name: "chat",
@@ -57,15 +48,15 @@ export const chatWire: Wire = {
   newReplyId: () => `chatcmpl-${newId()}`,
   render,
   writer: (start, request) => new ChatWriter(start, request),
-  collector: () => new ChatReply(),
   renderProblem: openAiProblem,
 };
 
 // The request
 
 function readRequest(body: JsonObject): WireRequest {
-  const { system, messages, lost: lostParts } = readRows(neededList(body, "messages"));
-  const { tools, lost: lostTools } = toolsOf(body);
+  const lost = new Set(lostFields("chat", body));
+  const tools = toolsOf(body, lost);
+  const { system, messages } = readRows(neededList(body, "messages"), losing(lost, "messages"));
   return {
     wire: "chat",
     model: neededText(body, "model"),
@@ -78,23 +69,18 @@ function readRequest(body: JsonObject): WireRequest {
     temperature: optionalNumber(body, "temperature"),
     includeUsage: recordOf(body.stream_options).include_usage === true,
     ids: idsOf(body),
-    unsupported: [...lostFields("chat", body), ...lostTools, ...lostParts],
+    unsupported: [...lost],
   };
 }
 
 const ROLES: ReadonlySet<unknown> = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
 
-type Rows = {
-  readonly system: string;
-  readonly messages: readonly Message[];
-  readonly lost: readonly string[];
-};
+type Rows = { readonly system: string; readonly messages: readonly Message[] };
 
 /** Instructions are the system messages before all others. A later one stays in its place. */
-function readRows(rows: readonly unknown[]): Rows {
+function readRows(rows: readonly unknown[], lose: Lose): Rows {
   const instructions: string[] = [];
   const messages: Message[] = [];
-  const lost: string[] = [];
   /** Calls of the old API have no ids: the result belongs to the last call of that name. */
   const oldCalls = new Map<string, string>();
   for (const [index, value] of rows.entries()) {
@@ -103,19 +89,14 @@ function readRows(rows: readonly unknown[]): Rows {
     const role = neededText(row, "role", `${param}.role`);
     if (!ROLES.has(role))
       throw wrong(`${param}.role`, `The field '${param}.role' has a role that this API does not have.`);
-    const read = (role === "user" ? neededContent : readContent)(row.content, `${param}.content`);
-    lost.push(...read.lost);
-    if (role === "assistant") messages.push(assistantMessage(row, read, { index, param, oldCalls, lost }));
+    const read = (role === "user" ? neededContent : readContent)(row.content, `${param}.content`, lose);
+    if (role === "assistant") messages.push(assistantMessage(row, read, { index, param, oldCalls, lose }));
     else if (role === "tool" || role === "function")
       messages.push(toolMessage(row, read, { param, oldCalls }));
     else if (role !== "user" && messages.length === 0) instructions.push(textOf(read.content));
     else messages.push(plainMessage(row, read, param));
   }
-  return {
-    system: instructions.filter((text) => text !== "").join("\n\n"),
-    messages,
-    lost: lostIn("messages", lost),
-  };
+  return { system: instructions.filter((text) => text !== "").join("\n\n"), messages };
 }
 
 /** Keys of rows of ours: a client must not decide when a message was sent or which stored row it is. */
@@ -139,16 +120,16 @@ type AssistantPlace = {
   readonly index: number;
   readonly param: string;
   readonly oldCalls: Map<string, string>;
-  readonly lost: string[];
+  readonly lose: Lose;
 };
 
 function assistantMessage(row: JsonObject, read: ReadContent, place: AssistantPlace): Message {
   const { function_call: oldCall, tool_calls: _, refusal, audio, ...others } = row;
-  const { index, param, oldCalls, lost } = place;
+  const { index, param, oldCalls, lose } = place;
   const entries = optionalCalls(row, param);
   const calls = entries.map((entry, at) => checkedCall(entry, `${param}.tool_calls[${at}]`));
-  if (entries.some(({ type }) => type === "custom")) lost.push("custom_tool_call");
-  if (isRecord(audio)) lost.push("audio");
+  if (entries.some(({ type }) => type === "custom")) lose("custom_tool_call");
+  if (isRecord(audio)) lose("audio");
   if (isRecord(oldCall) && calls.length === 0) {
     const name = neededText(oldCall, "name", `${param}.function_call.name`);
     const id = madeUpId(name, oldCall.arguments, index);
@@ -196,8 +177,8 @@ function toolMessage(
   return plainMessage({ ...row, role: "tool", tool_call_id: id }, read, param);
 }
 
-function toolsOf(body: JsonObject): ReadTools {
-  const { tools, lost } = readTools(body, ({ type = "function", function: declared }, param) => {
+function toolsOf(body: JsonObject, lost: Set<string>): readonly ToolDefinition[] {
+  const tools = readTools(body, lost, ({ type = "function", function: declared }, param) => {
     if (type !== "function") return undefined;
     const fields = neededRecord(declared, `${param}.function`);
     return toolDefinition(fields, `${param}.function`, fields.parameters);
@@ -206,7 +187,7 @@ function toolsOf(body: JsonObject): ReadTools {
     const fields = neededRecord(value, `functions[${index}]`);
     return toolDefinition(fields, `functions[${index}]`, fields.parameters);
   });
-  return { tools: [...tools, ...old], lost };
+  return [...tools, ...old];
 }
 
 /** A choice among some of the tools counts as `auto`; it is among the lost fields. */
@@ -270,7 +251,6 @@ class ChatWriter implements ReplyWriter {
   readonly #head: JsonObject;
   readonly #usageField: JsonObject;
   #calls = 0;
-  #isOver = false;
 
   constructor(start: Pick<Reply, "id" | "model" | "createdAtSeconds">, { includeUsage }: WireRequest) {
     const { id, createdAtSeconds: created, model } = start;
@@ -284,7 +264,6 @@ class ChatWriter implements ReplyWriter {
   }
 
   write(event: ReplyEvent): string {
-    if (this.#isOver) return "";
     switch (event.type) {
       case "text":
         return event.text === "" ? "" : this.#delta({ content: event.text });
@@ -295,10 +274,8 @@ class ChatWriter implements ReplyWriter {
       case "ping":
         return SSE_COMMENT;
       case "end":
-        this.#isOver = true;
         return this.#end(event);
       case "problem":
-        this.#isOver = true;
         return sseEvent(openAiProblem(event.problem));
       default:
         return event satisfies never;
@@ -340,7 +317,7 @@ const FINISHES: Readonly<Record<string, Finish>> = {
 type Call = Record<string, unknown> & { function: JsonObject };
 
 /** Collects the first choice of a reply. */
-export class ChatReply extends CollectedReply implements ReplyCollector {
+export class ChatReply extends CollectedReply {
   #text = "";
   #refusal = "";
   #reasoning = "";

@@ -87,8 +87,16 @@ export function textOr<T>(value: unknown, fallback: T): string | T {
   return typeof value === "string" && value !== "" ? value : fallback;
 }
 
+/** Notes the type of a part, an item or a tool that would be lost. */
+export type Lose = (type: unknown) => void;
+
+/** In front of the types, the field that holds them. */
+export function losing(lost: Set<string>, field: string): Lose {
+  return (type) => void lost.add(`${field}.${plainName(type)}`);
+}
+
 /** A name that a client chose, for a message: `web_search_20250305`. Anything that is no plain name is not repeated. */
-export function plainName(value: unknown): string {
+function plainName(value: unknown): string {
   return typeof value === "string" && /^[\w.-]{1,64}$/.test(value) ? value : "unknown";
 }
 
@@ -120,35 +128,33 @@ export type ReadContent = {
   readonly content: Content;
   /** `cache_control` of the content: moved to the message, so that equal contents are equal wherever a client puts its markers. */
   readonly vendor: Vendor;
-  /** Types of parts that are neither text nor image. */
-  readonly lost: readonly string[];
 };
 
 /**
  * The content of a message on any wire. A single text part becomes plain text, and texts and images lose the names that one wire has for
- * them: rows are read by other programs too. `param` names the field.
+ * them: rows are read by other programs too. `param` names the field. Parts that are neither text nor image would be lost.
  */
-export function readContent(value: unknown, param: string): ReadContent {
+export function readContent(value: unknown, param: string, lose: Lose = () => {}): ReadContent {
   if (value === undefined || value === null || typeof value === "string")
-    return { content: value ?? null, vendor: {}, lost: [] };
+    return { content: value ?? null, vendor: {} };
   if (!Array.isArray(value)) throw wrong(param, `The field '${param}' has to be a text or a list of parts.`);
   for (const [index, part] of value.entries())
     if (typeof part !== "string") checkPart(neededRecord(part, `${param}[${index}]`), `${param}[${index}]`);
   const parts: readonly Part[] = partsIn(value);
   const marker = parts.map(markerOf).findLast((each) => isRecord(each));
   const content = parts.map(plainPart);
+  for (const part of content) if (part.type === "other") lose(recordOf(part.value).type);
   const [only, ...others] = content;
   const isText = only?.type === "text" && only.vendor === undefined && others.length === 0;
   return {
     content: isText ? only.text : content,
     vendor: marker === undefined ? {} : { cache_control: marker },
-    lost: content.flatMap((part) => (part.type === "other" ? [plainName(recordOf(part.value).type)] : [])),
   };
 }
 
 /** `readContent` for a message that has to have one. */
-export function neededContent(value: unknown, param: string): ReadContent {
-  if (value !== undefined && value !== null) return readContent(value, param);
+export function neededContent(value: unknown, param: string, lose?: Lose): ReadContent {
+  if (value !== undefined && value !== null) return readContent(value, param, lose);
   throw wrong(param, `The field '${param}' has to be a text or a list of parts.`);
 }
 
@@ -227,22 +233,20 @@ export function toolDefinition(fields: JsonObject, param: string, schema: unknow
   };
 }
 
-export type ReadTools = { readonly tools: readonly ToolDefinition[]; readonly lost: readonly string[] };
-
 /** `own`: the tool, if the client runs it. Others are run by the vendor, or their schema is known to its models only. */
 export function readTools(
   body: JsonObject,
+  lost: Set<string>,
   own: (fields: JsonObject, param: string) => ToolDefinition | undefined,
-): ReadTools {
-  const lost: string[] = [];
-  const tools = optionalList(body, "tools").flatMap((value, index) => {
+): readonly ToolDefinition[] {
+  const lose = losing(lost, "tools");
+  return optionalList(body, "tools").flatMap((value, index) => {
     const param = `tools[${index}]`;
     const fields = neededRecord(value, param);
     const tool = own(fields, param);
-    if (tool === undefined) lost.push(plainName(fields.type));
+    if (tool === undefined) lose(fields.type);
     return tool ?? [];
   });
-  return { tools, lost: lostIn("tools", lost) };
 }
 
 /** OpenAI's choice of a tool: a word, or an object that names one. */
@@ -282,9 +286,4 @@ export function argumentsText(text: string): string {
 /** Random, in the vendors' style: 32 hexadecimal digits. */
 export function newId(): string {
   return crypto.randomUUID().replaceAll("-", "");
-}
-
-/** The names of parts and items that would be lost, each once, in front of them the field that holds them. */
-export function lostIn(field: string, types: readonly string[]): readonly string[] {
-  return [...new Set(types)].map((type) => `${field}.${type}`);
 }

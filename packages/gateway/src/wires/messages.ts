@@ -16,8 +16,9 @@ import {
   given,
   hermesField,
   idsOf,
+  type Lose,
   listOf,
-  lostIn,
+  losing,
   neededContent,
   neededList,
   neededRecord,
@@ -26,7 +27,6 @@ import {
   optionalCount,
   optionalFlag,
   optionalNumber,
-  plainName,
   readContent,
   readTools,
   recordOf,
@@ -36,19 +36,9 @@ import {
   vendorField,
   wrong,
 } from "./fields.ts";
-import { CollectedReply } from "./read-reply.ts";
+import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
 import { sseEvent } from "./sse.ts";
-import type {
-  Finish,
-  ReadReply,
-  Reply,
-  ReplyCollector,
-  ReplyEvent,
-  ReplyPart,
-  ReplyWriter,
-  Wire,
-  WireRequest,
-} from "./wire.ts";
+import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
 
 export const messagesWire: Wire = {
   name: "messages",
@@ -56,15 +46,14 @@ export const messagesWire: Wire = {
   newReplyId: () => `msg_${newId()}`,
   render,
   writer: (start) => new MessageWriter(start),
-  collector: () => new MessageReply(),
   renderProblem: anthropicProblem,
 };
 
 // The request
 
 function readRequest(body: JsonObject): WireRequest {
-  const { messages, lost } = readMessages(neededList(body, "messages"));
-  const { tools, lost: lostTools } = readTools(body, (fields, param) =>
+  const lost = new Set(lostFields("messages", body));
+  const tools = readTools(body, lost, (fields, param) =>
     (given(fields, "type") ?? "custom") === "custom"
       ? toolDefinition(fields, param, fields.input_schema)
       : undefined,
@@ -75,30 +64,26 @@ function readRequest(body: JsonObject): WireRequest {
     model: neededText(body, "model"),
     isStream: optionalFlag(body, "stream"),
     system: textOf(readContent(given(body, "system"), "system").content, { separator: "\n\n" }),
-    messages,
+    messages: readMessages(neededList(body, "messages"), losing(lost, "messages")),
     tools,
     toolChoice: toolChoiceOf(body),
     maxOutputTokens: optionalCount(body, "max_tokens"),
     temperature: optionalNumber(body, "temperature"),
     includeUsage: true,
     ids: withoutUndefined({ ...idsOf(body), metadataUserId }),
-    unsupported: [...lostFields("messages", body), ...lostTools, ...lostIn("messages", lost)],
+    unsupported: [...lost],
   };
 }
 
-function readMessages(rows: readonly unknown[]): {
-  readonly messages: readonly Message[];
-  readonly lost: readonly string[];
-} {
-  const lost: string[] = [];
-  const messages = rows.flatMap((value, index): readonly Message[] => {
+function readMessages(rows: readonly unknown[], lose: Lose): readonly Message[] {
+  return rows.flatMap((value, index): readonly Message[] => {
     const param = `messages[${index}]`;
     const row = neededRecord(value, param);
     switch (row.role) {
       case "user":
-        return userMessages(row.content, param, lost);
+        return userMessages(row.content, param, lose);
       case "assistant":
-        return assistantMessages(row.content, param, lost);
+        return assistantMessages(row.content, param, lose);
       case "system": {
         const read = neededContent(row.content, `${param}.content`);
         return [newMessage({ role: "system", content: read.content })];
@@ -107,28 +92,25 @@ function readMessages(rows: readonly unknown[]): {
         throw wrong(`${param}.role`, `The field '${param}.role' has to be user or assistant.`);
     }
   });
-  return { messages, lost };
 }
 
 /** Results of tools are messages of their own, in front of what the user says. */
-function userMessages(content: unknown, param: string, lost: string[]): readonly Message[] {
+function userMessages(content: unknown, param: string, lose: Lose): readonly Message[] {
   const blocks = Array.isArray(content) ? content : undefined;
   const isResult = (block: unknown): boolean => recordOf(block).type === "tool_result";
   const results = (blocks ?? []).flatMap((block, index): Message[] =>
-    isResult(block) ? [resultOf(recordOf(block), `${param}.content[${index}]`, lost)] : [],
+    isResult(block) ? [resultOf(recordOf(block), `${param}.content[${index}]`, lose)] : [],
   );
   const said = blocks === undefined ? content : blocks.filter((block) => !isResult(block));
   if (blocks !== undefined && results.length === blocks.length && blocks.length > 0) return results;
-  const read = neededContent(said, `${param}.content`);
-  lost.push(...read.lost);
+  const read = neededContent(said, `${param}.content`, lose);
   return [...results, newMessage({ role: "user", content: read.content, ...vendorField(read.vendor) })];
 }
 
-function resultOf(block: JsonObject, param: string, lost: string[]): Message {
+function resultOf(block: JsonObject, param: string, lose: Lose): Message {
   const { content, is_error: isError, cache_control: marker } = block;
   const toolCallId = neededText(block, "tool_use_id", `${param}.tool_use_id`);
-  const read = readContent(content, `${param}.content`);
-  lost.push(...read.lost);
+  const read = readContent(content, `${param}.content`, lose);
   const vendor = isRecord(marker) ? { cache_control: marker } : read.vendor;
   return newMessage(
     { role: "tool", toolCallId, content: read.content, ...vendorField(vendor) },
@@ -136,7 +118,7 @@ function resultOf(block: JsonObject, param: string, lost: string[]): Message {
   );
 }
 
-function assistantMessages(content: unknown, param: string, lost: string[]): readonly Message[] {
+function assistantMessages(content: unknown, param: string, lose: Lose): readonly Message[] {
   if (content === undefined || content === null) return []; // an empty reply that the client sends back
   if (typeof content === "string") return [newMessage({ role: "assistant", content, toolCalls: [] })];
   if (!Array.isArray(content))
@@ -151,7 +133,7 @@ function assistantMessages(content: unknown, param: string, lost: string[]): rea
       neededText(block, "id", `${place}.id`);
       neededText(block, "name", `${place}.name`);
     }
-    if (!KEPT_BLOCKS.has(type)) lost.push(plainName(type));
+    if (!KEPT_BLOCKS.has(type)) lose(type);
     return block;
   });
   const draft = replyOf(blocks);
@@ -268,7 +250,6 @@ class MessageWriter implements ReplyWriter {
   /** Of the next block, or of the text that is open. */
   #index = 0;
   #isTextOpen = false;
-  #isOver = false;
 
   constructor(start: Pick<Reply, "id" | "model">) {
     this.#start = start;
@@ -282,7 +263,6 @@ class MessageWriter implements ReplyWriter {
   }
 
   write(given: ReplyEvent): string {
-    if (this.#isOver) return "";
     switch (given.type) {
       case "text":
         return given.text === "" ? "" : this.#text(given.text);
@@ -292,10 +272,8 @@ class MessageWriter implements ReplyWriter {
       case "tool-call":
         return this.#close() + this.#call(given);
       case "end":
-        this.#isOver = true;
         return this.#end(given);
       case "problem":
-        this.#isOver = true;
         return sseEvent(anthropicProblem(given.problem), "error");
       default:
         return given satisfies never;
@@ -368,7 +346,7 @@ const GROWING: Readonly<Record<string, string>> = {
 };
 
 /** Collects the blocks of a reply. */
-export class MessageReply extends CollectedReply implements ReplyCollector {
+export class MessageReply extends CollectedReply {
   readonly #blocks = new Map<number, OpenBlock>();
 
   take(data: string | JsonObject): boolean {

@@ -14,8 +14,9 @@ import {
   given,
   hermesField,
   idsOf,
+  type Lose,
   listOf,
-  lostIn,
+  losing,
   neededContent,
   neededList,
   neededRecord,
@@ -25,7 +26,6 @@ import {
   optionalFlag,
   optionalNumber,
   optionalText,
-  plainName,
   readContent,
   readTools,
   recordOf,
@@ -36,19 +36,9 @@ import {
   wordOrRecord,
   wrong,
 } from "./fields.ts";
-import { CollectedReply } from "./read-reply.ts";
+import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type {
-  Finish,
-  ReadReply,
-  Reply,
-  ReplyCollector,
-  ReplyEvent,
-  ReplyPart,
-  ReplyWriter,
-  Wire,
-  WireRequest,
-} from "./wire.ts";
+import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
 
 export const responsesWire: Wire = {
   name: "responses",
@@ -56,7 +46,6 @@ export const responsesWire: Wire = {
   newReplyId: () => `resp_${OWN}${newId()}`,
   render,
   writer: (start, request) => new ResponseWriter(start, request),
-  collector: () => new ResponseReply(),
   renderProblem: openAiProblem,
 };
 
@@ -83,10 +72,11 @@ function itemId(kind: "msg" | "rs" | "fc", replyId: string, index: number): stri
 // The request
 
 function readRequest(body: JsonObject): WireRequest {
-  const { instructions, messages, reference, lost } = readInput(body);
-  const { tools, lost: lostTools } = readTools(body, (fields, param) =>
+  const lost = new Set(lostFields("responses", body));
+  const tools = readTools(body, lost, (fields, param) =>
     fields.type === "function" ? toolDefinition(fields, param, fields.parameters) : undefined,
   );
+  const { instructions, messages, reference } = readInput(body, losing(lost, "input"));
   const ids = idsOf(body);
   const system = [optionalText(body, "instructions") ?? "", ...instructions];
   return {
@@ -101,7 +91,7 @@ function readRequest(body: JsonObject): WireRequest {
     temperature: optionalNumber(body, "temperature"),
     includeUsage: true,
     ids: reference === undefined ? ids : { previousResponseId: reference, ...ids },
-    unsupported: [...lostFields("responses", body), ...lostTools, ...lostIn("input", lost)],
+    unsupported: [...lost],
   };
 }
 
@@ -110,22 +100,20 @@ type Input = {
   readonly messages: readonly Message[];
   /** The reply, or else the item, that the input goes on from. */
   readonly reference: string | undefined;
-  readonly lost: readonly string[];
 };
 
 /**
  * Items that belong to one reply (reasoning, texts, calls) become one message. Where the input refers to an item of an earlier reply by
  * its id, everything up to that reply is known by that id, and only what follows is new: as with `previous_response_id`.
  */
-function readInput(body: JsonObject): Input {
+function readInput(body: JsonObject, lose: Lose): Input {
   if (typeof body.input === "string") {
     const messages = [newMessage({ role: "user" as const, content: body.input })];
-    return { instructions: [], messages, reference: undefined, lost: [] };
+    return { instructions: [], messages, reference: undefined };
   }
   const items = neededList(body, "input").map((item, index) => neededRecord(item, `input[${index}]`));
   const instructions: string[] = [];
   const messages: Message[] = [];
-  const lost: string[] = [];
   let reference: string | undefined;
   let reply: JsonObject[] = [];
   /** After a reference, the rest of the same reply is known too. */
@@ -145,25 +133,22 @@ function readInput(body: JsonObject): Input {
         reply = [];
         isKnown = true;
         reference = ownReply(kind.id) ?? kind.id;
-        if (ownReply(kind.id) === undefined) lost.push("item_reference");
+        if (ownReply(kind.id) === undefined) lose("item_reference");
         break;
       }
       case "reply":
-        if (item.type !== undefined && !KEPT_ITEMS.has(item.type)) lost.push(plainName(item.type));
+        if (item.type !== undefined && !KEPT_ITEMS.has(item.type)) lose(item.type);
         reply.push(item);
         break;
       case "result": {
         endReply();
-        if (item.type !== "function_call_output") lost.push(plainName(item.type));
-        const { message, lost: parts } = resultOf(item, param);
-        lost.push(...parts);
-        messages.push(message);
+        if (item.type !== "function_call_output") lose(item.type);
+        messages.push(resultOf(item, param, lose));
         break;
       }
       case "message": {
         endReply();
-        const read = neededContent(item.content, `${param}.content`);
-        lost.push(...read.lost);
+        const read = neededContent(item.content, `${param}.content`, lose);
         const role = item.role === "user" ? "user" : "system";
         const isFirst = messages.length === 0 && reference === undefined;
         if (role === "system" && isFirst) instructions.push(textOf(read.content));
@@ -177,14 +162,14 @@ function readInput(body: JsonObject): Input {
         break;
       }
       case "other":
-        lost.push(plainName(item.type));
+        lose(item.type);
         break;
       default:
         kind satisfies never;
     }
   }
   endReply();
-  return { instructions, messages, reference, lost };
+  return { instructions, messages, reference };
 }
 
 type Kind =
@@ -226,23 +211,15 @@ function kindOf(item: JsonObject, param: string): Kind {
   return { name: Object.hasOwn(CALLS, name.replace(/_output$/, "")) ? "result" : "other" };
 }
 
-function resultOf(
-  item: JsonObject,
-  param: string,
-): { readonly message: Message; readonly lost: readonly string[] } {
+function resultOf(item: JsonObject, param: string, lose: Lose): Message {
   // The output of a local shell names its call in `id`.
   const toolCallId = textOr(item.call_id, undefined) ?? neededText(item, "id", `${param}.call_id`);
   const { output } = item;
   const isParts = Array.isArray(output) && output.every((part) => isRecord(part) && "type" in part);
   const isContent = typeof output === "string" || output === undefined || output === null || isParts;
-  const { content, vendor, lost } = readContent(
-    isContent ? output : JSON.stringify(output),
-    `${param}.output`,
-  );
-  return {
-    message: newMessage({ role: "tool" as const, toolCallId, content, ...vendorField(vendor) }),
-    lost,
-  };
+  const text = isContent ? output : JSON.stringify(output);
+  const { content, vendor } = readContent(text, `${param}.output`, lose);
+  return newMessage({ role: "tool" as const, toolCallId, content, ...vendorField(vendor) });
 }
 
 /** The message of the items of one reply. Undefined if nothing in them is kept. */
@@ -434,10 +411,26 @@ function callItem(id: string, call: Reply["toolCalls"][number], isDone = true): 
   };
 }
 
-/** Names of the events of an item with text. */
+/** Of an item with text: the names of its events, and how it is written. */
 const STREAMS = {
-  message: { part: "content_part", text: "output_text", index: "content_index" },
-  reasoning: { part: "reasoning_summary_part", text: "reasoning_summary_text", index: "summary_index" },
+  message: {
+    id: "msg",
+    part: "content_part",
+    text: "output_text",
+    index: "content_index",
+    item: messageItem,
+    piece: textPart,
+    more: { logprobs: [] },
+  },
+  reasoning: {
+    id: "rs",
+    part: "reasoning_summary_part",
+    text: "reasoning_summary_text",
+    index: "summary_index",
+    item: reasoningItem,
+    piece: summaryPart,
+    more: {},
+  },
 } as const;
 
 class ResponseWriter implements ReplyWriter {
@@ -446,7 +439,6 @@ class ResponseWriter implements ReplyWriter {
   readonly #output: JsonObject[] = [];
   #open: { readonly kind: keyof typeof STREAMS; readonly id: string; text: string } | undefined;
   #sequence = 0;
-  #isOver = false;
 
   constructor(start: Start, request: WireRequest) {
     this.#start = start;
@@ -459,7 +451,6 @@ class ResponseWriter implements ReplyWriter {
   }
 
   write(event: ReplyEvent): string {
-    if (this.#isOver) return "";
     switch (event.type) {
       case "text":
         return this.#text("message", event.text);
@@ -470,10 +461,8 @@ class ResponseWriter implements ReplyWriter {
       case "ping":
         return SSE_COMMENT;
       case "end":
-        this.#isOver = true;
         return this.#end(event);
       case "problem":
-        this.#isOver = true;
         return this.#fail(event.problem);
       default:
         return event satisfies never;
@@ -490,24 +479,18 @@ class ResponseWriter implements ReplyWriter {
     if (text === "") return "";
     const before = this.#open?.kind === kind ? "" : this.#close() + this.#begin(kind);
     if (this.#open !== undefined) this.#open.text += text;
-    const logprobs = kind === "message" ? { logprobs: [] } : {};
-    return (
-      before +
-      this.#event(`response.${STREAMS[kind].text}.delta`, { ...this.#place(), delta: text, ...logprobs })
-    );
+    const { text: name, more } = STREAMS[kind];
+    return before + this.#event(`response.${name}.delta`, { ...this.#place(), delta: text, ...more });
   }
 
   #begin(kind: keyof typeof STREAMS): string {
-    const isMessage = kind === "message";
-    const id = itemId(isMessage ? "msg" : "rs", this.#start.id, this.#output.length);
+    const { id: prefix, part, item, piece } = STREAMS[kind];
+    const output_index = this.#output.length;
+    const id = itemId(prefix, this.#start.id, output_index);
     this.#open = { kind, id, text: "" };
-    const item = isMessage ? messageItem(id, undefined) : reasoningItem(id, undefined);
     return (
-      this.#event("response.output_item.added", { output_index: this.#output.length, item }) +
-      this.#event(`response.${STREAMS[kind].part}.added`, {
-        ...this.#place(),
-        part: isMessage ? textPart("") : summaryPart(""),
-      })
+      this.#event("response.output_item.added", { output_index, item: item(id, undefined) }) +
+      this.#event(`response.${part}.added`, { ...this.#place(), part: piece("") })
     );
   }
 
@@ -520,19 +503,12 @@ class ResponseWriter implements ReplyWriter {
   #close(): string {
     if (this.#open === undefined) return "";
     const { kind, id, text } = this.#open;
-    const isMessage = kind === "message";
+    const { text: name, part, more, piece, item: written } = STREAMS[kind];
     const place = this.#place();
-    const item = isMessage ? messageItem(id, text) : reasoningItem(id, text);
+    const item = written(id, text);
     const events =
-      this.#event(`response.${STREAMS[kind].text}.done`, {
-        ...place,
-        text,
-        ...(isMessage ? { logprobs: [] } : {}),
-      }) +
-      this.#event(`response.${STREAMS[kind].part}.done`, {
-        ...place,
-        part: isMessage ? textPart(text) : summaryPart(text),
-      }) +
+      this.#event(`response.${name}.done`, { ...place, text, ...more }) +
+      this.#event(`response.${part}.done`, { ...place, part: piece(text) }) +
       this.#event("response.output_item.done", { output_index: this.#output.length, item });
     this.#output.push(item);
     this.#open = undefined;
@@ -591,7 +567,7 @@ function failureCode({ status, code }: GatewayProblem): string {
 type OpenItem = { item: JsonObject; text: string; isDone: boolean };
 
 /** Collects the items of a reply. */
-export class ResponseReply extends CollectedReply implements ReplyCollector {
+export class ResponseReply extends CollectedReply {
   readonly #items = new Map<number, OpenItem>();
 
   take(data: string | JsonObject): boolean {

@@ -87,47 +87,11 @@ export type Reply = {
   readonly metadata: ReplyMetadata;
 };
 
-/** Writes one reply as server-sent events: each call returns the text to send, which may be "". Nothing follows `end` and `problem`. */
+/** Writes one reply as server-sent events: each call returns the text to send, which may be "". Nothing is written after `end` and `problem`. */
 export interface ReplyWriter {
   /** What is sent before the first event, with the session id if it is known. */
   open(): string;
   write(event: ReplyEvent): string;
-}
-
-/** A reply of a server, to be stored. */
-export type ReadReply = {
-  readonly message: Message;
-  readonly finish: Finish;
-  readonly usage: Usage | undefined;
-  readonly responseId: string | undefined;
-  readonly model: string | undefined;
-  /** Responses: the ids of its items, by which a later request may refer to it (`ids.previousResponseId`). */
-  readonly itemIds?: readonly string[];
-};
-
-/** A text, a call or the like, as the server wants to see it again. */
-export type ReplyPart = {
-  readonly item: JsonObject;
-  readonly text: string;
-  /** `name` is "" for a call of a tool that is no function. */
-  readonly call?: { readonly id: string; readonly name: string; readonly arguments: string };
-};
-
-/** Collects one reply of a server of this vendor, from the events of a stream or from one body. */
-export interface ReplyCollector {
-  /** The data of one event: parsed, or the text if it is no object. True when this event, or an earlier one, ends the reply. */
-  take(data: string | JsonObject): boolean;
-  whole(body: JsonObject): void;
-  /** The reply so far. Undefined: nothing that a conversation would keep, or the body is an error. */
-  end(): ReadReply | undefined;
-  parts(): readonly ReplyPart[];
-  /** These parts as they are sent to the server again. */
-  asSent(parts: readonly ReplyPart[]): readonly JsonObject[];
-  /** As the server counts. */
-  readonly usage: JsonObject | undefined;
-  readonly id: string | undefined;
-  /** The server reported an error: nothing follows. */
-  readonly isFailed: boolean;
 }
 
 export interface Wire {
@@ -140,7 +104,6 @@ export interface Wire {
   render(reply: Reply, request: WireRequest): JsonObject;
   /** `id`, `model` and `createdAtSeconds` as in `Reply`. */
   writer(start: Pick<Reply, "id" | "model" | "createdAtSeconds">, request: WireRequest): ReplyWriter;
-  collector(): ReplyCollector;
   /** The vendor's error body. */
   renderProblem(problem: GatewayProblem): JsonObject;
 }

@@ -44,9 +44,6 @@ const JSON_WIRE: Wire = {
     open: () => `${JSON.stringify({ type: "open", ...start })}\n`,
     write: (event) => `${JSON.stringify(event)}\n`,
   }),
-  collector: () => {
-    throw new Error("not used");
-  },
   renderProblem: (problem) => ({ ...problem }),
 };
 
@@ -92,7 +89,7 @@ export function turnOf(gateway: Gateway, memory: Memory, question: Question): Mo
     rawBody: new TextEncoder().encode(JSON.stringify(body)),
     body,
     headers: new Headers(),
-    identity: { user: question.user, profile: undefined, isAdmin: false, client: "unknown", session },
+    identity: { user: question.user, profile: undefined, client: "unknown", session },
     chatId,
     memory: question.user === undefined ? memory.owner : memory.user(question.user),
     clientCredential: undefined,

@@ -1,6 +1,6 @@
 // When sessions expire, what the next message finds, and what the memory provider hears.
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { RECORDER, type Recorder, writeRecorder } from "../../../agent/test/fakes/recording-plugin.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { expiryOf, type ResetPolicy, SessionWatcher } from "../../src/agent-mode/session-life.ts";
@@ -212,33 +212,30 @@ describe("the watcher", () => {
   });
 
   it("looks 60 seconds after the start, and then every 5 minutes", async () => {
-    const waits: number[] = [];
-    const due: (() => void)[] = [];
     let rounds = 0;
+    const { log } = (await modeHome([])).gateway;
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
     const watcher = new SessionWatcher({
-      log: (await modeHome([])).gateway.log,
+      log,
       clock: { now: () => new Date() },
       homes: async () => [],
       policy: async () => POLICY,
-      whileIdle: async () => true,
+      whileIdle: async () => undefined,
       onRound: () => {
         rounds += 1;
       },
-      timers: {
-        after(ms, work) {
-          waits.push(ms);
-          due.push(work);
-          return () => undefined;
-        },
-      },
     });
     watcher.start();
-    for (let round = 1; round <= 2; round += 1) {
-      due.shift()?.();
-      await expect.poll(() => waits.length).toBe(round + 1);
+    for (const [ms, expected] of [
+      [59_999, 0],
+      [1, 1],
+      [299_999, 1],
+      [1, 2],
+    ] as const) {
+      await vi.advanceTimersByTimeAsync(ms);
+      expect(rounds).toBe(expected);
     }
-    expect(waits).toEqual([60_000, 300_000, 300_000]);
-    expect(rounds).toBe(2);
     await watcher.stop();
   });
 });

@@ -116,7 +116,6 @@ export class ProxyHome {
       identity: {
         user: undefined,
         profile: undefined,
-        isAdmin: false,
         client,
         session: { kind: "hermes-session-id", chatId, history: "client", ...session },
       },

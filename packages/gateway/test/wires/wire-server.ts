@@ -46,11 +46,11 @@ export function reading(wire: Wire) {
 }
 
 export function readBody(wire: Wire, bytes: Uint8Array) {
-  const collector = wire.collector();
+  const reply = mergedReply(wire.name, undefined, false);
   const body = outsideJsonOr(new TextDecoder().decode(bytes), undefined);
   if (!isRecord(body)) return undefined;
-  collector.whole(body);
-  return collector.end();
+  reply.whole(body);
+  return reply.round().read;
 }
 
 export type WireServer = AsyncDisposable & {
