@@ -7,7 +7,7 @@ import { displayWidth } from "./text-layout.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Columns that a cell of a table may take; the last one may hold a sentence. */
+/** A column with longer texts is shown below the rows, unless it is the last. */
 const CELL_CHARS = 80;
 const LAST_CELL_CHARS = 240;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
@@ -84,15 +84,28 @@ function listLines(list: readonly unknown[], paint: Paint): string[] {
   const names = [...new Set(records.flatMap((each) => Object.keys(each)))].filter((name) =>
     records.some((each) => !isEmpty(each[name]) && !isBlock(each[name])),
   );
-  const heads = names.map((name) => paint("dim", labelOf(name)));
-  return table(
-    records.map((each) =>
-      names.map((name, column) =>
-        oneLine(scalar(each[name], name), column < names.length - 1 ? CELL_CHARS : LAST_CELL_CHARS),
-      ),
-    ),
+  const isWide = (name: string): boolean =>
+    records.some((each) => scalar(each[name], name).length > CELL_CHARS);
+  const columns = names.filter((name, index) => index === names.length - 1 || !isWide(name));
+  const heads = columns.map((name) => paint("dim", labelOf(name)));
+  const rows = table(
+    records.map((each) => columns.map((name) => oneLine(scalar(each[name], name), LAST_CELL_CHARS))),
     heads.length > 1 ? heads : undefined,
   );
+  const before = rows.length - records.length;
+  return rows.flatMap((row, index) => [row, ...belowRow(records[index - before] ?? {}, columns)]);
+}
+
+/** What is too wide for a column, and the sentences of records, such as the last error of a queue. */
+function belowRow(record: Fields, columns: readonly string[]): string[] {
+  return Object.entries(record).flatMap(([name, each]) => {
+    const text = isRecord(each)
+      ? each.message
+      : columns.includes(name) || isBlock(each)
+        ? ""
+        : scalar(each, name);
+    return isEmpty(text) ? [] : [`  ${labelOf(name)}: ${oneLine(scalar(text), LAST_CELL_CHARS)}`];
+  });
 }
 
 /** A list that is more than a few words, or a record with fields of its own. */
