@@ -115,7 +115,7 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
     expect(recalled.text).toContain("1240 degrees");
     const status = await desk.run("memory", "status");
     expect(status.stdout).toMatch(/ {2}available +yes\n/);
-    expect(status.stdout).toMatch(/ {2}outbox +0 waiting\n/);
+    expect(status.stdout).toMatch(/^outbox \(1\)\n.*\n +\S+ +yes +0 /m);
     expect(await desk.lane()).toMatchObject({ waiting: 0, dead: 0, blocked: null });
     expect(await desk.connection()).toMatchObject({ status: "ok" });
     expect((await desk.run("doctor", "--network")).code).toBe(0);
@@ -144,8 +144,8 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
       waiting: 1,
       last_error: { message: expect.stringContaining("connection was refused") },
     });
-    expect((await desk.run("memory", "status")).stdout).toMatch(/ {2}not sent .*Start the server/);
-    expect((await desk.run("memory", "outbox", "list")).stdout).toContain(`${name}: 1 waiting; `);
+    expect((await desk.run("memory", "status")).stdout).toMatch(/last error: .*Start the server/);
+    expect((await desk.run("memory", "outbox", "list")).stdout).toMatch(/waiting \(1\)\n.*\n.*stoneware/);
     const late = await desk.run("memory", "outbox", "send", "--timeout", "1");
     expect(late).toMatchObject({
       code: 1,
@@ -162,9 +162,7 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
     expect(recalled).toMatchObject({ code: 1, stderr: expect.stringContaining("connection was refused") });
     const off = await desk.run("memory", "off");
     expect(off.stderr).toContain(`1 write is kept in the outbox of '${name}'`);
-    expect((await desk.run("memory", "status")).stdout).toContain(
-      `'${name}', which is not active: 1 waiting`,
-    );
+    expect((await desk.run("memory", "status")).stdout).toMatch(/^ +\S+ +no +1 /m);
     expect(await desk.json("config", "set", "memory.provider", name)).toMatchObject({ success: true });
 
     await desk.fake.restart();
@@ -204,7 +202,7 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
       stderr: advice,
     });
     expect(await desk.lane()).toMatchObject({ waiting: 1, blocked: advice });
-    expect((await desk.run("memory", "status")).stdout).toMatch(/ {2}blocked .*401.*What waits is kept\.\n/);
+    expect((await desk.run("memory", "status")).stdout).toMatch(/ {2}blocked: .*401/);
     expect(await desk.run("memory", "outbox", "send")).toMatchObject({ code: 1, stdout: advice });
     expect(await desk.connection()).toMatchObject({ status: "fail", message: advice });
     expect(await desk.run("memory", "test")).toMatchObject({ code: 1, stderr: advice });
@@ -233,10 +231,8 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
       { preview: expect.stringContaining("bat is plaster"), error: expect.stringContaining("no such clay") },
       { preview: expect.stringContaining("sponge is round") },
     ]);
-    expect((await desk.run("memory", "outbox", "list")).stdout).toMatch(
-      /2 dead letters.*[\s\S]*no such clay/,
-    );
-    expect((await desk.run("memory", "status")).stdout).toContain("0 waiting, 2 dead letters\n");
+    expect((await desk.run("memory", "outbox", "list")).stdout).toMatch(/dead \(2\)[\s\S]*no such clay/);
+    expect((await desk.run("memory", "status")).stdout).toMatch(/^ +\S+ +yes +0 +0 +2 /m);
     expect((await desk.run("doctor")).stdout).toContain("2 writes were refused by a server.");
 
     desk.fake.recover();
