@@ -156,37 +156,25 @@ function reportLines(run: CuratorRun): string[] {
     if (each.kind === "applied") return `applied as ${each.ids.join(", ")}`;
     return each.kind === "staged" ? `staged as ${each.id}` : each.kind;
   };
-  const section = (title: string, lines: readonly string[]): string[] =>
-    lines.length === 0 ? [] : ["", `## ${title}`, "", ...lines.map((line) => `- ${line}`)];
+  const what = ({ proposal }: Decided): string => {
+    if (proposal.layer === "memory") return `${proposal.kind} in ${proposal.target}, by ${proposal.by}`;
+    const into = proposal.into ? ` into ${proposal.into.name}` : "";
+    return `${proposal.kind}: ${proposal.skills.join(", ")}${into}`;
+  };
+  const section = <T>(title: string, list: readonly T[], line: (entry: T) => string): string[] =>
+    list.length === 0 ? [] : ["", `## ${title}`, "", ...list.map((entry) => `- ${line(entry)}`)];
   return [
     `# Curator run ${run.id}`,
     "",
     `${run.startedAt}, ${run.mode}, ${run.scope}: ${run.summary}.`,
-    ...section(
-      "Memory",
-      decided.flatMap((each) =>
-        each.proposal.layer === "memory"
-          ? [`${each.proposal.kind} in ${each.proposal.target}, by ${each.proposal.by}: ${outcome(each)}`]
-          : [],
-      ),
-    ),
-    ...section(
-      "Skills",
-      decided.flatMap((each) => {
-        if (each.proposal.layer !== "skills") return [];
-        const into = each.proposal.into ? ` into ${each.proposal.into.name}` : "";
-        return [`${each.proposal.kind}: ${each.proposal.skills.join(", ")}${into}: ${outcome(each)}`];
-      }),
-    ),
-    ...section(
-      "Marks",
-      marks.map(({ skill, mark }) => `${skill}: ${mark}`),
-    ),
+    ...section("Changes", decided, (each) => `${what(each)}: ${outcome(each)}`),
+    ...section("Marks", marks, ({ skill, mark }) => `${skill}: ${mark}`),
     ...section(
       "To look at",
-      findings.map(({ kind, target, entries }) => `${kind} in ${target} (${entries.length} entries)`),
+      findings,
+      (each) => `${each.kind} in ${each.target} (${each.entries.length} entries)`,
     ),
-    ...section("Notes", notes),
+    ...section("Notes", notes, (note) => note),
     "",
     `Model calls: ${model.calls}.`,
     ...(decided.some(({ outcome: { kind } }) => kind === "applied" || kind === "staged")

@@ -112,13 +112,4 @@ describe("the calibration file", () => {
     chmodSync(home, 0o700);
     expect(calibration.factor).toBe(2);
   });
-
-  it("a stated window counts when a second session has been told the same", () => {
-    const home = tempDirectory();
-    const open = (): TokenCalibration => TokenCalibration.open(home, KEY);
-    expect(open().isStatedTwice({ tokens: 8_192, sessionId: "one" })).toBe(false);
-    expect(open().isStatedTwice({ tokens: 8_192, sessionId: "one" })).toBe(false);
-    expect(open().isStatedTwice({ tokens: 16_384, sessionId: "two" })).toBe(false);
-    expect(open().isStatedTwice({ tokens: 16_384, sessionId: "three" })).toBe(true);
-  });
 });

@@ -2,12 +2,13 @@
 // provider refuses to read, or ends.
 import { isRefused, type Message, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { ModelFailure } from "../../models/index.ts";
+import type { CompactDeps } from "../session/compact.ts";
 import { judge, type Troubles } from "./judge.ts";
-import { shrinkAfterOverflow, type WindowDeps } from "./keep-within-window.ts";
+import { shrinkAfterOverflow } from "./keep-within-window.ts";
 import type { Draft } from "./model-call.ts";
 import { gaveUpEnd, interruptedEnd, type Turn, type TurnEnd } from "./turn-state.ts";
 
-export type FailureDeps = WindowDeps & { readonly maxTurns: number };
+export type FailureDeps = CompactDeps & { readonly maxTurns: number };
 
 /** Without an `end` the model is asked again. */
 export type AfterFailure = { readonly end?: TurnEnd | undefined; readonly troubles: Troubles };

@@ -115,10 +115,7 @@ async function askModel(
   notes: string[],
 ): Promise<Judgement> {
   if (!calls) return NO_OPINION;
-  const [{ askAboutEntries, batchesOf }, { judge }] = await Promise.all([
-    import("./ask-model.ts"),
-    import("./judge.ts"),
-  ]);
+  const { askAboutEntries, batchesOf, judge } = await import("./judge.ts");
   const gone = new Set(proposals.flatMap(({ curation }) => curation.remove));
   // Whatever vouches for an entry that goes must itself stay as it is.
   const keepers = new Set(proposals.flatMap(({ curation }) => curation.keep ?? []));
