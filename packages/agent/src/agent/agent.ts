@@ -493,25 +493,13 @@ class Exclusive {
   }
 }
 
-const RUNNING = {
-  now: "A turn is running",
-  hint: "Await the running turn, call interrupt(), or hand the text to steer().",
-};
-
-const BUSY_WITH: Readonly<Record<string, { readonly now: string; readonly hint: string }>> = {
-  run: RUNNING,
-  continueWith: RUNNING,
-  compress: {
-    now: "The conversation is being compacted",
-    hint: "Await the compaction, or call interrupt().",
-  },
-};
-
 function busy(running: string, wanted: string): HermesError {
-  const { now, hint } = BUSY_WITH[running] ?? {
-    now: `'${running}' is not done yet`,
-    hint: "Await it first.",
-  };
+  const isTurn = running === "run" || running === "continueWith";
+  const [now, hint] = isTurn
+    ? ["A turn is running", "Await the running turn, call interrupt(), or hand the text to steer()."]
+    : running === "compress"
+      ? ["The conversation is being compacted", "Await the compaction, or call interrupt()."]
+      : [`'${running}' is not done yet`, "Await it first."];
   return new HermesError("agent-busy", `${now}, so '${wanted}' has to wait.`, { hint });
 }
 

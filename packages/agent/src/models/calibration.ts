@@ -51,8 +51,6 @@ function clamp(factor: number): number {
 }
 
 const FILE = "token_calibration.json";
-/** Most entries, one per model and address; the ones not used for longest are removed first. */
-const MOST_ENTRIES = 200;
 /** Smaller relative changes of the factor are not written to the file. */
 const WORTH_WRITING = 0.05;
 
@@ -117,7 +115,7 @@ export class TokenCalibration {
           const { [this.#name]: old, ...others } = parsed(text);
           const known = samples === 0 ? {} : { factor: rounded(factor), samples };
           const entry = { ...(isRecord(old) ? old : {}), ...known, updated_at };
-          const models = { ...newest(others, MOST_ENTRIES - 1), [this.#name]: entry };
+          const models = { ...others, [this.#name]: entry };
           return ok({ text: `${JSON.stringify({ models }, null, 2)}\n`, outcome: undefined });
         },
       });
@@ -163,15 +161,6 @@ function calibrationIn(entry: unknown): Calibration {
   if (typeof factor !== "number" || !Number.isFinite(factor)) return UNCALIBRATED;
   const count = typeof samples === "number" && Number.isSafeInteger(samples) && samples > 0 ? samples : 1;
   return { factor: clamp(factor), samples: count };
-}
-
-function newest(entries: Entries, count: number): Entries {
-  const list = Object.entries(entries).filter(([, entry]) => isRecord(entry));
-  if (list.length <= count) return Object.fromEntries(list);
-  const time = (entry: unknown): string =>
-    isRecord(entry) && typeof entry.updated_at === "string" ? entry.updated_at : "";
-  const ordered = list.toSorted(([, a], [, b]) => (time(a) < time(b) ? 1 : time(a) > time(b) ? -1 : 0));
-  return Object.fromEntries(ordered.slice(0, count));
 }
 
 function rounded(factor: number): number {
