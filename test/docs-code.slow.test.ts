@@ -124,9 +124,9 @@ describe("the code in the documentation", () => {
       .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
       .map((name) => `await import("./${name}");`);
     writeFileSync(join(place, "all.ts"), `${lines.join("\n")}\nexport {};\n`);
-    const { stderr, code } = await run(process.execPath, ["all.ts"], { cwd: place, env: environment(place) })
-      .then(({ stderr }) => ({ stderr, code: 0 }))
-      .catch(failed);
+    const running = run(process.execPath, ["all.ts"], { cwd: place, env: environment(place) });
+    running.child.stdin?.end(); // a server on stdin and stdout ends with its input
+    const { stderr, code } = await running.then(({ stderr }) => ({ stderr, code: 0 })).catch(failed);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 

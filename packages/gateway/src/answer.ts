@@ -8,7 +8,7 @@ import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { compactedMarks, hashInSteps, prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
+import { compactedMarks, prefixMarks, questionMark, responseMark } from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -95,8 +95,6 @@ async function answerModelRequest(
   if (kind === "summary" && chosen === "proxy")
     return modes.auxiliary({ ...read, ...(await findChat(read, chosen)) });
   if (kind !== undefined) return modes.auxiliary(read);
-  if (isLarge(read.rawBody) && (chosen === "proxy" || read.identity.session.chatId === undefined))
-    await hashInSteps(wire.name, read.body);
   const turn = { ...read, ...(await findChat(read, chosen)) };
   if (await isAboutReply(turn)) {
     gateway.metrics.count("model_requests_quoting_total", { client });
@@ -149,22 +147,24 @@ async function readTurn(
   const body = await request.json();
   await letOthers();
   const parsed = wire.parse(body);
-  if (!parsed.ok) throw new ProblemError(parsed.error);
-  if (parsed.value.model.length > MODEL_NAME_CHARS) throw new ProblemError(LONG_MODEL_NAME);
+  if (parsed.model.length > MODEL_NAME_CHARS) throw new ProblemError(LONG_MODEL_NAME);
   await letOthers();
   const { gateway: settings } = await gateway.config();
   const { env, clock } = gateway;
-  const asked = { caller, headers, rawHeaders, request: parsed.value, settings, env, now: clock.now() };
-  const identified = identify(asked);
-  if (!identified.ok) throw new ProblemError(identified.error);
-  const credentials = credentialOf(headers, rawHeaders);
-  if (!credentials.ok) throw new ProblemError(credentials.error);
-  const identity = identified.value;
+  const identity = identify({
+    caller,
+    headers,
+    rawHeaders,
+    request: parsed,
+    settings,
+    env,
+    now: clock.now(),
+  });
   await admitUser(gateway, caller, identity);
   const memory = memoryOf(gateway, identity);
   return {
     wire,
-    request: parsed.value,
+    request: parsed,
     rawBody,
     body,
     query: request.url.search,
@@ -172,7 +172,7 @@ async function readTurn(
     identity,
     caller,
     memory,
-    clientCredential: credentials.value.client,
+    clientCredential: credentialOf(headers, rawHeaders).client,
     retryKey: retryKeyOf(headers, rawBody),
     signal,
     gateway,

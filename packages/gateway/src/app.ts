@@ -29,21 +29,18 @@ import {
 } from "./guard.ts";
 import { credentialOf, isAdministrator, type PersonRef, personOf } from "./identity.ts";
 import { hashedUser, startSpan } from "./otel.ts";
-import { forUsers } from "./problem.ts";
+import { anthropicProblem, openAiProblem, shownProblem, stoppedProblem } from "./problem.ts";
 import type { Tokens } from "./tokens.ts";
 import {
   type Caller,
   type Gateway,
   type GatewayProblem,
   type GatewaySettings,
-  type JsonObject,
-  type Problem,
   ProblemError,
   type RequestFacts,
   type Route,
   type RouteRequest,
 } from "./types.ts";
-import { anthropicProblem, openAiProblem } from "./wires/problems.ts";
 
 export type AppOptions = {
   readonly tokens: Pick<Tokens, "authenticate">;
@@ -178,7 +175,10 @@ class Visit {
   #facts: RequestFacts = {};
   #problem: GatewayProblem | undefined;
   /** Of every reply, also a refusal. */
-  #answerHeaders: Readonly<Record<string, string>> = answerHeaders({ kind: "none" });
+  #answerHeaders: Readonly<Record<string, string>> = {
+    ...answerHeaders({ kind: "none" }),
+    connection: "close",
+  };
   readonly #atEnd: (() => void)[] = [];
   readonly #onSent: (() => void)[] = [];
 
@@ -209,11 +209,12 @@ class Visit {
   async answer(dispatch: (path: string) => Promise<Response>): Promise<Response> {
     const reply = await this.#orProblem(async () => {
       this.#settings = (await this.#gateway.config()).gateway;
-      const malformed = checkForm(this.#seen);
-      // Where such a request ends is not certain either: what follows on the connection is not read.
-      if (malformed !== undefined) this.#answerHeaders = { ...this.#answerHeaders, connection: "close" };
-      refuse(malformed ?? checkHost(this.#seen, this.#settings));
-      const origin = unwrap(checkOrigin(this.#seen, this.#settings));
+      // Where a malformed request ends is not certain either: what follows on the connection is not read.
+      const { connection: _, ...headers } = this.#answerHeaders;
+      checkForm(this.#seen);
+      this.#answerHeaders = headers;
+      checkHost(this.#seen, this.#settings);
+      const origin = checkOrigin(this.#seen, this.#settings);
       this.#answerHeaders = answerHeaders(origin);
       const asked = preflight(this.#seen, origin);
       if (asked !== undefined) {
@@ -231,7 +232,7 @@ class Visit {
   async take(route: Route, params: Readonly<Record<string, string>>): Promise<Response> {
     this.#route = route;
     const settings = this.#settings as GatewaySettings; // `answer` has set it
-    refuse(checkLength(this.#seen, bodyLimit(route.shape, settings)));
+    checkLength(this.#seen, bodyLimit(route.shape, settings));
     const caller = route.access === "open" ? NOBODY : this.#authenticate(settings);
     if (route.access === "admin" && !isAdministrator(caller)) throw new ProblemError(NOT_ADMIN);
     return route.handle(this.#routeRequest(caller, params, settings), this.#gateway);
@@ -259,23 +260,31 @@ class Visit {
   #authenticate(settings: GatewaySettings): Caller {
     const { tokens, limits } = this.#options;
     const { pathToken } = this.#info;
-    const { token } = unwrap(credentialOf(this.#headers, this.#seen.rawHeaders, pathToken));
+    const { token: sent } = credentialOf(this.#headers, this.#seen.rawHeaders, pathToken);
     const where = { isInPath: pathToken !== undefined };
-    const caller = tokens.authenticate(token, where);
-    if ("status" in caller) throw new ProblemError(limits.failed(this.#seen.remoteAddress) ?? caller);
+    const caller = tokens.authenticate(sent, where);
+    if ("status" in caller) {
+      limits.failed(this.#seen.remoteAddress);
+      throw new ProblemError(caller);
+    }
     this.#caller = caller;
-    this.#isStillKnown = () => tokens.authenticate(token, where);
+    this.#isStillKnown = () => tokens.authenticate(sent, where);
     // A user that only the body names is counted with all others of its token.
-    const person = this.#person(caller, settings);
-    const counted = `token:${tokenId(caller)}`;
-    const user = person.ok ? limitKey(person.value.user, person.value.profile) : counted;
-    const entered = unwrap(limits.enter({ user, token: counted }, settings));
+    const token = `token:${caller.kind === "token" ? caller.id : ""}`;
+    let counted = token;
+    try {
+      const person = this.#person(caller, settings);
+      counted = limitKey(person.user, person.profile);
+    } catch {
+      // Who asks for the person is told what is wrong.
+    }
+    const entered = limits.enter({ user: counted, token }, settings);
     this.#entered = entered;
     this.#atEnd.push(() => entered.leave());
     return caller;
   }
 
-  #person(caller: Caller, settings: GatewaySettings): Problem<PersonRef> {
+  #person(caller: Caller, settings: GatewaySettings): PersonRef {
     const { env, clock } = this.#gateway;
     const { rawHeaders } = this.#seen;
     const query = this.#url.searchParams;
@@ -310,12 +319,12 @@ class Visit {
       json: async () => {
         const { maxMessages } = settings;
         const { value, values } = parseJsonBody(headers, await bytes(), maxMessages * VALUES_PER_MESSAGE);
-        const items = unwrap(checkItems(value, maxMessages));
-        refuse(this.#entered?.spend("messages", Math.max(items, values / VALUES_PER_MESSAGE)));
+        const items = checkItems(value, maxMessages);
+        this.#entered?.spend("messages", Math.max(items, values / VALUES_PER_MESSAGE));
         return value;
       },
       person: async () => {
-        const { user, profile } = unwrap(this.#person(caller, settings));
+        const { user, profile } = this.#person(caller, settings);
         this.annotate({ user });
         await (await import("./allowance.ts")).admitUser(this.#gateway, caller, { user, profile });
         const memory = this.#gateway.memory(profile);
@@ -331,23 +340,23 @@ class Visit {
   async #readBody(limit: BodyLimit, timeoutMs: number): Promise<Uint8Array> {
     let paid = 0;
     const pay = (total: number): void => {
-      if (total > paid) refuse(this.#entered?.spend("bytes", total - paid));
+      if (total > paid) this.#entered?.spend("bytes", total - paid);
       paid = Math.max(paid, total);
     };
     pay(declaredBytes(this.#seen));
-    refuse(this.#entered?.spend("messages", 0)); // how many there are is known when it has been read
+    this.#entered?.spend("messages", 0); // how many there are is known when it has been read
     const sent = await readBody(this.#request.body, {
       limit,
       timeoutMs,
       signal: this.#request.signal,
       onPiece: (more, total) => {
-        refuse(this.#entered?.hold(more));
+        this.#entered?.hold(more);
         pay(total);
       },
     });
     const plain = await decompressed(sent, this.#headers, limit);
     pay(plain.byteLength);
-    if (plain !== sent) refuse(this.#entered?.hold(plain.byteLength));
+    if (plain !== sent) this.#entered?.hold(plain.byteLength);
     return plain;
   }
 
@@ -385,52 +394,18 @@ class Visit {
   async #orProblem(work: () => Promise<Response>): Promise<Response> {
     try {
       return await work();
-    } catch (cause) {
-      if (
-        !(cause instanceof ProblemError) &&
-        !(cause instanceof HermesError) &&
-        !this.#request.signal.aborted
-      )
-        this.#gateway.log.error("A request failed", { id: this.#id, route: this.#route.path, cause });
-      this.#problem = this.#problemOf(cause);
+    } catch (thrown) {
+      const isKnown = thrown instanceof ProblemError || thrown instanceof HermesError;
+      const isGone = this.#request.signal.aborted && !isKnown;
+      const cause = isGone ? new ProblemError(stoppedProblem(this.#gateway.isStopping)) : thrown;
+      const about = { id: this.#id, route: this.#route.path };
+      this.#problem = shownProblem(cause, {
+        isTrusted: isTrusted(this.#caller),
+        log: this.#gateway.log,
+        about,
+      });
       return this.#render(this.#problem);
     }
-  }
-
-  #problemOf(cause: unknown): GatewayProblem {
-    if (cause instanceof ProblemError) {
-      const { problem } = cause;
-      if (isTrusted(this.#caller)) return problem;
-      const shown = forUsers(problem);
-      if (shown !== problem)
-        this.#gateway.log.warn(problem.message, {
-          id: this.#id,
-          route: this.#route.path,
-          code: problem.code,
-        });
-      return shown;
-    }
-    if (cause instanceof HermesError) {
-      const status = statusOf(cause.code);
-      const { code, message, hint } = cause;
-      if (status < 500) return { status, code, message, hint };
-      this.#gateway.log.error("A request failed", { id: this.#id, route: this.#route.path, cause });
-      // The message may name files of the server.
-      if (isTrusted(this.#caller) && this.#caller !== undefined) return { status, code, message, hint };
-      if (status === 503)
-        return {
-          status,
-          code,
-          message: `The server cannot use its memory at the moment (request ${this.#id}).`,
-          hint: "Try again later. Whoever runs the server finds the reason in its log and with 'hermes doctor'.",
-        };
-    }
-    return {
-      status: 500,
-      code: "internal",
-      message: `The server failed to answer this request (request ${this.#id}).`,
-      hint: "Whoever runs the server finds this id in its log.",
-    };
   }
 
   #render(problem: GatewayProblem): Response {
@@ -450,7 +425,8 @@ class Visit {
       });
     }
     const { code, message, hint, param } = problem;
-    const body = shape === "api" ? { error: { code, message, hint, param } } : vendorProblem(shape, problem);
+    const ofVendor = shape === "messages" ? anthropicProblem : openAiProblem;
+    const body = shape === "api" ? { error: { code, message, hint, param } } : ofVendor(problem);
     headers.set("content-type", "application/json");
     return new Response(JSON.stringify(body), { status, headers });
   }
@@ -557,20 +533,11 @@ const NOT_ADMIN: GatewayProblem = {
   hint: "Use an admin token; 'hermes token' makes one.",
 };
 
-function unwrap<Value>(result: Problem<Value>): Value {
-  if (result.ok) return result.value;
-  throw new ProblemError(result.error);
-}
-
 /** For refusals before a route is found. */
 function shapeOf(path: string): Route["shape"] {
   const [, name] = /^\/(?:agent\/|proxy\/)?v1\/([a-z]*)/.exec(path) ?? [];
   if (name === undefined) return "api";
   return name === "messages" || name === "responses" ? name : "chat";
-}
-
-function refuse(problem: GatewayProblem | undefined): void {
-  if (problem !== undefined) throw new ProblemError(problem);
 }
 
 /** `open` routes have no caller, and no data that one could ask for. */
@@ -581,43 +548,12 @@ function isTrusted(caller: Caller | undefined): boolean {
   return caller !== undefined && (isAdministrator(caller) || callerKind(caller) === "owner");
 }
 
-function tokenId(caller: Caller): string {
-  return caller.kind === "token" ? caller.id : "";
-}
-
-function vendorProblem(shape: "chat" | "responses" | "messages", problem: GatewayProblem): JsonObject {
-  return shape === "messages" ? anthropicProblem(problem) : openAiProblem(problem);
-}
-
 function callerKind(caller: Caller | undefined): string | undefined {
   return caller?.kind === "token" ? caller.rights.kind : caller?.kind;
 }
 
 function printableMethod(method: string): string {
   return /^[A-Z]{1,10}$/.test(method) ? method : "OTHER";
-}
-
-const STATUSES: readonly (readonly [GatewayProblem["status"], RegExp])[] = [
-  [404, /^unknown-(?:session|chat|message|parent)$|^memory-no-match$/],
-  [
-    409,
-    /-busy$|^(?:lease|lock)-lost$|^memory-(?:undo-conflict|ambiguous|drift)$|^already-continued$|^title-taken$/,
-  ],
-  [403, /^memory-(?:denied|disabled)$/],
-  [422, /^memory-(?:over-limit|blocked)$/],
-  [
-    503,
-    /-closed$|^session-db-|^memory-(?:locked|io)$|^config$|^(?:home-not-usable|write-failed|not-synced)$|-unavailable$/,
-  ],
-  [
-    400,
-    /^bad-(?:user-id|chat-id|message|option|search|limit|session-id)$|^empty-message$|^title-too-long$|^not-a-user-message$|^query-too-complex$|^memory-(?:empty|missing-arg|invalid-content|bad-target|bad-action)$/,
-  ],
-];
-
-/** Of a `HermesError` (docs/errors.md). */
-function statusOf(code: string): GatewayProblem["status"] {
-  return STATUSES.find(([, pattern]) => pattern.test(code))?.[0] ?? 500;
 }
 
 // ---- Bodies ----
@@ -657,8 +593,7 @@ async function decompressed(bytes: Uint8Array, headers: Headers, limit: BodyLimi
     headers.delete("content-length");
     return plain;
   } catch (cause) {
-    if (errnoCode(cause) === "ERR_BUFFER_TOO_LARGE")
-      throw new ProblemError(tooLarge(limit, " when it is unpacked"));
+    if (errnoCode(cause) === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limit, " when it is unpacked");
     const message = `The body is not valid ${encoding}.`;
     throw new ProblemError(
       { status: 400, code: "bad-encoding", message, param: "content-encoding" },
@@ -682,7 +617,7 @@ function parseJsonBody(headers: Headers, bytes: Uint8Array, maxValues: number) {
   const parsed = parseOutsideJson(decodedText(bytes), limits);
   if (parsed.ok && isRecord(parsed.value)) return { value: parsed.value, values: parsed.values };
   const what = parsed.ok ? "is no JSON object" : parsed.error.message;
-  if (!parsed.ok && parsed.error.kind === "too_many") throw new ProblemError(tooMany(`The body ${what}`));
+  if (!parsed.ok && parsed.error.kind === "too_many") throw tooMany(`The body ${what}`);
   throw new ProblemError({ status: 400, code: "bad-json", message: `The body ${what}.` });
 }
 

@@ -74,7 +74,7 @@ export function openGateway({
     clock,
     log,
     metrics,
-    events: createEvents(log),
+    events: createEvents(log, clock),
     get env() {
       return environment();
     },
@@ -155,10 +155,11 @@ function homeOfProfile(profile: string, root: string): string {
   });
 }
 
-function createEvents(log: Logger): Events {
+function createEvents(log: Logger, clock: Clock): Events {
   const listeners = new Set<(event: GatewayEvent) => void>();
   return {
-    emit(event) {
+    emit(said) {
+      const event = { ...said, at: clock.now().toISOString() };
       for (const listener of listeners) {
         try {
           listener(event);

@@ -2,12 +2,11 @@
 // (DNS rebinding), which web page sent it, its size, and how often its sender calls. Pure, except for Limits, which counts, and readBody.
 // app.ts calls them in the order of this file.
 import { isIPv4, isIPv6 } from "node:net";
-import { type Clock, err, ok } from "@hermes-memory/core/internal/lib";
+import type { Clock } from "@hermes-memory/core/internal/lib";
 import {
   type GatewayProblem,
   type GatewaySettings,
   type JsonObject,
-  type Problem,
   ProblemError,
   type Route,
   type UserRef,
@@ -25,8 +24,6 @@ export type GuardRequest = {
   readonly boundHost: string;
   readonly port: number;
 };
-
-type Checked = GatewayProblem | undefined;
 
 // ---- Form ----
 
@@ -46,28 +43,25 @@ const ONCE = [
 ] as const;
 
 /** Node's parser refuses most of it (a missing or broken Host, both lengths, folded lines); this holds whatever its settings are. */
-export function checkForm(request: GuardRequest): Checked {
+export function checkForm(request: GuardRequest): void {
   if (!METHODS.has(request.method))
-    return {
-      status: 405,
-      code: "bad-method",
-      message: "This server does not know the method of the request.",
-    };
+    throw bad("bad-method", "This server does not know the method of the request.", 405);
   for (const name of ONCE)
     if (valuesOf(request, name).length > 1)
-      return bad("repeated-header", `The header '${name}' was sent more than once.`);
-  if (valuesOf(request, "host").length === 0) return bad("no-host", "The request has no Host header.");
+      throw bad("repeated-header", `The header '${name}' was sent more than once.`);
+  if (valuesOf(request, "host").length === 0) throw bad("no-host", "The request has no Host header.");
   const [encoding] = valuesOf(request, "transfer-encoding");
   const [length] = valuesOf(request, "content-length");
   if (encoding !== undefined && length !== undefined)
-    return bad("two-lengths", "The request has both Content-Length and Transfer-Encoding.");
+    throw bad("two-lengths", "The request has both Content-Length and Transfer-Encoding.");
   if (encoding !== undefined && encoding.toLowerCase() !== "chunked")
-    return bad("bad-encoding", "The only Transfer-Encoding that this server reads is 'chunked'.");
+    throw bad("bad-encoding", "The only Transfer-Encoding that this server reads is 'chunked'.");
   if (length !== undefined && !/^\d{1,15}$/.test(length))
-    return bad("bad-length", "Content-Length is not a number of bytes.");
+    throw bad("bad-length", "Content-Length is not a number of bytes.");
   if (request.rawHeaders.some((text) => /[\r\n\0]/.test(text)))
-    return bad("bad-header", "A header contains a line break or U+0000.");
-  return checkPath(request.url);
+    throw bad("bad-header", "A header contains a line break or U+0000.");
+  if (!isPlainPath(request.url))
+    throw bad("bad-path", "The path of the request is not one that this server reads.");
 }
 
 /** After one decoding, a segment of a path has none of these, and is neither `.` nor `..`. */
@@ -78,27 +72,26 @@ const DOTS = /^\.{1,2}$/;
  * Ids in paths may contain `%` (sent as `%25`): session ids do. A segment that leads upwards or holds U+0000 however often it is
  * decoded is refused.
  */
-function checkPath(url: string): Checked {
-  const refused = bad("bad-path", "The path of the request is not one that this server reads.");
+function isPlainPath(url: string): boolean {
   const path = url.split("?", 1)[0] ?? "";
   if (!path.startsWith("/") || path.startsWith("//") || /[\\#\u0000-\u0020\u007f-\uffff]/.test(url))
-    return refused;
+    return false;
   for (const segment of path.split("/").slice(1)) {
-    if (DOTS.test(segment) || /%2e/i.test(segment)) return refused;
+    if (DOTS.test(segment) || /%2e/i.test(segment)) return false;
     let text = segment;
     for (let round = 0; text.includes("%"); round += 1) {
       const decoded = decodedOnce(text);
       if (decoded === undefined) {
-        if (round === 0) return refused;
+        if (round === 0) return false;
         break; // `%25` before other text: the id contains a percent sign
       }
-      if (round === 0 && NOT_IN_SEGMENT.test(decoded)) return refused;
-      if (decoded.includes("\0") || decoded.split(/[/\\]/).some((part) => DOTS.test(part))) return refused;
+      if (round === 0 && NOT_IN_SEGMENT.test(decoded)) return false;
+      if (decoded.includes("\0") || decoded.split(/[/\\]/).some((part) => DOTS.test(part))) return false;
       if (decoded === text) break;
       text = decoded;
     }
   }
-  return undefined;
+  return true;
 }
 
 function decodedOnce(text: string): string | undefined {
@@ -117,18 +110,17 @@ const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,252}))(?::(\d{1,5
  * A page can make its own name resolve to this machine, but cannot change the name that the browser then sends in Host. So only names
  * that nobody else can point here are answered: loopback, the address that the server is bound to, and `gateway.allowed_hosts`.
  */
-export function checkHost(request: GuardRequest, settings: Pick<GatewaySettings, "allowedHosts">): Checked {
+export function checkHost(request: GuardRequest, settings: Pick<GatewaySettings, "allowedHosts">): void {
   const given = valuesOf(request, "host")[0] ?? "";
   const host = hostOf(given);
-  if (host === undefined) return bad("bad-host", "The Host header is not the name of a server.");
-  if (isOwnName(host, request) || settings.allowedHosts.some((allowed) => isAllowedBy(allowed, host)))
-    return undefined;
-  return {
+  if (host === undefined) throw bad("bad-host", "The Host header is not the name of a server.");
+  if (isOwnName(host, request) || settings.allowedHosts.some((allowed) => isAllowedBy(allowed, host))) return;
+  throw new ProblemError({
     status: 403,
     code: "host-not-allowed",
     message: `This server does not answer to the name '${given.toLowerCase()}'.`,
     hint: `If it is yours, allow it on the server: hermes config set gateway.allowed_hosts '["${host.name}"]'`,
-  };
+  });
 }
 
 type Host = { readonly name: string; readonly port: number | undefined };
@@ -176,37 +168,32 @@ export function urlHost(host: string): string {
 export type Origin = { readonly kind: "none" | "own" } | { readonly kind: "cors"; readonly origin: string };
 
 /** Call after `checkHost`: the origin of our own pages is known by it. */
-export function checkOrigin(
-  request: GuardRequest,
-  settings: Pick<GatewaySettings, "corsOrigins">,
-): Problem<Origin> {
+export function checkOrigin(request: GuardRequest, settings: Pick<GatewaySettings, "corsOrigins">): Origin {
   const given = valuesOf(request, "origin")[0]?.toLowerCase();
   const site = valuesOf(request, "sec-fetch-site")[0]?.toLowerCase();
   if (given === undefined || given === "") {
-    const isForeign = site === "cross-site" || site === "same-site";
-    return isForeign ? err(foreignPage("another page")) : ok({ kind: "none" });
+    if (site === "cross-site" || site === "same-site") throw foreignPage("another page");
+    return { kind: "none" };
   }
   const host = valuesOf(request, "host")[0]?.toLowerCase() ?? "";
-  if (given === `http://${host}` || given === `https://${host}`) return ok({ kind: "own" });
+  if (given === `http://${host}` || given === `https://${host}`) return { kind: "own" };
   const isAllowed = settings.corsOrigins.some((origin) => originText(origin) === given);
   // `null` is the origin of every sandboxed page and local file, so listing it would allow all of them.
-  if (isAllowed && given !== "null" && given !== "*") return ok({ kind: "cors", origin: given });
-  return err(
-    foreignPage(/^[a-z][a-z0-9+.-]*:\/\/[\w.:[\]-]{1,255}$/.test(given) ? `'${given}'` : "another page"),
-  );
+  if (isAllowed && given !== "null" && given !== "*") return { kind: "cors", origin: given };
+  throw foreignPage(/^[a-z][a-z0-9+.-]*:\/\/[\w.:[\]-]{1,255}$/.test(given) ? `'${given}'` : "another page");
 }
 
 function originText(setting: string): string {
   return setting.trim().toLowerCase().replace(/\/$/, "");
 }
 
-function foreignPage(page: string): GatewayProblem {
-  return {
+function foreignPage(page: string): ProblemError {
+  return new ProblemError({
     status: 403,
     code: "origin-not-allowed",
     message: `Scripts of ${page} may not call this server.`,
     hint: "If the page is yours, add its origin on the server to gateway.cors_origins, such as https://chat.example.org",
-  };
+  });
 }
 
 /** The answer to a browser that asks whether a page may send a request: without a token, because browsers send none with the question. */
@@ -276,8 +263,8 @@ export function declaredBytes(request: GuardRequest): number {
 }
 
 /** Before a byte of the body is read. */
-export function checkLength(request: GuardRequest, limit: BodyLimit): Checked {
-  return declaredBytes(request) > limit.bytes ? tooLarge(limit) : undefined;
+export function checkLength(request: GuardRequest, limit: BodyLimit): void {
+  if (declaredBytes(request) > limit.bytes) throw tooLarge(limit);
 }
 
 /** A sender that lies about the length, or sends slowly, is stopped while it sends. Throws `ProblemError`: 413, 408, 400. */
@@ -297,8 +284,9 @@ export async function readBody(
   let bytes = 0;
   const ended = new AbortController();
   const late = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => reject(new ProblemError(brokenOff()));
-    const timer = setTimeout(() => reject(new ProblemError(slow(limits.timeoutMs))), limits.timeoutMs);
+    const onAbort = (): void => reject(brokenOff());
+    const slow = `The request did not arrive within ${Math.round(limits.timeoutMs / 1000)} s.`;
+    const timer = setTimeout(() => reject(bad("body-too-slow", slow, 408)), limits.timeoutMs);
     limits.signal?.addEventListener("abort", onAbort, { once: true, signal: ended.signal });
     ended.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
     if (limits.signal?.aborted) onAbort();
@@ -309,63 +297,54 @@ export async function readBody(
       const { done, value } = await Promise.race([reader.read(), late]);
       if (done) return Buffer.concat(chunks, bytes);
       bytes += value.byteLength;
-      if (bytes > limits.limit.bytes) throw new ProblemError(tooLarge(limits.limit));
+      if (bytes > limits.limit.bytes) throw tooLarge(limits.limit);
       limits.onPiece?.(value.byteLength, bytes);
       chunks.push(value);
     }
   } catch (cause) {
     reader.cancel().catch(() => {}); // the connection is gone or will be closed
-    throw cause instanceof ProblemError ? cause : new ProblemError(brokenOff(), { cause });
+    throw cause instanceof ProblemError ? cause : brokenOff();
   } finally {
     ended.abort();
   }
 }
 
 /** `unpacked`: the body had fewer bytes before it was unpacked. */
-export function tooLarge({ bytes, key }: BodyLimit, unpacked = ""): GatewayProblem {
-  return {
+export function tooLarge({ bytes, key }: BodyLimit, unpacked = ""): ProblemError {
+  return new ProblemError({
     status: 413,
     code: "body-too-large",
     message: `The request has more than ${bytes} bytes${unpacked}, which is the most that this server takes here.`,
     hint: `Send less, or raise ${key} on the server.`,
-  };
+  });
 }
 
 /** Each message of a list has some fields and parts. */
 export const VALUES_PER_MESSAGE = 25;
 
 /** After parsing and before anything else is done: lists that would keep the server busy for seconds. */
-export function checkItems(body: JsonObject, maxMessages: number): Problem<number> {
+export function checkItems(body: JsonObject, maxMessages: number): number {
   let most = 0;
   for (const [name, list] of Object.entries(body)) {
     if (!Array.isArray(list)) continue;
     if (list.length > maxMessages)
-      return err(tooMany(`The list '${name.slice(0, 40)}' has more than ${maxMessages} items`));
+      throw tooMany(`The list '${name.slice(0, 40)}' has more than ${maxMessages} items`);
     most = Math.max(most, list.length);
   }
-  return ok(most);
+  return most;
 }
 
-export function tooMany(what: string): GatewayProblem {
-  return {
+export function tooMany(what: string): ProblemError {
+  return new ProblemError({
     status: 413,
     code: "too-many-items",
     message: `${what}, which is the most that this server takes.`,
     hint: "Shorten the conversation, or raise gateway.max_messages on the server.",
-  };
+  });
 }
 
-function slow(timeoutMs: number): GatewayProblem {
-  const message = `The request did not arrive within ${Math.round(timeoutMs / 1000)} s.`;
-  return { status: 408, code: "body-too-slow", message };
-}
-
-function brokenOff(): GatewayProblem {
-  return {
-    status: 400,
-    code: "body-incomplete",
-    message: "The request ended before all of its body arrived.",
-  };
+function brokenOff(): ProblemError {
+  return bad("body-incomplete", "The request ended before all of its body arrived.");
 }
 
 // ---- How often, and how much ----
@@ -373,19 +352,20 @@ function brokenOff(): GatewayProblem {
 type Rates = "requestsPerMinute" | "megabytesPerMinute" | "messagesPerMinute";
 type LimitSettings = Pick<GatewaySettings, Rates | "concurrentRequests" | "tokenShare" | "maxHeldBytes">;
 
+/** Throws what is beyond a limit. */
 export interface Limits {
   /** A request begins: it counts for its user, and for its token with all users that the token names. */
-  enter(who: { readonly user: string; readonly token: string }, settings: LimitSettings): Problem<Entered>;
-  /** A request from this address had a wrong token: what to answer instead of 401, once it tries too often. Right tokens are never slowed down. */
-  failed(address: string | undefined): Checked;
+  enter(who: { readonly user: string; readonly token: string }, settings: LimitSettings): Entered;
+  /** A request from this address had a wrong token. Throws once it tries too often. Right tokens are never slowed down. */
+  failed(address: string | undefined): void;
 }
 
 /** A request that was let in. */
 export interface Entered {
   /** Before work on so many bytes, or messages, of its body. */
-  spend(kind: "bytes" | "messages", amount: number): Checked;
+  spend(kind: "bytes" | "messages", amount: number): void;
   /** So many more bytes of its body are in memory, until it leaves. */
-  hold(bytes: number): Checked;
+  hold(bytes: number): void;
   /** Waits while several requests of this user are worked on; call the result when it waits for its model. */
   work(): Promise<() => void>;
   /** It has been answered. More than once does no harm. */
@@ -434,15 +414,14 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
   }
 
   /** From all parties, or from none if one of them has nothing left. */
-  function spend(parties: readonly Party[], kind: Kind, amount: number): Checked {
+  function spend(parties: readonly Party[], kind: Kind, amount: number): void {
     const nowMs = clock.now().getTime();
     for (const { account, budgets, whose } of parties) {
       fill(account, budgets, nowMs);
       const [left = 0, perMinute = 0] = [account.left[kind], budgets[kind]?.perMinute];
-      if (left < 1) return overspent(kind, whose, perMinute, Math.ceil(((1 - left) / perMinute) * 60));
+      if (left < 1) throw overspent(kind, whose, perMinute, Math.ceil(((1 - left) / perMinute) * 60));
     }
     for (const { account } of parties) account.left[kind] = (account.left[kind] ?? 0) - amount;
-    return undefined;
   }
 
   return {
@@ -464,14 +443,15 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
       ] as const) {
         if (account.running < most) continue;
         const message = `${most} requests of ${whose} are running, which is the most at one time.`;
-        return err({
-          ...busy("too-many-at-once", message, 1),
-          hint: "Wait for one of them, or raise gateway.concurrent_requests.",
-        });
+        throw busy(
+          "too-many-at-once",
+          message,
+          1,
+          "Wait for one of them, or raise gateway.concurrent_requests.",
+        );
       }
       const parties = [user, token];
-      const spent = spend(parties, "requests", 1);
-      if (spent !== undefined) return err(spent);
+      spend(parties, "requests", 1);
       for (const { account } of parties) account.running += 1;
       let own = 0;
       let isOver = false;
@@ -483,14 +463,14 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
         if (next === undefined) user.account.working -= 1;
         else next();
       };
-      return ok({
+      return {
         spend: (kind, amount) => spend(parties, kind, amount),
         hold(bytes) {
           own += bytes;
           held += bytes;
           user.account.held += bytes;
           const isOpen = user.account.held <= maxHeldBytes * OWN_SHARE;
-          return held <= maxHeldBytes || isOpen ? undefined : FULL;
+          if (held > maxHeldBytes && !isOpen) throw new ProblemError(FULL);
         },
         async work() {
           if (user.account.working < AT_WORK) user.account.working += 1;
@@ -507,18 +487,22 @@ export function createLimits({ clock }: { readonly clock: Clock }): Limits {
           user.account.held -= own;
           for (const { account } of parties) account.running -= 1;
         },
-      });
+      };
     },
 
     failed(address) {
       const budgets = { requests: { perMinute: 60 / FAILURE_SECONDS, most: FAILURES } };
       const account = accountOf(addresses, address ?? "unknown");
-      if (spend([{ whose: "", account, budgets }], "requests", 1) === undefined) return undefined;
+      fill(account, budgets, clock.now().getTime());
+      const { requests: left = 0 } = account.left;
+      if (left >= 1) {
+        account.left.requests = left - 1;
+        return;
+      }
       const message = "Too many requests from this address had no token of this server, or a wrong one.";
-      return {
-        ...busy("too-many-failures", message, FAILURE_SECONDS),
-        hint: "A right token is never slowed down: 'hermes token local' on the server's machine prints one.",
-      };
+      const hint =
+        "A right token is never slowed down: 'hermes token local' on the server's machine prints one.";
+      throw busy("too-many-failures", message, FAILURE_SECONDS, hint);
     },
   };
 }
@@ -545,12 +529,10 @@ function fill(account: Account, budgets: Budgets, nowMs: number): void {
   }
 }
 
-function overspent(kind: Kind, whose: string, perMinute: number, waitSeconds: number): GatewayProblem {
+function overspent(kind: Kind, whose: string, perMinute: number, waitSeconds: number): ProblemError {
   const [amount, unit] = kind === "bytes" ? [perMinute / 1e6, "megabytes"] : [perMinute, kind];
-  return {
-    ...busy(`too-many-${kind}`, `Per minute, ${whose} may send ${amount} ${unit}.`, waitSeconds),
-    hint: `Wait, or raise gateway.${unit}_per_minute on the server.`,
-  };
+  const hint = `Wait, or raise gateway.${unit}_per_minute on the server.`;
+  return busy(`too-many-${kind}`, `Per minute, ${whose} may send ${amount} ${unit}.`, waitSeconds, hint);
 }
 
 const FULL: GatewayProblem = {
@@ -578,8 +560,8 @@ export function limitKey(user: UserRef | undefined, profile: string | undefined)
   return JSON.stringify([profile ?? null, user?.platform ?? null, user?.id ?? null]);
 }
 
-function busy(code: string, message: string, retryAfterSeconds: number): GatewayProblem {
-  return { status: 429, code, message, retryAfterSeconds };
+function busy(code: string, message: string, retryAfterSeconds: number, hint: string): ProblemError {
+  return new ProblemError({ status: 429, code, message, hint, retryAfterSeconds });
 }
 
 // ---- Headers ----
@@ -591,6 +573,6 @@ function valuesOf({ rawHeaders }: GuardRequest, name: string): string[] {
   return values;
 }
 
-function bad(code: string, message: string): GatewayProblem {
-  return { status: 400, code, message };
+function bad(code: string, message: string, status: GatewayProblem["status"] = 400): ProblemError {
+  return new ProblemError({ status, code, message });
 }

@@ -5,7 +5,6 @@ import { parseProfileName } from "@hermes-memory/core/internal/home";
 import { isRecord, outsideJsonOr, sha256 } from "@hermes-memory/core/internal/lib";
 import { transcriptSessionId } from "@hermes-memory/core/internal/sessions";
 import { jwtSecretOf, verifyUserJwt } from "./jwt.ts";
-import { asProblem } from "./problem.ts";
 import {
   type Caller,
   type ClientName,
@@ -13,7 +12,6 @@ import {
   type GatewaySettings,
   type Identity,
   type ModelTurn,
-  type Problem,
   ProblemError,
   type SessionRef,
   type UserRef,
@@ -35,27 +33,23 @@ type Asked = {
 };
 
 /** For a model request. `request`: undefined before the body is read; then the body names neither user nor conversation. */
-export function identify(asked: Asked & { readonly request: WireRequest | undefined }): Problem<Identity> {
-  return asProblem(() => {
-    const read = readHeaders(asked);
-    const user = userOf(asked, read, asked.request?.ids.user);
-    const profile = profileOf(user, asked.settings);
-    const client = clientOf(read, asked.request);
-    const session = sessionOf(read, asked.request, { client, isOwner: user === undefined });
-    return { user, profile, isAdmin: isAdministrator(asked.caller), client, session };
-  });
+export function identify(asked: Asked & { readonly request: WireRequest | undefined }): Identity {
+  const read = readHeaders(asked);
+  const user = userOf(asked, read, asked.request?.ids.user);
+  const profile = profileOf(user, asked.settings);
+  const client = clientOf(read, asked.request);
+  const session = sessionOf(read, asked.request, { client, isOwner: user === undefined });
+  return { user, profile, isAdmin: isAdministrator(asked.caller), client, session };
 }
 
 export type PersonRef = { readonly user: UserRef | undefined; readonly profile: string | undefined };
 
 /** For `/api` and `/mcp`: as `identify`, and whoever may name users may also write `?user=platform:id`. */
-export function personOf(asked: Asked & { readonly query: URLSearchParams }): Problem<PersonRef> {
-  return asProblem(() => {
-    const byHeaders = userOf(asked, readHeaders(asked), undefined);
-    const named = userInQuery(asked.query);
-    const user = named === undefined ? byHeaders : chosenByQuery(asked.caller, byHeaders, named);
-    return { user, profile: profileOf(user, asked.settings) };
-  });
+export function personOf(asked: Asked & { readonly query: URLSearchParams }): PersonRef {
+  const byHeaders = userOf(asked, readHeaders(asked), undefined);
+  const named = userInQuery(asked.query);
+  const user = named === undefined ? byHeaders : chosenByQuery(asked.caller, byHeaders, named);
+  return { user, profile: profileOf(user, asked.settings) };
 }
 
 /** An admin token, or the local one. */
@@ -159,39 +153,29 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 /** A variable that the sender's settings did not fill in. All its users would become one. */
 const PLACEHOLDER = /^(?:\{\{\s*[\w.:-]+\s*\}\}|\$\{\w+\})$/;
 
-/** Any other text is an id, unchanged. `name`: the header, field or flag, for the message. */
-export function checkId(id: string, name: string): Problem<string> {
-  return asProblem(() => checked(id, name));
+/** Any other text is an id. */
+export function whyNoId(id: string): string | undefined {
+  if (id.trim() === "") return "is blank";
+  if (id.length > MAX_ID_CHARS) return `has ${id.length} characters, and ${MAX_ID_CHARS} is the most`;
+  if (!id.isWellFormed()) return "contains half of a surrogate pair";
+  if (CONTROL.test(id)) return "contains control characters";
+  return PLACEHOLDER.test(id) ? "is a placeholder that the client has not filled in" : undefined;
 }
 
+/** The id, unchanged. `name`: the header, field or flag, for the message. */
 function checked(id: string, name: string): string {
-  const what =
-    id.trim() === ""
-      ? "is blank"
-      : id.length > MAX_ID_CHARS
-        ? `has ${id.length} characters, and ${MAX_ID_CHARS} is the most`
-        : !id.isWellFormed()
-          ? "contains half of a surrogate pair"
-          : CONTROL.test(id)
-            ? "contains control characters"
-            : PLACEHOLDER.test(id)
-              ? "is a placeholder that the client has not filled in"
-              : undefined;
-  if (what === undefined) return id;
+  const why = whyNoId(id);
+  if (why === undefined) return id;
   throw new ProblemError({
     status: 400,
     code: "bad-id",
-    message: `The id in '${name}' ${what}.`,
+    message: `The id in '${name}' ${why}.`,
     param: name,
   });
 }
 
 /** `platform:id`. The platform has no colon, the id may. */
-export function parseUserRef(text: string, name: string): Problem<UserRef> {
-  return asProblem(() => userRef(text, name));
-}
-
-function userRef(text: string, name: string): UserRef {
+export function parseUserRef(text: string, name: string): UserRef {
   const colon = text.indexOf(":");
   if (colon < 0)
     throw new ProblemError({
@@ -314,14 +298,14 @@ function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], 
     maxAgeHours: settings.jwtMaxAgeHours,
   });
   if (subject.ok) return subject.value;
-  const message = `The signed user (x-openwebui-user-jwt) was refused, because it ${subject.error.why}.`;
+  const message = `The signed user (x-openwebui-user-jwt) was refused, because it ${subject.error}.`;
   throw new ProblemError({ status: 401, code: "bad-user-jwt", message });
 }
 
 function userInQuery(query: URLSearchParams): UserRef | undefined {
   const [given, ...more] = query.getAll("user");
   if (more.length > 0) throw refusal("bad-user", "'user' was given more than once.");
-  return given === undefined ? undefined : userRef(given, "user");
+  return given === undefined ? undefined : parseUserRef(given, "user");
 }
 
 function chosenByQuery(caller: Caller, byHeaders: UserRef | undefined, named: UserRef): UserRef {
@@ -602,29 +586,23 @@ export function credentialOf(
   headers: Headers,
   rawHeaders: readonly string[],
   pathToken?: string,
-): Problem<Credentials> {
-  return asProblem(() => {
-    const pairs = pairsOf(headers, rawHeaders);
-    const tokens = new Set(pathToken === undefined ? [] : [pathToken]);
-    let client: Credentials["client"];
-    for (const header of CREDENTIAL_HEADERS) {
-      const values = pairs.filter(([name]) => name === header).map(([, value]) => value.trim());
-      const [value, ...more] = values;
-      if (more.length > 0)
-        throw refusal("repeated-header", `The header '${header}' was sent more than once.`, "Send it once.");
-      if (value === undefined || value === "") continue;
-      const bare = header === "authorization" ? value.replace(/^bearer[ \t]+/i, "") : value;
-      if (header === "x-hermes-token" || bare.startsWith(TOKEN_PREFIX)) tokens.add(bare);
-      else if (!holdsToken(value)) client ??= { header, value };
-    }
-    if (tokens.size > 1)
-      throw refusal(
-        "two-tokens",
-        "The request has two different tokens of this server.",
-        "Send one of them.",
-      );
-    return { token: [...tokens][0], client };
-  });
+): Credentials {
+  const pairs = pairsOf(headers, rawHeaders);
+  const tokens = new Set(pathToken === undefined ? [] : [pathToken]);
+  let client: Credentials["client"];
+  for (const header of CREDENTIAL_HEADERS) {
+    const values = pairs.filter(([name]) => name === header).map(([, value]) => value.trim());
+    const [value, ...more] = values;
+    if (more.length > 0)
+      throw refusal("repeated-header", `The header '${header}' was sent more than once.`, "Send it once.");
+    if (value === undefined || value === "") continue;
+    const bare = header === "authorization" ? value.replace(/^bearer[ \t]+/i, "") : value;
+    if (header === "x-hermes-token" || bare.startsWith(TOKEN_PREFIX)) tokens.add(bare);
+    else if (!holdsToken(value)) client ??= { header, value };
+  }
+  if (tokens.size > 1)
+    throw refusal("two-tokens", "The request has two different tokens of this server.", "Send one of them.");
+  return { token: [...tokens][0], client };
 }
 
 /** One of our tokens, written as something else: `Token hm_...`, or as the password of Basic. Nobody is let in by it, and it goes to no vendor. */

@@ -7,8 +7,6 @@ type Labels = Readonly<Record<string, string>>;
 const PREFIX = "hermes_";
 /** Upper bounds in seconds: from a route without I/O to a turn with many tool calls. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
-/** Series of one name. Label values are few by contract; the limit keeps a mistake from filling memory. */
-const MOST_SERIES = 1_000;
 const LOOP_RESOLUTION_MS = 20;
 
 /** What every name means. A name that is not here is exported without a help text. */
@@ -34,7 +32,6 @@ const HELP: Readonly<Record<string, string>> = {
   process_resident_memory_bytes: "Memory of the process.",
   process_heap_bytes: "JavaScript heap in use.",
   process_uptime_seconds: "Seconds since the process started.",
-  series_dropped_total: "Series that were left out because a name has too many.",
 };
 
 type Histogram = { readonly buckets: number[]; sum: number; count: number };
@@ -49,48 +46,29 @@ export function createMetrics(): MetricsRegistry {
   const counters = new Map<string, Map<string, number>>();
   const histograms = new Map<string, Map<string, Histogram>>();
   const gauges = new Map<string, () => number>();
-  let dropped = 0;
   const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
   loop.enable();
   gauges.set("process_resident_memory_bytes", () => process.memoryUsage.rss());
   gauges.set("process_heap_bytes", () => process.memoryUsage().heapUsed);
   gauges.set("process_uptime_seconds", () => process.uptime());
 
-  /** Undefined when the name has too many series. */
-  function seriesIn<Value>(
-    all: Map<string, Map<string, Value>>,
-    name: string,
-    labels: Labels | undefined,
-    make: () => Value,
-  ): { readonly of: Map<string, Value>; readonly key: string; readonly value: Value } | undefined {
-    const of = all.get(name) ?? new Map<string, Value>();
-    all.set(name, of);
-    const key = labelText(labels);
-    const known = of.get(key);
-    if (known !== undefined) return { of, key, value: known };
-    if (of.size >= MOST_SERIES) {
-      dropped += 1;
-      return undefined;
-    }
-    return { of, key, value: make() };
-  }
-
   return {
     count(name, labels, by = 1) {
       if (!Number.isFinite(by) || by < 0) return; // a counter never falls
-      const series = seriesIn(counters, name, labels, () => 0);
-      series?.of.set(series.key, series.value + by);
+      const series = seriesOf(counters, name);
+      const key = labelText(labels);
+      series.set(key, (series.get(key) ?? 0) + by);
     },
     observe(name, seconds, labels) {
       if (!Number.isFinite(seconds) || seconds < 0) return;
-      const series = seriesIn(histograms, name, labels, newHistogram);
-      if (series === undefined) return;
-      const { of, key, value } = series;
+      const series = seriesOf(histograms, name);
+      const key = labelText(labels);
+      const value = series.get(key) ?? { buckets: BUCKETS.map(() => 0), sum: 0, count: 0 };
+      series.set(key, value);
       value.sum += seconds;
       value.count += 1;
       const at = BUCKETS.findIndex((bound) => seconds <= bound);
       if (at >= 0) value.buckets[at] = (value.buckets[at] ?? 0) + 1;
-      of.set(key, value);
     },
     gauge(name, read) {
       gauges.set(name, read);
@@ -105,21 +83,18 @@ export function createMetrics(): MetricsRegistry {
         lines.push(...heading(name, "histogram"));
         for (const [labels, histogram] of series) lines.push(...histogramLines(name, labels, histogram));
       }
-      for (const [name, read] of gauges) {
-        const value = readSafely(read);
-        if (value !== undefined) lines.push(...heading(name, "gauge"), `${PREFIX}${name} ${value}`);
-      }
+      for (const [name, read] of gauges) lines.push(...heading(name, "gauge"), `${PREFIX}${name} ${read()}`);
       lines.push(...heading("event_loop_delay_seconds", "gauge"), ...delayLines(loop));
-      if (dropped > 0)
-        lines.push(...heading("series_dropped_total", "counter"), `${PREFIX}series_dropped_total ${dropped}`);
       return `${lines.join("\n")}\n`;
     },
     close: () => void loop.disable(),
   };
 }
 
-function newHistogram(): Histogram {
-  return { buckets: BUCKETS.map(() => 0), sum: 0, count: 0 };
+function seriesOf<Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
+  const series = all.get(name) ?? new Map<string, Value>();
+  all.set(name, series);
+  return series;
 }
 
 function histogramLines(name: string, labels: string, { buckets, sum, count }: Histogram): string[] {
@@ -148,16 +123,6 @@ function delayLines(loop: ReturnType<typeof monitorEventLoopDelay>): string[] {
   ];
   loop.reset();
   return lines;
-}
-
-/** A gauge of a part that is being closed may throw. */
-function readSafely(read: () => number): number | undefined {
-  try {
-    const value = read();
-    return Number.isFinite(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function heading(name: string, type: "counter" | "histogram" | "gauge"): string[] {

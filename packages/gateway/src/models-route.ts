@@ -4,8 +4,8 @@ import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { withoutUndefined } from "@hermes-memory/core/internal/lib";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { mayAsk } from "./allowance.ts";
+import { anthropicProblem, openAiProblem } from "./problem.ts";
 import type { Gateway, GatewayProblem, JsonObject, Route, RouteRequest } from "./types.ts";
-import { anthropicProblem, openAiProblem } from "./wires/problems.ts";
 
 type ServedModel = {
   readonly id: string;

@@ -1,8 +1,6 @@
 // The two modes of a server, loaded after it has begun to listen: they bring the model SDKs, and the first request is seldom that early.
-import { newMessage } from "@hermes-memory/core/internal/message";
-import type { StoredReply } from "./agent-mode/agent-mode.ts";
 import type { Modes } from "./answer.ts";
-import type { Answer, Gateway, ModelTurn } from "./types.ts";
+import type { Answer, Gateway } from "./types.ts";
 
 export type LoadedModes = Modes & {
   /** Begins to load them, and with the agent mode the watcher of expired sessions. Never rejects. */
@@ -37,22 +35,11 @@ export function lazyModes(gateway: Gateway): LoadedModes {
 }
 
 async function open(gateway: Gateway): Promise<Parts> {
-  const [{ createAgentMode }, { createProxyMode }, { replyMarks }] = await Promise.all([
+  const [{ AgentMode }, { createProxyMode }] = await Promise.all([
     import("./agent-mode/agent-mode.ts"),
     import("./proxy/answer-as-proxy.ts"),
-    import("./proxy/chain.ts"),
   ]);
-  const onStored = async (
-    turn: ModelTurn,
-    { id, text, toolCalls, sessionId }: StoredReply,
-  ): Promise<void> => {
-    const told = newMessage({ role: "assistant", content: text, toolCalls });
-    const marks = replyMarks(turn, told, [id]);
-    if (marks.length === 0) return;
-    const store = await turn.memory.layers.sessions({ mode: "write", create: true });
-    await store.saveMarks(sessionId, marks);
-  };
-  const [agent, proxy] = [createAgentMode(gateway, { onStored }), createProxyMode(gateway)];
+  const [agent, proxy] = [new AgentMode(gateway), createProxyMode(gateway)];
   return {
     agent: agent.answer,
     proxy: proxy.answer,

@@ -12,7 +12,6 @@ import {
   errnoCode,
   HermesError,
   isRecord,
-  isStringList,
   ok,
   parseOutsideJson,
   type Result,
@@ -22,8 +21,9 @@ import {
   writeFileAtomic,
 } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
-import { checkId, TOKEN_PREFIX } from "./identity.ts";
-import type { Caller, GatewayProblem, TokenLimits, TokenPowers, TokenRights } from "./types.ts";
+import { z } from "zod";
+import { TOKEN_PREFIX, whyNoId } from "./identity.ts";
+import type { Caller, GatewayProblem, TokenLimits, TokenPowers } from "./types.ts";
 
 /** A token without its secret. */
 export type TokenSummary = TokenPowers & {
@@ -70,7 +70,6 @@ export interface Tokens {
 const SECRET_BYTES = 32;
 const TOKEN = new RegExp(`^${TOKEN_PREFIX}[A-Za-z0-9_-]{43}$`);
 const ID = /^[0-9a-f]{8}$/;
-const HASH = /^[0-9a-f]{64}$/;
 const NAME =
   /^[^\s\u0000-\u001f\u007f-\u009f](?:[^\u0000-\u001f\u007f-\u009f]{0,62}[^\s\u0000-\u001f\u007f-\u009f])?$/u;
 const LOCK_WAIT_MS = 10_000;
@@ -168,7 +167,8 @@ export function openTokens(deps: {
     path,
     create: ({ name, rights, limits, expiresAt }) =>
       change((entries) => {
-        const problem = nameProblem(name, entries) ?? rightsProblem(rights);
+        const problem =
+          nameProblem(name, entries) ?? (RIGHTS.safeParse(rights).success ? undefined : BAD_RIGHTS);
         if (problem !== undefined) return err(problem);
         let id = randomHex(4);
         while (entries.some((entry) => entry.id === id)) id = randomHex(4);
@@ -339,6 +339,11 @@ function unknownToken(asked: string): TokenFailure {
   };
 }
 
+const BAD_RIGHTS: TokenFailure = {
+  kind: "bad-rights",
+  message: "The platform or the user's id is blank, too long, or has control characters.",
+};
+
 function nameProblem(name: string | undefined, entries: readonly Entry[]): TokenFailure | undefined {
   if (name === undefined) return undefined;
   if (!NAME.test(name) || !name.isWellFormed() || ID.test(name))
@@ -351,16 +356,6 @@ function nameProblem(name: string | undefined, entries: readonly Entry[]): Token
   if (other === undefined) return undefined;
   const message = `The token ${other.id} already has the name '${name}'. Choose another name, or revoke it with 'hermes token revoke ${other.id}'.`;
   return { kind: "name-taken", message };
-}
-
-function rightsProblem(rights: TokenRights): TokenFailure | undefined {
-  const parsed = rightsOf(rights);
-  return parsed === undefined
-    ? {
-        kind: "bad-rights",
-        message: "The platform or the user's id is blank, too long, or has control characters.",
-      }
-    : undefined;
 }
 
 // ---- The file ----
@@ -406,9 +401,9 @@ function load(path: string): Loaded {
     return { problem: "it is not a list of tokens that this version knows" };
   const entries: Entry[] = [];
   for (const [index, value] of parsed.value.tokens.entries()) {
-    const entry = entryOf(value);
-    if (entry === undefined) return { problem: `token ${index + 1} in it is damaged` };
-    entries.push(entry);
+    const entry = ENTRY.safeParse(value);
+    if (!entry.success) return { problem: `token ${index + 1} in it is damaged` };
+    entries.push(entry.data);
   }
   return { entries };
 }
@@ -431,65 +426,44 @@ function fileOf(entries: readonly Entry[]): string {
   return `${JSON.stringify({ version: 1, tokens }, null, 2)}\n`;
 }
 
-function entryOf(value: unknown): Entry | undefined {
-  if (!isRecord(value)) return undefined;
-  const { id, name, sha256, created_at: createdAt, expires_at: expiresAt } = value;
-  const rights = rightsOf(value.rights);
-  if (typeof id !== "string" || !ID.test(id) || typeof name !== "string" || rights === undefined)
-    return undefined;
-  if (typeof sha256 !== "string" || !HASH.test(sha256) || !isTime(createdAt)) return undefined;
-  if (expiresAt !== undefined && !isTime(expiresAt)) return undefined;
-  const limits = value.limits === undefined ? undefined : limitsOf(value.limits);
-  if (value.limits !== undefined && limits === undefined) return undefined;
-  return { id, name, sha256, rights, limits, createdAt, ...(expiresAt !== undefined && { expiresAt }) };
-}
+const id = z.string().refine((text) => whyNoId(text) === undefined);
+const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
+const amount = z.number().min(0).optional();
 
-const AMOUNTS = /^(?:requests_per_day|tokens_per_day|cost_per_day|max_users)$/;
+const RIGHTS = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("owner") }),
+  z.object({ kind: z.literal("admin") }),
+  z.object({ kind: z.literal("names-users"), platform: id }),
+  z.object({ kind: z.literal("user"), user: z.object({ platform: id, id }) }),
+]);
 
-/** Undefined: not as we write them. A limit that cannot be read must not become none. */
-function limitsOf(value: unknown): TokenLimits | undefined {
-  const { models = [], ...amounts } = isRecord(value) ? value : { models: null };
-  const isKnown = Object.entries(amounts).every(
-    ([name, amount]) => AMOUNTS.test(name) && typeof amount === "number" && amount >= 0,
-  );
-  return isKnown && isStringList(models) ? (value as TokenLimits) : undefined;
-}
+/** Strict: a limit that cannot be read must not become none. */
+const LIMITS = z.strictObject({
+  models: z.array(z.string()).optional(),
+  requests_per_day: amount,
+  tokens_per_day: amount,
+  cost_per_day: amount,
+  max_users: amount,
+});
 
-function rightsOf(value: unknown): TokenRights | undefined {
-  if (!isRecord(value)) return undefined;
-  switch (value.kind) {
-    case "owner":
-    case "admin":
-      return { kind: value.kind };
-    case "names-users":
-      return isName(value.platform) ? { kind: "names-users", platform: value.platform } : undefined;
-    case "user": {
-      const { user } = value;
-      if (!isRecord(user) || !isName(user.platform) || !isName(user.id)) return undefined;
-      return { kind: "user", user: { platform: user.platform, id: user.id } };
-    }
-    default:
-      return undefined;
-  }
-}
-
-function isName(value: unknown): value is string {
-  return typeof value === "string" && checkId(value, "user").ok;
-}
-
-function isTime(value: unknown): value is string {
-  return typeof value === "string" && !Number.isNaN(Date.parse(value));
-}
+const ENTRY = z
+  .object({
+    id: z.string().regex(ID),
+    name: z.string(),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    rights: RIGHTS,
+    limits: LIMITS.optional(),
+    created_at: time,
+    expires_at: time.optional(),
+  })
+  .transform(({ created_at: createdAt, expires_at: expiresAt, ...rest }): Entry => {
+    return { ...rest, createdAt, ...(expiresAt !== undefined && { expiresAt }) };
+  });
 
 /** Not needed for letting anybody in, so a file that cannot be read has no uses. */
 function readUses(path: string): Readonly<Record<string, string>> {
   try {
-    const parsed = parseOutsideJson(readFileSync(path, "utf8"));
-    if (!parsed.ok || !isRecord(parsed.value)) return {};
-    const uses = Object.entries(parsed.value).filter(
-      (use): use is [string, string] => ID.test(use[0]) && isTime(use[1]),
-    );
-    return Object.fromEntries(uses);
+    return z.record(z.string().regex(ID), time).parse(JSON.parse(readFileSync(path, "utf8")));
   } catch {
     return {};
   }

@@ -100,22 +100,9 @@ export type Identity = {
 
 // ---- What goes wrong: problem.ts ----
 
-export { type GatewayProblem, type JsonObject, type Problem, ProblemError } from "./problem.ts";
+export { type GatewayProblem, type JsonObject, ProblemError } from "./problem.ts";
 
 // ---- One model request ----
-
-/** A request that is answered without memory, recall and storage. */
-export type AuxiliaryKind =
-  | "title"
-  | "tags"
-  | "follow-ups"
-  | "autocomplete"
-  | "query"
-  | "emoji"
-  | "quota-probe"
-  | "summary"
-  | "topic"
-  | "other";
 
 /** What a mode needs to answer a model request. */
 export type ModelTurn = {
@@ -184,7 +171,9 @@ export interface Metrics {
 }
 
 /** What the dashboard watches. Each event belongs to one person and is shown to them and to an administrator. Never a text. */
-export type GatewayEvent = {
+export type GatewayEvent = NewEvent & { readonly at: string };
+
+type NewEvent = {
   readonly type:
     | "turn-start"
     | "turn-end"
@@ -194,7 +183,6 @@ export type GatewayEvent = {
     | "session-end"
     | "compaction"
     | "notice";
-  readonly at: string;
   readonly user: UserRef | undefined;
   readonly profile: string | undefined;
   readonly session_id?: string;
@@ -202,7 +190,8 @@ export type GatewayEvent = {
 };
 
 export interface Events {
-  emit(event: GatewayEvent): void;
+  /** Now. */
+  emit(event: NewEvent): void;
   /** Until the returned function is called. */
   listen(listener: (event: GatewayEvent) => void): () => void;
 }

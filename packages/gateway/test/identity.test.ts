@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { credentialOf, type IdentitySettings, identify, parseUserRef, personOf } from "../src/identity.ts";
 import type { Caller, TokenRights } from "../src/types.ts";
 import type { WireRequest } from "../src/wires/wire.ts";
+import { attempt } from "./attempt.ts";
 
 const NOW = new Date("2026-11-17T12:00:00Z");
 const SETTINGS: IdentitySettings = { identityProfiles: {}, jwtSecret: "" };
@@ -60,13 +61,13 @@ function asked({ caller = LOCAL, headers = [], wire = "chat", ids = {}, settings
 }
 
 function identityOf(given: Given) {
-  const found = identify(asked(given));
+  const found = attempt(() => identify(asked(given)));
   if (!found.ok) throw new Error(`${found.error.code}: ${found.error.message}`);
   return found.value;
 }
 
 function refusal(given: Given) {
-  const found = identify(asked(given));
+  const found = attempt(() => identify(asked(given)));
   if (found.ok) throw new Error(`not refused: ${JSON.stringify(found.value)}`);
   return { status: found.error.status, code: found.error.code };
 }
@@ -507,7 +508,9 @@ describe("the program that sent a request", () => {
 
 describe("the person of a request for data", () => {
   const person = (caller: Caller, query: string, headers: readonly Header[] = []) => {
-    const found = personOf({ ...asked({ caller, headers }), query: new URLSearchParams(query) });
+    const found = attempt(() =>
+      personOf({ ...asked({ caller, headers }), query: new URLSearchParams(query) }),
+    );
     return found.ok ? found.value.user : found.error.code;
   };
 
@@ -536,12 +539,12 @@ describe("the person of a request for data", () => {
   });
 
   it("is written as platform and id, and the id may have colons", () => {
-    expect(parseUserRef("a:b:c", "user")).toEqual({ ok: true, value: { platform: "a", id: "b:c" } });
+    expect(parseUserRef("a:b:c", "user")).toEqual({ platform: "a", id: "b:c" });
   });
 });
 
 describe("the credential of a request", () => {
-  const read = (...headers: Header[]) => credentialOf(new Headers(), headers.flat());
+  const read = (...headers: Header[]) => attempt(() => credentialOf(new Headers(), headers.flat()));
   const TOKEN = `hm_${"a".repeat(43)}`;
 
   it.each([

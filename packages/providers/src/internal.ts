@@ -8,7 +8,6 @@ export {
   findInOutbox,
   listDead,
   listWaiting,
-  type OutboxEntry,
   readOutbox,
   retryDead,
   unreadableOutboxes,

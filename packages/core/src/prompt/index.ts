@@ -7,7 +7,6 @@ export type { PromptWarning } from "./prompt-files.ts";
 export {
   type ContextFiles,
   contextDirectory,
-  type PromptFile,
   type PromptFiles,
   readContextFiles,
   readPromptFiles,

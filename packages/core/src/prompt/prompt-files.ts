@@ -112,7 +112,7 @@ function expanded(path: string, userHome: string): string {
 
 // Context files: instructions that a project brings. The first kind of file that has text is used, the others are not read.
 
-export type PromptFile = {
+type PromptFile = {
   /** As in its heading in the prompt. */
   readonly name: string;
   readonly path: string;

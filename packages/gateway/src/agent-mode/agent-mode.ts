@@ -10,17 +10,20 @@ import {
 import { chooseModel, curatorModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf, type HermesConfig } from "@hermes-memory/core/internal/config";
 import { hygieneDecision } from "@hermes-memory/core/internal/context";
-import { describeCause, preview } from "@hermes-memory/core/internal/lib";
+import { describeCause, HermesError, preview } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, newMessage, textOf } from "@hermes-memory/core/internal/message";
-import { type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
+import { type LiveSession, newSessionId, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admit, charge, refuseModel } from "../allowance.ts";
 import { sourceOf } from "../identity.ts";
-import { forUsers } from "../problem.ts";
+import { stoppedProblem } from "../problem.ts";
+import { replyMarks } from "../proxy/chain.ts";
+import { noteRecall } from "../proxy/turn-memory.ts";
 import { isOwnModelName } from "../proxy/upstream.ts";
 import { refuseForUsers } from "../proxy/users-may.ts";
+import { ReplyStream } from "../reply-stream.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
-import type { Reply } from "../wires/wire.ts";
+import { hermesHeaders } from "../wires/fields.ts";
 import {
   type Asked,
   answeringStored,
@@ -33,19 +36,18 @@ import {
   takeBack,
 } from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
-import { type LiveIndex, liveIndexOf, liveKey } from "./live-index.ts";
+import { type Ended, endOf, problemOf, ReplySoFar } from "./reply.ts";
 import {
-  asProblem,
-  type Ended,
-  endOf,
-  PING_MS,
-  problemOf,
-  ReplySoFar,
-  ReplyStream,
-  stoppedProblem,
-  wholeResponse,
-} from "./reply.ts";
-import { expiryOf, finalise, resetNotice, resetPolicy, SessionWatcher, type Timers } from "./session-life.ts";
+  expiryOf,
+  finalise,
+  type LiveIndex,
+  liveIndexOf,
+  liveKey,
+  resetNotice,
+  resetPolicy,
+  SessionWatcher,
+  type Timers,
+} from "./session-life.ts";
 
 export type AgentModeDeps = {
   readonly timers?: Timers;
@@ -53,37 +55,12 @@ export type AgentModeDeps = {
   readonly waitMs?: number;
   /** Silence after which a stream sends a ping. Default: 15 seconds. */
   readonly pingMs?: number;
-  /**
-   * Called when a reply is stored, before the bytes that end it are sent: for marks by which the next request finds its session. A
-   * failure is logged.
-   */
-  readonly onStored?: (turn: ModelTurn, stored: StoredReply) => Promise<void>;
   /** Added to the options of every agent, for tests. */
   readonly agent?: Pick<
     Parameters<typeof createAgent>[0],
     "waitForRetry" | "tools" | "contextLength" | "titles" | "review"
   >;
 };
-
-/** A reply that the client is about to get. */
-export type StoredReply = Pick<Reply, "id" | "text" | "toolCalls" | "finish"> & {
-  readonly sessionId: string;
-};
-
-export interface AgentMode {
-  readonly answer: Answer;
-  /** One round of the watcher, now: finalises expired sessions, closes idle agents, runs the curator if it is due. Never rejects. */
-  sweep(): Promise<void>;
-  /** Agents that are kept in memory. */
-  readonly size: number;
-  /** Interrupts running turns, which store what they have, and closes the agents. Their sessions go on. */
-  close(): Promise<void>;
-}
-
-/** Starts the watcher of expired sessions; it does not keep the process alive. */
-export function createAgentMode(gateway: Gateway, deps: AgentModeDeps = {}): AgentMode {
-  return new LiveMode(gateway, deps);
-}
 
 /** One request while it is answered. */
 type Work = {
@@ -110,7 +87,8 @@ type Recalled = Parameters<NonNullable<RunOptions["onRecall"]>>[0];
 
 const NEW_SESSION: ReadonlySet<string> = new Set(["/new", "/reset"]);
 
-class LiveMode implements AgentMode {
+/** Starts the watcher of expired sessions; it does not keep the process alive. */
+export class AgentMode {
   readonly answer: Answer = (turn) => this.#answer(turn);
   readonly #gateway: Gateway;
   readonly #deps: AgentModeDeps;
@@ -130,7 +108,7 @@ class LiveMode implements AgentMode {
   #curating: Promise<void> | undefined;
   #curateAgainAtMs = 0;
 
-  constructor(gateway: Gateway, deps: AgentModeDeps) {
+  constructor(gateway: Gateway, deps: AgentModeDeps = {}) {
     const { clock, log } = gateway;
     this.#gateway = gateway;
     this.#deps = deps;
@@ -157,15 +135,18 @@ class LiveMode implements AgentMode {
     gateway.metrics.gauge("live_agents", () => this.#agents.size);
   }
 
+  /** Agents that are kept in memory. */
   get size(): number {
     return this.#agents.size;
   }
 
+  /** One round of the watcher, now: finalises expired sessions, closes idle agents, runs the curator if it is due. Never rejects. */
   async sweep(): Promise<void> {
     await this.#watcher.sweep();
     await this.#curating;
   }
 
+  /** Interrupts running turns, which store what they have, and closes the agents. Their sessions go on. */
   async close(): Promise<void> {
     const reason = new DOMException("The server is stopping.", "AbortError");
     this.#closing.abort(reason);
@@ -200,86 +181,57 @@ class LiveMode implements AgentMode {
       this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
       void this.#tidy();
     });
-    try {
-      if (stream !== undefined) return await this.#stream(stream, running, work, () => gone.abort());
-      const ended = await running;
-      return wholeResponse(turn, this.#start(work), reply, ended);
-    } catch (cause) {
-      const problem = asProblem(cause);
-      if (!signal.aborted || problem instanceof ProblemError) throw problem;
+    const ended = running.catch((cause: unknown) => {
+      if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
       throw new ProblemError(this.#stopped(), { cause });
-    }
-  }
-
-  /** The status of a request that fails before anything was written is an error's; later, the stream says it. */
-  async #stream(
-    stream: ReplyStream,
-    running: Promise<Ended>,
-    work: Work,
-    onGone: () => void,
-  ): Promise<Response> {
-    const { pingMs = PING_MS } = this.#deps;
-    const silence = after(pingMs);
-    await Promise.race([stream.begun, running, silence.over]).finally(silence.cancel);
-    void running.then(
-      ({ finish, calls, sessionId }) => {
-        for (const call of calls) stream.write({ type: "tool-call", ...call });
-        const { usage } = work.reply;
-        stream.write({ type: "end", finish, usage, metadata: work.reply.metadata(sessionId) });
-      },
-      (cause: unknown) => stream.write({ type: "problem", problem: this.#problemOf(cause, work.turn) }),
-    );
-    return stream.response(this.#start(work), work.agent?.sessionId ?? "", { onGone, pingMs });
-  }
-
-  #start({ turn, agent, replyId }: Work) {
-    const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
-    return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds };
+    });
+    const start = () => {
+      const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
+      const { agent } = work;
+      const headers = hermesHeaders({ sessionId: agent?.sessionId ?? "", notices: [] }); // unknown while its provider is waited for
+      return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds, headers };
+    };
+    const whole = ended.then(({ finish, calls: toolCalls, sessionId }) => {
+      const { text, reasoning, usage } = reply;
+      return { text, reasoning, toolCalls, finish, usage, metadata: reply.metadata(sessionId) };
+    });
+    if (stream !== undefined)
+      return stream.response(whole, { start, onGone: () => gone.abort(), pingMs: this.#deps.pingMs });
+    const said = await whole;
+    const { headers, ...begin } = start();
+    return Response.json(turn.wire.render({ ...begin, ...said }, turn.request), { headers });
   }
 
   #stopped(): ProblemError["problem"] {
     return stoppedProblem(this.#gateway.isStopping || this.#closing.signal.aborted);
   }
 
-  #problemOf(cause: unknown, { identity }: ModelTurn): ProblemError["problem"] {
-    const known = asProblem(cause);
-    if (known instanceof ProblemError) {
-      const shown = identity.user === undefined ? known.problem : forUsers(known.problem);
-      if (shown !== known.problem)
-        this.#gateway.log.warn(known.problem.message, { code: known.problem.code });
-      return shown;
-    }
-    this.#gateway.log.error("A turn of the gateway failed", { cause });
-    return { status: 500, code: "internal", message: "The turn failed for a reason that is in the log." };
-  }
-
   // ---- The turn ----
 
   async #run(work: Work): Promise<Ended> {
-    const ended = await this.#runUntilItIsThere(work);
-    const { turn, replyId: id, reply } = work;
-    const { calls: toolCalls, finish, sessionId } = ended;
-    turn.onSent?.(() => void this.#saveDelivered(work, sessionId));
-    try {
-      await this.#deps.onStored?.(turn, { id, text: reply.text, toolCalls, finish, sessionId });
-    } catch (cause) {
-      this.#gateway.log.warn(`The marks of a reply were not stored: ${describeCause(cause)}`, { sessionId });
+    let ended = await this.#runOnce(work);
+    if (ended === undefined) {
+      // A conversation that was deleted while its agent was live begins anew, once.
+      await this.#agents.release(work.key);
+      ended = await this.#runOnce(work, true);
     }
-    return ended;
+    const { turn, replyId, reply } = work;
+    const { calls, sessionId } = ended as Ended;
+    turn.onSent?.(
+      () =>
+        void this.#saved("That a reply arrived", turn, (store) => store.saveDelivered(sessionId, replyId)),
+    );
+    const told = newMessage({ role: "assistant", content: reply.text, toolCalls: calls });
+    const marks = replyMarks(turn, told, [replyId]);
+    if (marks.length > 0)
+      await this.#saved("By what its next request is known", turn, (store) =>
+        store.saveMarks(sessionId, marks),
+      );
+    return ended as Ended;
   }
 
-  /** A conversation that was deleted while its agent was live begins anew, once. */
-  async #runUntilItIsThere(work: Work): Promise<Ended> {
-    for (let isLast = false; ; isLast = true) {
-      const ended = await this.#runOnce(work);
-      if ("result" in ended) {
-        if (ended.result.exit === "session_gone" && !isLast) await this.#agents.release(work.key);
-        else return this.#ended(work, ended.result);
-      } else return ended;
-    }
-  }
-
-  async #runOnce(work: Work): Promise<Ended | { readonly result: TurnResult }> {
+  /** Undefined: the session is gone. */
+  async #runOnce(work: Work, isLast = false): Promise<Ended | undefined> {
     const { turn, asked, reply, signal } = work;
     const { session } = turn.identity;
     const isCommand = session.kind === "session-key" && NEW_SESSION.has(commandIn(asked));
@@ -307,7 +259,8 @@ class LiveMode implements AgentMode {
     else await this.#catchUp(work, agent, earlier?.isNewest ?? false);
     signal.throwIfAborted();
     if (asked.now.kind === "message") await this.#makeRoom(work, agent, conversation);
-    return { result: await this.#runTurn(work, agent, conversation) };
+    const result = await this.#runTurn(work, agent, conversation);
+    return result.exit === "session_gone" && !isLast ? undefined : this.#ended(work, result);
   }
 
   /** The request has only what is new: its own message if it was stored before, and results that came with the user's message. */
@@ -322,11 +275,10 @@ class LiveMode implements AgentMode {
   async #runTurn(work: Work, agent: Agent, conversation: Conversation): Promise<TurnResult> {
     const { turn, asked, signal, reply } = work;
     const { request, identity } = turn;
-    const { events, clock } = this.#gateway;
     const saving: Promise<void>[] = [];
     const about = { user: identity.user, profile: identity.profile };
     const tell = (type: GatewayEvent["type"], fields: object = {}) =>
-      events.emit({ type, at: clock.now().toISOString(), ...about, session_id: agent.sessionId, ...fields });
+      this.#gateway.events.emit({ type, ...about, session_id: agent.sessionId, ...fields });
     const options = {
       signal,
       clientTools: request.toolChoice === "none" ? [] : request.tools,
@@ -341,7 +293,12 @@ class LiveMode implements AgentMode {
         if (event.type === "review-start") this.#chargeReview(turn, agent);
         if (event.type === "turn-start") {
           saving.push(this.#saveLive(work, conversation, { session_id: event.sessionId }));
-          saving.push(this.#saveRequest(work, event.sessionId));
+          saving.push(
+            this.#saved("By what its repetition is known", turn, async (store) => {
+              await store.saveMarks(event.sessionId, turn.requestMarks ?? []);
+              await store.saveAsk(event.sessionId, { token: work.replyId, request: requestId(turn) });
+            }),
+          );
           tell("turn-start", { mode: "agent" });
         }
         if (event.type === "memory-write")
@@ -351,8 +308,9 @@ class LiveMode implements AgentMode {
         if (event.type === "notice") tell("notice", { cause: causeOf(event.cause) });
       },
       onRecall: (recalled: Recalled) => {
-        saving.push(this.#saveRecall(turn, recalled));
-        tell("recall");
+        saving.push(
+          this.#saved("What was recalled", turn, () => noteRecall(turn, { ...recalled, mode: "agent" })),
+        );
       },
     };
     const now = await answeringStored(agent, asked);
@@ -376,24 +334,16 @@ class LiveMode implements AgentMode {
     return result;
   }
 
-  /** While the model answers. A failure costs the trace only. */
-  async #saveRecall(
+  /** Of a request: a failure costs only this. */
+  async #saved(
+    what: string,
     { memory }: ModelTurn,
-    { sessionId: session_id, query, text: injected, found, durationMs: duration_ms }: Recalled,
+    save: (store: SessionStore) => Promise<unknown>,
   ): Promise<void> {
-    const { clock, log, metrics } = this.#gateway;
-    const mode = "agent";
-    metrics.count("recalls", { mode, injected: String(injected !== "") });
-    metrics.observe("recall_seconds", duration_ms / 1000, { mode });
-    const at = clock.now().getTime() / 1000;
-    const what = { query, injected, found: JSON.stringify(found), duration_ms };
     try {
-      const store = await memory.layers.sessions({ mode: "write", create: true });
-      await store.addRecall({ session_id, at, ...what, mode });
+      await save(await memory.layers.sessions({ mode: "write", create: true }));
     } catch (cause) {
-      log.warn(`What was recalled for a turn was not stored: ${describeCause(cause)}`, {
-        sessionId: session_id,
-      });
+      this.#gateway.log.warn(`${what} was not stored: ${describeCause(cause)}`);
     }
   }
 
@@ -458,7 +408,7 @@ class LiveMode implements AgentMode {
     };
     await index.saveLiveSession(next);
     const { user, profile } = turn.identity;
-    const about = { at: clock.now().toISOString(), user, profile };
+    const about = { user, profile };
     events.emit({ type: "session-end", ...about, session_id: live.session_id });
     events.emit({ type: "session-start", ...about, session_id: id });
     return next;
@@ -470,10 +420,9 @@ class LiveMode implements AgentMode {
     { index, live }: Conversation,
     now: Pick<LiveSession, "session_id"> & Partial<LiveSession>,
   ): Promise<void> {
-    const { clock, log } = this.#gateway;
-    const seconds = clock.now().getTime() / 1000;
-    try {
-      await index.saveLiveSession({
+    const seconds = this.#gateway.clock.now().getTime() / 1000;
+    await this.#saved("The record of a live session", turn, () =>
+      index.saveLiveSession({
         source: sourceOf(turn.identity),
         started_at: seconds,
         last_prompt_tokens: 0,
@@ -483,31 +432,8 @@ class LiveMode implements AgentMode {
         finalized_at: null,
         reset_reason: null,
         ...now,
-      });
-    } catch (cause) {
-      log.warn(`The record of a live session was not stored: ${describeCause(cause)}`);
-    }
-  }
-
-  /** By which a repetition of the request is known. */
-  async #saveRequest({ turn, replyId: token }: Work, sessionId: string): Promise<void> {
-    const { requestMarks = [], memory } = turn;
-    try {
-      const store = await memory.layers.sessions({ mode: "write", create: true });
-      await store.saveMarks(sessionId, requestMarks);
-      await store.saveAsk(sessionId, { token, request: requestId(turn) });
-    } catch (cause) {
-      this.#gateway.log.warn(`A repetition of a request would not be known as one: ${describeCause(cause)}`);
-    }
-  }
-
-  async #saveDelivered({ turn, replyId: token }: Work, sessionId: string): Promise<void> {
-    try {
-      const store = await turn.memory.layers.sessions({ mode: "write", create: true });
-      await store.saveDelivered(sessionId, token);
-    } catch (cause) {
-      this.#gateway.log.warn(`A reply that arrived was not noted: ${describeCause(cause)}`, { sessionId });
-    }
+      }),
+    );
   }
 
   async #charge({ turn, reply, agent }: Work): Promise<void> {
@@ -739,10 +665,4 @@ function inputOf(content: Content): Parameters<Agent["run"]>[0] {
 /** Causes may name a session or a title behind a colon. */
 function causeOf(cause: string): string {
   return cause.split(":")[0] ?? cause;
-}
-
-function after(ms: number): { readonly over: Promise<void>; readonly cancel: () => void } {
-  const { promise: over, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return { over, cancel: () => clearTimeout(timer) };
 }

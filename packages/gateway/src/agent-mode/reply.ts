@@ -2,8 +2,7 @@
 // a problem with the right status.
 import type { AgentEvent, TurnResult } from "@hermes-memory/agent/internal/agent";
 import { addUsage, type Usage } from "@hermes-memory/agent/internal/models";
-import { HermesError } from "@hermes-memory/core/internal/lib";
-import { type GatewayProblem, type ModelTurn, ProblemError } from "../types.ts";
+import { type GatewayProblem, MODEL_PROBLEMS } from "../problem.ts";
 import type { Finish, Reply, ReplyEvent, ReplyMetadata } from "../wires/wire.ts";
 import { BETWEEN_REPLIES, SEND_AGAIN } from "./follow.ts";
 
@@ -131,197 +130,23 @@ export function problemOf(result: TurnResult): GatewayProblem | undefined {
 
 type Status = Pick<GatewayProblem, "status" | "code" | "isLasting" | "retryAfterSeconds">;
 
-const BUSY: Status = { status: 409, code: "session-busy", retryAfterSeconds: 5 };
-
 function statusOf(exit: TurnResult["exit"], kind: TurnResult["error_kind"]): Status {
   switch (exit) {
     case "session_busy":
-      return BUSY;
+      return { status: 409, code: "session-busy", retryAfterSeconds: 5 };
     case "session_gone":
       return { status: 404, code: "session-gone" };
     case "no_open_calls":
       return { status: 400, code: "no-open-calls" };
     case "context_overflow":
     case "compaction_disabled":
-      return { status: 400, code: "context-too-long" };
+      return MODEL_PROBLEMS.overflow;
     case "empty_response_exhausted":
     case "invalid_tool_calls":
     case "truncated_response":
     case "max_iterations_reached":
-      return kind === null ? { status: 502, code: "model-failed" } : statusOfModel(kind);
+      return MODEL_PROBLEMS[kind ?? "invalid_response"];
     default:
-      return kind === null ? { status: 500, code: "turn-failed" } : statusOfModel(kind);
+      return kind === null ? { status: 500, code: "turn-failed" } : MODEL_PROBLEMS[kind];
   }
 }
-
-function statusOfModel(kind: NonNullable<TurnResult["error_kind"]>): Status {
-  switch (kind) {
-    case "auth":
-      return { status: 502, code: "model-auth", isLasting: true };
-    case "billing":
-      return { status: 502, code: "model-billing", isLasting: true };
-    case "rate_limit":
-      return { status: 429, code: "model-rate-limit" };
-    case "overflow":
-    case "payload_too_large":
-      return { status: 400, code: "context-too-long" };
-    case "content_policy":
-      return { status: 400, code: "content-policy" };
-    case "not_found":
-      return { status: 502, code: "model-not-found", isLasting: true };
-    case "stalled":
-      return { status: 504, code: "model-timeout" };
-    case "bad_signature":
-    case "bad_request":
-    case "server":
-    case "connection":
-    case "invalid_response":
-    case "reply_too_long":
-      return { status: 502, code: "model-failed" };
-    default:
-      return kind satisfies never;
-  }
-}
-
-const CODES: Readonly<Record<string, Status>> = {
-  // Not 503: clients would repeat the request, which cannot help.
-  "model-no-model": { status: 404, code: "no-model" },
-  "model-no-key": { status: 404, code: "no-model" },
-  "model-unknown-provider": { status: 404, code: "no-model" },
-  "model-bad-address": { status: 404, code: "no-model" },
-  "chat-busy": BUSY,
-  "agent-busy": BUSY,
-  "unknown-session": { status: 404, code: "unknown-session" },
-  "bad-tool": { status: 400, code: "bad-tool" },
-  "bad-message": { status: 400, code: "bad-message" },
-  "empty-message": { status: 400, code: "bad-message" },
-  "bad-chat-id": { status: 400, code: "bad-session-id" },
-  "bad-session-id": { status: 400, code: "bad-session-id" },
-  "memory-closed": { status: 503, code: "stopping" },
-  "agent-closed": { status: 503, code: "stopping" },
-  config: { status: 500, code: "config" },
-};
-
-/** A mistake of the caller, or a home without a model, as a problem; everything else unchanged. */
-export function asProblem(cause: unknown): unknown {
-  if (!(cause instanceof HermesError)) return cause;
-  const known = Object.hasOwn(CODES, cause.code) ? CODES[cause.code] : undefined;
-  if (known === undefined) return cause;
-  const { message, hint } = cause;
-  return new ProblemError({ ...known, message, ...(hint === undefined ? {} : { hint }) }, { cause });
-}
-
-/** The client went away, or the server stops. */
-export function stoppedProblem(isStopping: boolean): GatewayProblem {
-  return isStopping
-    ? {
-        status: 503,
-        code: "stopping",
-        message: "The server is stopping, so the reply was interrupted. What was written of it is stored.",
-        hint: "Send the request again when it is up.",
-        retryAfterSeconds: 5,
-      }
-    : {
-        status: 408,
-        code: "client-gone",
-        message: "The client closed the connection, so the reply was interrupted.",
-      };
-}
-
-// ---- Responses ----
-
-/** A client waits this long for the next byte at most. */
-export const PING_MS = 15_000;
-
-type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
-
-/** Unknown while a session that waits for its memory provider is opened. */
-function sessionHeader(sessionId: string): Record<string, string> {
-  return sessionId === "" ? {} : { "x-hermes-session-id": sessionId };
-}
-
-export function wholeResponse(
-  { wire, request }: Pick<ModelTurn, "wire" | "request">,
-  start: Start,
-  so: ReplySoFar,
-  { finish, calls, sessionId }: Ended,
-): Response {
-  const { text, reasoning, usage } = so;
-  const metadata = so.metadata(sessionId);
-  const reply: Reply = { ...start, text, reasoning, toolCalls: calls, finish, usage, metadata };
-  return Response.json(wire.render(reply, request), { headers: sessionHeader(sessionId) });
-}
-
-/** The events of a reply on their way to a client. Written at any time; read once, or never if the request is refused first. */
-export class ReplyStream {
-  readonly #turn: Pick<ModelTurn, "wire" | "request">;
-  readonly #waiting: ReplyEvent[] = [];
-  readonly #begun = Promise.withResolvers<void>();
-  #send: ((event: ReplyEvent) => void) | undefined;
-  #ping: ReturnType<typeof setTimeout> | undefined;
-  #isOver = false;
-
-  constructor(turn: Pick<ModelTurn, "wire" | "request">) {
-    this.#turn = turn;
-  }
-
-  /** Resolves with the first event. */
-  get begun(): Promise<void> {
-    return this.#begun.promise;
-  }
-
-  write(event: ReplyEvent): void {
-    if (this.#isOver) return;
-    if (this.#send === undefined) this.#waiting.push(event);
-    else this.#send(event);
-    this.#begun.resolve();
-  }
-
-  /** `onGone`: the client stopped reading. */
-  response(start: Start, sessionId: string, { onGone, pingMs = PING_MS }: StreamOptions): Response {
-    const writer = this.#turn.wire.writer(start, this.#turn.request);
-    const encoder = new TextEncoder();
-    const body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        const put = (text: string): void => {
-          if (text !== "") controller.enqueue(encoder.encode(text));
-        };
-        const rest = (): void => {
-          clearTimeout(this.#ping);
-          if (this.#isOver) return;
-          this.#ping = setTimeout(() => {
-            put(writer.write({ type: "ping" }));
-            rest();
-          }, pingMs);
-          this.#ping.unref();
-        };
-        put(writer.open());
-        this.#send = (event) => {
-          put(writer.write(event));
-          if (event.type === "end" || event.type === "problem") {
-            this.#isOver = true;
-            clearTimeout(this.#ping);
-            controller.close();
-          } else rest();
-        };
-        for (const event of this.#waiting.splice(0)) this.#send(event);
-        rest();
-      },
-      cancel: () => {
-        this.#isOver = true;
-        clearTimeout(this.#ping);
-        onGone();
-      },
-    });
-    return new Response(body, {
-      headers: {
-        "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-cache, no-transform",
-        "x-accel-buffering": "no",
-        ...sessionHeader(sessionId),
-      },
-    });
-  }
-}
-
-type StreamOptions = { readonly onGone: () => void; readonly pingMs?: number | undefined };

@@ -513,13 +513,7 @@ function tell(
   fields: Readonly<Record<string, unknown>>,
 ): void {
   const { user, profile } = person;
-  gateway.events.emit({
-    type: "memory-write",
-    at: gateway.clock.now().toISOString(),
-    user,
-    profile,
-    ...fields,
-  });
+  gateway.events.emit({ type: "memory-write", user, profile, ...fields });
 }
 
 async function describeStatus({

@@ -1,34 +1,26 @@
 // Proxy mode, the story of one request: choose the model's server, let memory say what to insert, forward the client's own body with these
 // insertions, and relay the answer as it comes. The reply is read along and stored before the bytes that end it are sent. A model that
 // speaks another protocol is asked by translation.
-import { pipeline, Readable, type Transform } from "node:stream";
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { classifyFailure, openModel } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { UserMemory } from "@hermes-memory/core/internal/memory";
-import { type Message, newMessage, textOf, withMeta } from "@hermes-memory/core/internal/message";
+import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
 import { admit, charge, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
 import { estimatedTokens } from "../count-tokens.ts";
 import { forUsers } from "../problem.ts";
 import { type Answer, type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { hermesField, hermesHeaders, recordsIn } from "../wires/fields.ts";
-import { readBody, StreamReader } from "../wires/read-reply.ts";
 import { isOwnReplyId, ownReply } from "../wires/responses.ts";
-import { SseEvents, sseEvent } from "../wires/sse.ts";
+import { sseEvent } from "../wires/sse.ts";
 import type { ReadReply, ReplyMetadata, WireName } from "../wires/wire.ts";
 import { responseMark } from "./chain.ts";
-import {
-  type HiddenCall,
-  mergedReply,
-  type Round,
-  type RoundResult,
-  resultItems,
-  resultMessages,
-} from "./hidden-tools.ts";
+import { mergedReply, type Round, type RoundResult, resultItems, resultMessages } from "./hidden-tools.ts";
 import { type Insertions, insert, NOTHING } from "./insert.ts";
 import { type OwnTools, offeredTools, runCalls } from "./own-tools.ts";
-import { changedReply, recordIn, scrubReply, streamOf } from "./scrub-reply.ts";
+import { cleanBody, cleanEvents, recordIn, streamOf } from "./scrub-reply.ts";
 import { problemOf, translate } from "./translate.ts";
 import { openTurnMemory, readTurnMemory, type ToldReply, type TurnMemory } from "./turn-memory.ts";
 import {
@@ -41,7 +33,7 @@ import {
   UpstreamConnections,
   type UpstreamReply,
 } from "./upstream.ts";
-import { isReference, refuseForUsers, SHOWN_HEADERS, withoutAccount, withoutErrorText } from "./users-may.ts";
+import { isReference, refuseForUsers, SHOWN_HEADERS, withoutAccount } from "./users-may.ts";
 
 export type ProxyDeps = {
   /** Opens a model that is asked by translation. */
@@ -130,6 +122,10 @@ async function countTokens(proxy: Proxy, turn: ModelTurn): Promise<Response> {
     const body = insert(turn.wire.name, text, { ...NOTHING, model: otherName(turn, upstream) });
     const sent = await proxy.connections.send(url, { headers, body, signal: turn.signal });
     const reply = await shownReply(sent, turn, upstream);
+    if (isReply(reply)) {
+      const counted = cleanBody(await wholeBody(reply), isUsersRequest(turn, upstream));
+      return new Response(counted, { status: reply.status, headers: responseHeaders(reply.headers) });
+    }
     if (reply.status !== 404 && reply.status !== 405) return relayedAsIs(reply, {});
     reply.body.destroy(); // a compatible server without this path
   }
@@ -252,6 +248,7 @@ class Forwarding {
   /** Stops the model when nobody reads its reply any more. */
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
+  readonly #isUsers: boolean;
   // Hidden rounds of this turn
   readonly #before: string[] = [];
   readonly #shown: string[] = [];
@@ -259,6 +256,7 @@ class Forwarding {
   readonly #responseIds: string[] = [];
   readonly #itemIds: string[] = [];
   #shownText = "";
+  #isStored = false;
   /** Notices that went out with the headers. */
   #noticesSent = 0;
 
@@ -269,6 +267,7 @@ class Forwarding {
     this.#memory = memory;
     this.#tools = tools;
     this.#text = bodyText(turn, upstream);
+    this.#isUsers = isUsersRequest(turn, upstream);
     this.#signal = AbortSignal.any([turn.signal, this.#stop.signal]);
   }
 
@@ -285,16 +284,12 @@ class Forwarding {
       this.#tools = undefined;
       reply = await this.#ask();
       // Kept for all users only if it was because of the tools: anybody can send a request that is refused.
-      if (reply.status >= 200 && reply.status <= 299) onRefusedTools();
+      if (isReply(reply)) onRefusedTools();
     }
-    if (reply.status < 200 || reply.status > 299) return relayedAsIs(reply, this.#ownHeaders());
-    const isStream = isEventStream(reply.headers);
+    if (!isReply(reply)) return relayedAsIs(reply, this.#ownHeaders());
+    if (!isEventStream(reply.headers)) return this.#whole(reply);
     const { status } = reply;
-    const headers = this.#headers(reply);
-    if (!isStream)
-      return this.#tools === undefined ? this.#whole(reply) : this.#wholeRounds(reply, this.#tools);
-    const pieces = this.#tools === undefined ? this.#relay(reply) : this.#relayRounds(reply, this.#tools);
-    return new Response(this.#stream(pieces), { status, headers });
+    return new Response(this.#stream(this.#relay(reply)), { status, headers: this.#headers(reply) });
   }
 
   async #ask(): Promise<UpstreamReply> {
@@ -310,13 +305,11 @@ class Forwarding {
     const headers = requestHeaders(this.#turn, this.#upstream);
     const { url = "" } = this.#upstream;
     const { query = "" } = this.#turn;
-    const isShown = !isUsersRequest(this.#turn, this.#upstream) || query === "?beta=true";
+    const isShown = !this.#isUsers || query === "?beta=true";
     const address = url + (isShown ? query : "");
     this.#turn.prepared?.();
     const reply = await this.#proxy.connections.send(address, { headers, body, signal: this.#signal });
-    const shown = await shownReply(reply, this.#turn, this.#upstream);
-    if (shown.status < 200 || shown.status > 299) return shown;
-    return { ...shown, body: pipeline(shown.body, scrubReply(isEventStream(shown.headers)), () => {}) };
+    return shownReply(reply, this.#turn, this.#upstream);
   }
 
   #headers(reply: UpstreamReply): Headers {
@@ -345,143 +338,89 @@ class Forwarding {
     return streamOf(pieces, this.#stop);
   }
 
-  // ---- Without our tools: the bytes as they are ----
-
-  async #whole(reply: UpstreamReply): Promise<Response> {
-    const bytes = await wholeBody(reply, Number.POSITIVE_INFINITY);
-    const read = readBody(this.#turn.wire.collector(), bytes);
-    await this.#store(read, undefined, read === undefined ? "" : textOf(read.message.content));
-    return new Response(bytes, { status: reply.status, headers: this.#headers(reply) });
-  }
-
-  async *#relay(reply: UpstreamReply): AsyncGenerator<Uint8Array, void> {
-    const reader = new StreamReader(this.#turn.wire.collector());
-    const held: Uint8Array[] = [];
-    let sent: Uint8Array = new Uint8Array();
-    let isStored = false;
-    const store = async (): Promise<void> => {
-      if (isStored) return;
-      isStored = true;
-      const read = reader.end();
-      await this.#store(read, undefined, read === undefined ? "" : textOf(read.message.content));
-    };
-    try {
-      for await (const chunk of untilEnd(reply.body, () => reader.isEnding)) {
-        reader.push(chunk);
-        if (reader.isEnding) held.push(chunk);
-        else {
-          sent = chunk;
-          yield chunk;
-        }
-      }
-    } catch (cause) {
-      await store();
-      if (held.length === 0) throw brokenOff(cause, this.#signal); // the client learns it by the broken connection
-    } finally {
-      await store();
-    }
-    yield* betweenEvents(sent, held, this.#lateNotices());
-  }
-
-  // ---- With our tools ----
-
-  async *#relayRounds(first: UpstreamReply, tools: OwnTools): AsyncGenerator<Uint8Array, void> {
-    const { wire, body } = this.#turn;
-    const merged = mergedReply(wire.name, tools.isOurs, body.store === false);
+  /** Round by round. Without tools of ours there is one, and its bytes stay as they are. */
+  async *#relay(first: UpstreamReply): AsyncGenerator<Uint8Array, void> {
+    const merged = this.#merged();
     let reply = first;
-    let isStored = false;
-    const store = async (results: readonly RoundResult[], round?: Round): Promise<void> => {
-      if (isStored) return;
-      isStored = true;
-      await this.#storeRound(round ?? merged.round(), results);
-    };
     try {
       for (let count = 1; ; count += 1) {
-        const events = new SseEvents();
-        for await (const chunk of untilEnd(reply.body, () => merged.isEnding))
-          for (const event of events.push(chunk)) yield* merged.push(event);
-        const rest = events.end();
-        if (rest !== undefined) yield* merged.push(rest);
-        const round = merged.round();
-        const isLast = round.hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
-        const results = isLast ? [] : await this.#run(round.hidden, tools);
-        if (isLast || round.handedBack.length > 0) {
-          await store(results, round);
-          yield* this.#lateNotices();
-          yield* merged.ending(isLast && round.hidden.length > 0);
-          return;
+        try {
+          const chunks = untilEnd(reply.body, () => merged.isEnding);
+          for await (const event of cleanEvents(chunks, this.#isUsers)) yield* merged.push(event);
+        } catch (cause) {
+          if (!merged.isEnding || this.#signal.aborted) throw brokenOff(cause, this.#signal);
         }
-        await this.#keepRound(round, results);
-        merged.next();
-        reply = await this.#ask();
-        if (reply.status !== 200) {
-          const refusal = await wholeBody(reply, MOST_ERROR_BYTES);
-          await store([]);
-          yield errorEvent(wire.name, refusal);
-          return;
-        }
+        const next = await this.#next(merged, count);
+        if (next === undefined) break;
+        reply = next;
+        if (isReply(reply)) continue;
+        const refusal = await wholeBody(reply, MOST_ERROR_BYTES);
+        yield errorEvent(this.#turn.wire.name, refusal);
+        return;
       }
-    } catch (cause) {
-      await store([]);
-      throw brokenOff(cause, this.#signal);
     } finally {
-      await store([]);
+      await this.#store(merged.round(), []);
     }
+    yield* this.#lateNotices();
+    yield* merged.ending();
   }
 
-  async #wholeRounds(first: UpstreamReply, tools: OwnTools): Promise<Response> {
-    const { wire, body } = this.#turn;
-    const merged = mergedReply(wire.name, tools.isOurs, body.store === false);
+  async #whole(first: UpstreamReply): Promise<Response> {
+    const merged = this.#merged();
     let reply = first;
-    for (let count = 1; ; count += 1) {
-      const bytes = await wholeBody(reply, MOST_REPLY_BYTES);
-      const parsed = recordIn(bytes.toString("utf8"));
-      const { status } = reply;
-      if (status !== 200 || parsed === undefined)
-        return new Response(bytes, { status, headers: this.#headers(reply) });
-      merged.whole(parsed);
-      const round = merged.round();
-      const isLast = round.hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
-      const results = isLast ? [] : await this.#run(round.hidden, tools);
-      if (isLast || round.handedBack.length > 0) {
-        await this.#storeRound(round, results);
-        const headers = this.#headers(reply);
-        if (count === 1 && round.hidden.length === 0) return new Response(bytes, { status, headers });
-        return new Response(JSON.stringify(merged.merged(isLast && round.hidden.length > 0)), {
-          status,
-          headers,
-        });
+    try {
+      for (let count = 1; ; count += 1) {
+        const bytes = cleanBody(await wholeBody(reply), this.#isUsers);
+        const body = isReply(reply) ? recordIn(bytes.toString("utf8")) : undefined;
+        if (body !== undefined) merged.whole(body);
+        const next = body && (await this.#next(merged, count));
+        if (next === undefined) {
+          await this.#store(merged.round(), []);
+          const isChanged = body !== undefined && merged.isChanged;
+          const { status } = reply;
+          const headers = this.#headers(reply);
+          return new Response(isChanged ? JSON.stringify(merged.merged()) : bytes, { status, headers });
+        }
+        reply = next;
       }
-      await this.#keepRound(round, results);
-      merged.next();
-      reply = await this.#ask();
+    } finally {
+      await this.#store(merged.round(), []);
     }
   }
 
-  #run(calls: readonly HiddenCall[], tools: OwnTools): Promise<readonly RoundResult[]> {
-    const { sessionId = "" } = this.#memory;
-    return runCalls(calls, tools, { sessionId, messages: this.#turn.request.messages, signal: this.#signal });
+  #merged() {
+    const { wire, body } = this.#turn;
+    return mergedReply(wire.name, this.#tools?.isOurs, body.store === false);
   }
 
-  async #keepRound(round: Round, results: readonly RoundResult[]): Promise<void> {
-    const { wire } = this.#turn;
-    const { read } = round;
-    this.#before.push(...round.items, ...resultMessages(wire.name, results));
-    this.#shown.push(...round.shown);
+  /** Runs calls of our tools and asks the model again, or, undefined, stores the reply. */
+  async #next(merged: ReturnType<typeof mergedReply>, count: number): Promise<UpstreamReply | undefined> {
+    const { wire, request } = this.#turn;
+    const round = merged.round();
+    const { hidden, items, shown, read } = round;
+    const isLast = hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
+    const { sessionId = "" } = this.#memory;
+    const context = { sessionId, messages: request.messages, signal: this.#signal };
+    const tools = isLast ? undefined : this.#tools;
+    const results = tools === undefined ? [] : await runCalls(hidden, tools, context);
+    if (isLast || round.handedBack.length > 0) {
+      merged.isCut = isLast && hidden.length > 0;
+      await this.#store(round, results);
+      return undefined;
+    }
+    this.#before.push(...items, ...resultMessages(wire.name, results));
+    this.#shown.push(...shown);
     this.#noteShown(round);
     await this.#charge(read);
     this.#itemIds.push(...(read?.itemIds ?? []));
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
+    merged.next();
+    return this.#ask();
   }
 
   #noteShown({ text, responseId }: Round): void {
     this.#shownText += text;
     if (responseId !== undefined) this.#responseIds.push(responseId);
-  }
-
-  async #storeRound(round: Round, results: readonly RoundResult[]): Promise<void> {
-    this.#noteShown(round);
-    await this.#store(round.read, { round, results }, this.#shownText);
   }
 
   #charge(read: ReadReply | undefined): Promise<void> {
@@ -490,39 +429,32 @@ class Forwarding {
     return charge(this.#turn, chosen, { usage: read?.usage, reply: read?.message, isPart, isFree });
   }
 
-  /** Never rejects: the reply is the client's, whether it can be stored or not. */
-  async #store(
-    read: ReadReply | undefined,
-    lastRound: { readonly round: Round; readonly results: readonly RoundResult[] } | undefined,
-    shownText: string,
-  ): Promise<void> {
+  /** The last round, once. Never rejects: the reply is the client's, whether it can be stored or not. */
+  async #store(round: Round, results: readonly RoundResult[]): Promise<void> {
+    if (this.#isStored) return;
+    this.#isStored = true;
+    const { read, hidden, handedBack } = round;
+    this.#noteShown(round);
     await this.#charge(read);
-    const { round, results = [] } = lastRound ?? {};
-    const hiddenIds = new Set(round?.hidden.map(({ id }) => id));
+    const hiddenIds = new Set(hidden.map(({ id }) => id));
     const answered = new Set(results.map(({ id }) => id));
     const last = read && asStored(read.message, read.finish, (id) => !hiddenIds.has(id) || answered.has(id));
-    const { wire } = this.#turn;
-    const isHidden = this.#before.length > 0 || results.length > 0;
+    const isMixed = results.length > 0;
     const reply: ToldReply = {
-      hidden:
-        results.length === 0 || last === undefined || round === undefined
-          ? this.#hidden
-          : [...this.#hidden, last, ...toolMessages(round, results)],
-      last: results.length > 0 ? undefined : last,
-      shownText,
-      handedBack: round?.handedBack ?? callIds(last),
-      rounds: isHidden
-        ? {
-            before: this.#before,
-            shown: this.#shown,
-            calls: results.length === 0 ? [] : (round?.hidden ?? []).map(({ item }) => item),
-            results: resultItems(wire.name, results),
-          }
-        : undefined,
-      responseIds:
-        this.#responseIds.length > 0 || read?.responseId === undefined
-          ? this.#responseIds
-          : [read.responseId],
+      hidden: isMixed && last ? [...this.#hidden, last, ...toolMessages(round, results)] : this.#hidden,
+      last: isMixed ? undefined : last,
+      shownText: this.#shownText,
+      handedBack,
+      rounds:
+        this.#before.length > 0 || isMixed
+          ? {
+              before: this.#before,
+              shown: this.#shown,
+              calls: isMixed ? hidden.map(({ item }) => item) : [],
+              results: resultItems(this.#turn.wire.name, results),
+            }
+          : undefined,
+      responseIds: this.#responseIds,
       itemIds: [...this.#itemIds, ...(read?.itemIds ?? [])],
     };
     try {
@@ -531,10 +463,6 @@ class Forwarding {
       this.#turn.gateway.log.error("Proxy: a reply could not be stored", { cause });
     }
   }
-}
-
-function callIds(message: Message | undefined): readonly string[] {
-  return message?.role === "assistant" ? message.toolCalls.map(({ id }) => id) : [];
 }
 
 /** Without calls that nobody answers, and with the reason why it ended if it broke off. */
@@ -559,12 +487,15 @@ function hasTools({ tools, functions }: JsonObject): boolean {
 
 // ---- Bytes ----
 
+function isReply({ status }: UpstreamReply): boolean {
+  return status >= 200 && status <= 299;
+}
+
 function isEventStream(headers: Headers): boolean {
   return /\btext\/event-stream\b/i.test(headers.get("content-type") ?? "");
 }
 
 const MOST_ERROR_BYTES = 1024 * 1024;
-const MOST_REPLY_BYTES = 64 * 1024 * 1024;
 /** Servers send usage after the end, and close the connection. One that does not is not waited for. */
 const AFTER_END_MS = 1_000;
 
@@ -596,7 +527,10 @@ async function orNothing<T>(next: Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function wholeBody({ body }: UpstreamReply, limit: number): Promise<Buffer<ArrayBuffer>> {
+async function wholeBody(
+  { body }: UpstreamReply,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Buffer<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
@@ -615,17 +549,12 @@ async function shownReply(reply: UpstreamReply, turn: ModelTurn, upstream: Upstr
   const { status } = reply;
   const { apiKey } = upstream.chosen;
   const isUsers = isUsersRequest(turn, upstream);
-  const isReply = status >= 200 && status <= 299;
-  if (upstream.isClientsKey || (!isUsers && (isReply || apiKey === ""))) return reply;
+  if (upstream.isClientsKey || (!isUsers && (isReply(reply) || apiKey === ""))) return reply;
   const keyless = (text: string): string => (apiKey === "" ? text : text.replaceAll(apiKey, "***"));
   const headers = new Headers();
   for (const [name, value] of reply.headers)
     if (!isUsers || SHOWN_HEADERS.test(name)) headers.append(name, keyless(value));
-  if (isReply) {
-    // Either end closes the other one.
-    const body = pipeline(reply.body, withoutErrors(isEventStream(headers)), () => {});
-    return { status, headers, body };
-  }
+  if (isReply(reply)) return { ...reply, headers }; // `cleanEvents` and `cleanBody` see to errors in it
   const said = keyless((await wholeBody(reply, MOST_ERROR_BYTES)).toString("utf8"));
   if (!isUsers) return { status, headers, body: Readable.from([Buffer.from(said)]) };
   const [responseBody, responseHeaders] = [withoutAccount(said), Object.fromEntries(reply.headers)];
@@ -638,21 +567,6 @@ async function shownReply(reply: UpstreamReply, turn: ModelTurn, upstream: Upstr
   if (problem.isLasting) headers.set("x-should-retry", "false");
   const body = Buffer.from(JSON.stringify(turn.wire.renderProblem(forUsers(problem))));
   return { status: problem.status, headers, body: Readable.from([body]) };
-}
-
-/** For errors inside of a reply. */
-function withoutErrors(isStream: boolean): Transform {
-  const clean = (text: string): JsonObject | undefined => {
-    const body = text.includes("error") ? recordIn(text) : undefined;
-    return body && withoutErrorText(body);
-  };
-  return changedReply(isStream, {
-    event: ({ bytes, name, data = "" }) => {
-      const event = clean(data);
-      return [event === undefined ? bytes : Buffer.from(sseEvent(event, name))];
-    },
-    whole: clean,
-  });
 }
 
 /** An answer that is no reply: an error of the vendor, in the vendor's words. */
@@ -685,22 +599,6 @@ function noticeEvent(wire: WireName, metadata: ReplyMetadata): Uint8Array {
     default:
       return wire satisfies never;
   }
-}
-
-/** `held` with these events before it, or behind its first event if that one began in the bytes before. */
-function* betweenEvents(
-  sent: Uint8Array,
-  held: readonly Uint8Array[],
-  events: readonly Uint8Array[],
-): Generator<Uint8Array, void> {
-  if (events.length === 0) return yield* held;
-  const rest = Buffer.concat(held);
-  const end = /\n\r?\n/.exec(rest.toString("latin1"));
-  const isBetween = sent.length === 0 || /\n\r?\n$/.test(Buffer.from(sent.slice(-3)).toString("latin1"));
-  const at = isBetween || end === null ? 0 : end.index + end[0].length;
-  yield rest.subarray(0, at);
-  yield* events;
-  yield rest.subarray(at);
 }
 
 function brokenOff(cause: unknown, signal: AbortSignal): unknown {

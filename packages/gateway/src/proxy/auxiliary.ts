@@ -4,8 +4,11 @@
 // test/gateway/samples.
 import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import { textOf } from "@hermes-memory/core/internal/message";
-import type { AuxiliaryKind, ClientName, JsonObject } from "../types.ts";
+import type { ClientName, JsonObject } from "../types.ts";
 import type { WireRequest } from "../wires/wire.ts";
+
+/** A summary repeats its conversation. */
+type AuxiliaryKind = "summary" | "other";
 
 type AuxiliaryRequest = Pick<WireRequest, "system" | "messages" | "tools" | "maxOutputTokens">;
 
@@ -19,35 +22,26 @@ export function auxiliaryKind(
   const named = namedTask(headers, body) ?? codexTask(headers);
   if (named !== undefined) return named;
   const view = viewOf(client, request, headers);
-  return RULES.find((rule) => (rule.clients?.includes(view.client) ?? true) && rule.is(view))?.kind;
+  const isOne = ({ clients, is }: Rule): boolean => (clients?.includes(view.client) ?? true) && is(view);
+  return SUMMARIES.some(isOne) ? "summary" : OTHERS.some(isOne) ? "other" : undefined;
 }
 
 // ---- Open WebUI and Codex say it ----
 
-const TASKS: Readonly<Record<string, AuxiliaryKind>> = {
-  title_generation: "title",
-  tags_generation: "tags",
-  follow_up_generation: "follow-ups",
-  emoji_generation: "emoji",
-  query_generation: "query",
-  image_prompt_generation: "query",
-  autocomplete_generation: "autocomplete",
-  function_calling: "other",
-};
+const TASKS =
+  /^(?:(?:title|tags|follow_up|emoji|query|image_prompt|autocomplete)_generation|function_calling)$/;
 
 /** A header that an administrator adds as `X-OpenWebUI-Task: {{TASK}}` (0.10 and later), or the metadata of older versions. */
 function namedTask(headers: Headers, body: JsonObject): AuxiliaryKind | undefined {
   const metadata = isRecord(body.metadata) ? body.metadata : {};
-  const name = headers.get("x-openwebui-task") ?? metadata.task;
-  return typeof name === "string" && Object.hasOwn(TASKS, name) ? TASKS[name] : undefined;
+  return TASKS.test(String(headers.get("x-openwebui-task") ?? metadata.task)) ? "other" : undefined;
 }
 
 /** What a turn of Codex is for. Threads of its users have other sources. */
 function codexTask(headers: Headers): AuxiliaryKind | undefined {
   const turn = outsideJsonOr(headers.get("x-codex-turn-metadata") ?? "", undefined);
   if (!isRecord(turn)) return undefined;
-  if (turn.thread_source === "thread_title") return "title";
-  if (turn.thread_source === "memory_consolidation") return "other";
+  if (turn.thread_source === "thread_title" || turn.thread_source === "memory_consolidation") return "other";
   return turn.request_kind === "compaction" ? "summary" : undefined;
 }
 
@@ -66,9 +60,8 @@ type View = {
 };
 
 type Rule = {
-  readonly kind: AuxiliaryKind;
   /** Undefined: the prompt is distinctive enough without the name of the client. */
-  readonly clients?: readonly ClientName[];
+  readonly clients?: readonly ClientName[] | undefined;
   is(view: View): boolean;
 };
 
@@ -104,11 +97,10 @@ const QWEN_SUMMARY =
   /^You are the component that summarizes a conversation when its context window is about to overflow\./;
 
 /** Open WebUI's templates: the whole request is one message that begins so and goes on with sections. */
-function owui(kind: AuxiliaryKind, beginning: RegExp): Rule {
+function owui(beginning: RegExp): Rule {
   const section =
     /\n#{2,3} (?:\*\*)?(?:Guidelines|Output|Instructions|Chat History|Content|Examples|Context)/;
   return {
-    kind,
     clients: WEB,
     is: ({ last, isAlone }) =>
       isAlone &&
@@ -118,121 +110,90 @@ function owui(kind: AuxiliaryKind, beginning: RegExp): Rule {
   };
 }
 
-function alone(kind: AuxiliaryKind, clients: readonly ClientName[], beginning: RegExp): Rule {
-  return { kind, clients, is: ({ last, isAlone }) => isAlone && beginning.test(last) };
+function alone(clients: readonly ClientName[], ...beginnings: readonly RegExp[]): Rule {
+  return { clients, is: ({ last, isAlone }) => isAlone && beginnings.some((each) => each.test(last)) };
 }
 
-function instructed(kind: AuxiliaryKind, clients: readonly ClientName[] | undefined, words: RegExp): Rule {
-  return { kind, clients, is: ({ system, hasTools }) => !hasTools && words.test(system) };
+function instructed(clients: readonly ClientName[] | undefined, ...words: readonly RegExp[]): Rule {
+  return { clients, is: ({ system, hasTools }) => !hasTools && words.some((each) => each.test(system)) };
 }
 
 /** The newest message of a conversation that is otherwise the user's: the client asks about it. */
-function asked(kind: AuxiliaryKind, clients: readonly ClientName[] | undefined, beginning: RegExp): Rule {
-  return { kind, clients, is: ({ last }) => beginning.test(last) };
+function asked(clients: readonly ClientName[] | undefined, ...beginnings: readonly RegExp[]): Rule {
+  return { clients, is: ({ last }) => beginnings.some((each) => each.test(last)) };
 }
 
-const RULES: readonly Rule[] = [
-  owui("title", /^Generate a concise, 3-5 word title\b/),
-  owui("tags", /^Generate 1-3 broad tags categorizing the main themes\b/),
-  owui("follow-ups", /^Suggest 3-5 relevant follow-up questions or prompts\b/),
-  owui("query", /^Analyze the chat history to determine the necessity of generating search queries\b/),
-  owui("query", /^Generate a detailed prompt for am? image generation task\b/),
-  owui("autocomplete", /^You are an autocompletion system\. Continue the text in `<text>`/),
+/** Compactions: of Claude Code and Codex, of opencode and pi, of Qwen Code in two forms, of Copilot CLI and Continue. */
+const SUMMARIES: readonly Rule[] = [
+  asked(
+    CLAUDE,
+    /^(?:CRITICAL: Respond with TEXT ONLY\.[\s\S]{0,1500}?\n\s*)?Your task is to create a detailed summary of the (?:conversation so far|RECENT portion)/,
+    /^The user stepped away and is coming back\b/,
+  ),
+  asked(CODEX, /^You are performing a CONTEXT CHECKPOINT COMPACTION\./),
+  instructed(ANYONE, /^You are a context summarization (?:agent|assistant)\. /, QWEN_SUMMARY),
+  asked(
+    ANYONE,
+    QWEN_SUMMARY,
+    /^Please create a detailed summary of the conversation so far\. The history is being compacted\b/,
+    /^Please provide a concise summary of our conversation so far, capturing the key context, decisions made,/,
+  ),
+  asked(["opencode", "kilo"], /^Provide a detailed prompt for continuing our conversation above\./),
+];
+
+/** Titles, tags, follow-ups, probes and the like. */
+const OTHERS: readonly Rule[] = [
+  owui(
+    /^(?:Generate a concise, 3-5 word title|Generate 1-3 broad tags categorizing the main themes|Suggest 3-5 relevant follow-up questions or prompts|Analyze the chat history to determine the necessity of generating search queries|Generate a detailed prompt for am? image generation task)\b/,
+  ),
+  owui(/^You are an autocompletion system\. Continue the text in `<text>`/),
   alone(
-    "emoji",
     WEB,
     /^Your task is to reflect the speaker's likely facial expression through a fitting emoji\./,
-  ),
-  alone(
-    "title",
-    WEB,
     /^Analyze this conversation and provide:\s+1\. The detected language of the conversation\s/,
-  ),
-  alone(
-    "title",
-    WEB,
     /^Provide a concise, 5-word-or-less title for the conversation, using title case conventions\./,
-  ),
-  alone(
-    "title",
-    WEB,
     /^Please generate a concise title \(max 40 characters\) for a conversation that starts with:\s/,
   ),
   instructed(
-    "title",
     WEB,
     /^You are a professional conversation summarizer\. Generate a concise title that captures the essence/,
   ),
 
   {
-    kind: "quota-probe",
-    clients: CLAUDE,
+    clients: CLAUDE, // its probe of the quota
     is: ({ isAlone, maxOutputTokens, last }) =>
       isAlone && maxOutputTokens === 1 && /^[a-z]{2,10}$/i.test(last),
   },
-  instructed("topic", CLAUDE, /(?:^|\n)Analyze if this message indicates a new conversation topic\./),
-  instructed("title", CLAUDE, /(?:^|\n)Generate a concise, sentence-case title \(3-7 words\) that captures/),
-  instructed("title", CLAUDE, /(?:^|\n)Summarize this coding conversation in under 50 characters\./),
-  asked("title", CLAUDE, /^Please write a 5-10 word title the following conversation:/),
-  asked(
-    "summary",
-    CLAUDE,
-    /^(?:CRITICAL: Respond with TEXT ONLY\.[\s\S]{0,1500}?\n\s*)?Your task is to create a detailed summary of the (?:conversation so far|RECENT portion)/,
-  ),
-  asked("summary", CLAUDE, /^The user stepped away and is coming back\b/),
-  asked("follow-ups", CLAUDE, /^\[SUGGESTION MODE: /),
   instructed(
-    "other",
     CLAUDE,
+    /(?:^|\n)Analyze if this message indicates a new conversation topic\./,
+    /(?:^|\n)Generate a concise, sentence-case title \(3-7 words\) that captures/,
+    /(?:^|\n)Summarize this coding conversation in under 50 characters\./,
     /(?:^|\n)Your task is to process Bash commands that an AI coding agent wants to run\b/,
+    /(?:^|\n)Extract any file paths that this command reads or modifies\b/,
   ),
-  instructed("other", CLAUDE, /(?:^|\n)Extract any file paths that this command reads or modifies\b/),
-  alone("other", CLAUDE, /^Warmup$/),
+  asked(CLAUDE, /^Please write a 5-10 word title the following conversation:/, /^\[SUGGESTION MODE: /),
+  alone(CLAUDE, /^Warmup$/),
   // Its other small questions change with every version (web pages, file names, hooks). They have no tools, which a conversation has, and
   // stored they would replace the conversation of their session.
   {
-    kind: "other",
     clients: CLAUDE,
     is: ({ isAlone, isSubagent, system }) => isAlone && !isSubagent && system.length < LOOKED_AT_CHARS,
   },
 
-  asked("summary", CODEX, /^You are performing a CONTEXT CHECKPOINT COMPACTION\./),
   asked(
-    "title",
     CODEX,
     /^You are a helpful assistant\. You will be presented with a user prompt, and your job is to provide a short title for a task\b/,
   ),
-
   instructed(
-    "title",
     ["opencode", "kilo", "unknown"],
     /^You are a title generator\. You output ONLY a thread title\./,
   ),
   // Qwen Code looks for memories in a copy of the conversation, and tidies their files, with tools.
   {
-    kind: "other",
     is: ({ system }) =>
       /^You are (?:now acting as the managed memory extraction subagent|performing a managed memory dream)\b/.test(
         system,
       ),
   },
-  // Compactions: of opencode and pi, of Qwen Code in two forms, of Copilot CLI and Continue.
-  instructed("summary", ANYONE, /^You are a context summarization (?:agent|assistant)\. /),
-  instructed("summary", ANYONE, QWEN_SUMMARY),
-  asked("summary", ANYONE, QWEN_SUMMARY),
-  asked(
-    "summary",
-    ANYONE,
-    /^Please create a detailed summary of the conversation so far\. The history is being compacted\b/,
-  ),
-  asked(
-    "summary",
-    ANYONE,
-    /^Please provide a concise summary of our conversation so far, capturing the key context, decisions made,/,
-  ),
-  asked(
-    "summary",
-    ["opencode", "kilo"],
-    /^Provide a detailed prompt for continuing our conversation above\./,
-  ),
 ];

@@ -1,6 +1,5 @@
 // A conversation as a client sends it: its list of messages, a rolling hash over them, which messages are the user's own words, and which
 // are copies of replies. Pure. Works on the parsed body of each wire; what is changed in the text is in insert.ts.
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { isRecord, sha256 } from "@hermes-memory/core/internal/lib";
 import { type Message, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { isClientSummary, strippedUserText, summaryBodies } from "@hermes-memory/core/internal/security";
@@ -33,34 +32,15 @@ type Chains = {
   readonly former: readonly string[];
 };
 
+/** A request needs its own several times. */
+const hashed = new WeakMap<JsonObject, Chains>();
+
 function chainsOf(wire: WireName, body: JsonObject): Chains {
   const known = hashed.get(body);
   if (known !== undefined) return known;
-  const steps = hashing(wire, body);
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  hashed.set(body, step.value);
-  return step.value;
-}
-
-/** A request needs its own several times. */
-const hashed = new WeakMap<JsonObject, Chains>();
-/** Takes about 15 ms. */
-const UNITS_BETWEEN_TURNS = 2_000_000;
-
-/** For a large body: other requests are answered meanwhile, and `chainOf` has the result at hand. */
-export async function hashInSteps(wire: WireName, body: JsonObject): Promise<void> {
-  const steps = hashing(wire, body);
-  let step = steps.next();
-  for (; !step.done; step = steps.next()) await nextTurn();
-  hashed.set(body, step.value);
-}
-
-function* hashing(wire: WireName, body: JsonObject): Generator<void, Chains> {
   let hash = start(wire, body);
   let formerHash = hash;
   let isInFront = true;
-  let units = 0;
   const chain: string[] = [];
   const former: string[] = [];
   for (const message of listOf(wire, body)) {
@@ -71,15 +51,13 @@ function* hashing(wire: WireName, body: JsonObject): Generator<void, Chains> {
       const isSame = formerHash === hash && before.join("\n") === texts.join("\n");
       hash = linked(hash, texts);
       formerHash = isSame ? hash : linked(formerHash, before);
-      for (const text of texts) units += text.length;
     }
     chain.push(hash);
     former.push(formerHash);
-    if (units < UNITS_BETWEEN_TURNS) continue;
-    units = 0;
-    yield;
   }
-  return { chain, former };
+  const chains = { chain, former };
+  hashed.set(body, chains);
+  return chains;
 }
 
 /** The hash after a reply has been added, as the client will send it back. */

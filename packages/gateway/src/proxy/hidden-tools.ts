@@ -1,11 +1,10 @@
 // One reply for the client out of several rounds with the model: calls of our tools are left out, the rest is numbered as if the model had
 // said it at once, and usage is added up. Pure. Each wire has a class that takes the events of a stream, or whole bodies, round by round.
-import { isRecord } from "@hermes-memory/core/internal/lib";
+import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
 import type { JsonObject } from "../types.ts";
 import { ChatReply, sentCall } from "../wires/chat.ts";
 import { recordOf, recordsIn, textOr } from "../wires/fields.ts";
 import { MessageReply } from "../wires/messages.ts";
-import { StreamReader } from "../wires/read-reply.ts";
 import { ResponseReply } from "../wires/responses.ts";
 import { type SseEvent, sseEvent } from "../wires/sse.ts";
 import type { ReadReply, ReplyCollector, ReplyPart, WireName } from "../wires/wire.ts";
@@ -39,9 +38,10 @@ export type Round = {
 
 export type RoundResult = { readonly id: string; readonly text: string; readonly isError: boolean };
 
+/** `isOurs`: undefined if the model has no tools of ours. */
 export function mergedReply(
   wire: WireName,
-  isOurs: (name: string) => boolean,
+  isOurs: ((name: string) => boolean) | undefined,
   keepsNothing: boolean,
 ): MergedReply<ReplyCollector> {
   switch (wire) {
@@ -89,10 +89,20 @@ export function resultMessages(wire: WireName, results: readonly RoundResult[]):
 
 type Held = { readonly event: SseEvent; readonly data: JsonObject | undefined; readonly isSplit?: boolean };
 
+/** More than any model writes. What comes after it is relayed, but not kept. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
 abstract class MergedReply<Collector extends ReplyCollector> {
   protected readonly isOurs: (name: string) => boolean;
+  /** Without tools of ours: the bytes of the client's events stay as they are. */
+  readonly #isPlain: boolean;
   readonly #newReply: () => Collector;
-  #reader: StreamReader<Collector>;
+  protected reply: Collector;
+  #bytes = 0;
+  /** The bytes that end the current round have been pushed: they are held back until the reply is stored. */
+  isEnding = false;
+  /** Calls of our tools are left that are not run. */
+  isCut = false;
   protected isFirst = true;
   /** Events that end the reply, unless another round follows. */
   protected held: Held[] = [];
@@ -103,26 +113,35 @@ abstract class MergedReply<Collector extends ReplyCollector> {
   /** Of the current round: where the client sees a call, a block or an item. */
   readonly #places = new Map<unknown, number | "hidden">();
 
-  constructor(isOurs: (name: string) => boolean, newReply: () => Collector) {
-    this.isOurs = isOurs;
+  constructor(isOurs: ((name: string) => boolean) | undefined, newReply: () => Collector) {
+    this.isOurs = isOurs ?? (() => false);
+    this.#isPlain = isOurs === undefined;
     this.#newReply = newReply;
-    this.#reader = new StreamReader(newReply());
+    this.reply = newReply();
   }
 
   /** An event of the current round: the bytes for the client, none if it is held back or left out. */
   push(event: SseEvent): readonly Uint8Array[] {
-    return this.show(event, this.#reader.take(event));
-  }
-
-  /** The bytes that end the current round have been pushed. */
-  get isEnding(): boolean {
-    return this.#reader.isEnding;
+    const { data: text = "", bytes } = event;
+    const value = outsideJsonOr(text, text);
+    const data = isRecord(value) ? value : undefined;
+    this.#bytes += bytes.length;
+    if (text !== "" && this.#bytes <= MOST_BYTES && this.reply.take(data ?? text)) this.isEnding = true;
+    if (!this.#isPlain) return this.show(event, data);
+    if (!this.isEnding) return [bytes];
+    this.held.push({ event, data });
+    return [];
   }
 
   /** The body of the current round, if it is not a stream. */
   whole(body: JsonObject): void {
     this.lastBody = body;
     this.reply.whole(body);
+  }
+
+  /** The client gets another body than the model's last one. */
+  get isChanged(): boolean {
+    return !this.isFirst || this.round().hidden.length > 0;
   }
 
   /** What the current round said. */
@@ -148,7 +167,9 @@ abstract class MergedReply<Collector extends ReplyCollector> {
   next(): void {
     this.#usageBefore = this.usage;
     this.#shownBefore = this.shown;
-    this.#reader = new StreamReader(this.#newReply());
+    this.reply = this.#newReply();
+    this.#bytes = 0;
+    this.isEnding = false;
     this.#places.clear();
     this.isFirst = false;
     this.held = [];
@@ -156,18 +177,18 @@ abstract class MergedReply<Collector extends ReplyCollector> {
 
   protected abstract show(event: SseEvent, data: JsonObject | undefined): readonly Uint8Array[];
 
-  /** The events that end the reply. `isCut`: calls of our tools are left that are not run. */
-  abstract ending(isCut: boolean): readonly Uint8Array[];
+  /** The events that end the reply. */
+  ending(): readonly Uint8Array[] {
+    return this.#isPlain ? this.held.map(({ event }) => event.bytes) : this.end();
+  }
+
+  protected abstract end(): readonly Uint8Array[];
 
   /** The body for the client. */
-  abstract merged(isCut: boolean): JsonObject;
+  abstract merged(): JsonObject;
 
   protected isSentAgain(_item: JsonObject): boolean {
     return true;
-  }
-
-  protected get reply(): Collector {
-    return this.#reader.collector;
   }
 
   /** Of all rounds. */
@@ -279,7 +300,8 @@ class ChatRounds extends MergedReply<ChatReply> {
     return [this.#said, this.reply.text].filter((each) => each !== "").join("\n\n");
   }
 
-  ending(isCut: boolean): readonly Uint8Array[] {
+  protected end(): readonly Uint8Array[] {
+    const { isCut } = this;
     return this.held.map(({ event, data, isSplit = false }) => {
       if (data === undefined || (this.isFirst && !isCut && !isSplit)) return event.bytes;
       const usage = isRecord(data.usage) ? { usage: this.usage } : {};
@@ -287,8 +309,8 @@ class ChatRounds extends MergedReply<ChatReply> {
     });
   }
 
-  merged(isCut: boolean): JsonObject {
-    const { usage, lastBody } = this;
+  merged(): JsonObject {
+    const { usage, lastBody, isCut } = this;
     const [choice = {}] = recordsIn(lastBody.choices);
     const { tool_calls: calls, ...message } = recordOf(choice.message);
     const kept = recordsIn(calls).filter((call) => !this.isOurs(textOr(recordOf(call.function).name, "")));
@@ -349,7 +371,8 @@ class MessagesRounds extends MergedReply<ReplyCollector> {
     return [bytesOf({ ...data, index: place }, event.name)];
   }
 
-  ending(isCut: boolean): readonly Uint8Array[] {
+  protected end(): readonly Uint8Array[] {
+    const { isCut } = this;
     return this.held.map(({ event, data }) => {
       if (data?.type !== "message_delta" || (this.isFirst && !isCut)) return event.bytes;
       const delta = recordOf(data.delta);
@@ -358,8 +381,8 @@ class MessagesRounds extends MergedReply<ReplyCollector> {
     });
   }
 
-  merged(isCut: boolean): JsonObject {
-    const { lastBody, shown: content, usage } = this;
+  merged(): JsonObject {
+    const { lastBody, shown: content, usage, isCut } = this;
     return { ...lastBody, content, ...stopReason(lastBody, isCut), usage };
   }
 }
@@ -376,7 +399,11 @@ class ResponsesRounds extends MergedReply<ReplyCollector> {
   #isChanged = false;
   #sequence = 0;
 
-  constructor(isOurs: (name: string) => boolean, newReply: () => ReplyCollector, keepsNothing: boolean) {
+  constructor(
+    isOurs: ((name: string) => boolean) | undefined,
+    newReply: () => ReplyCollector,
+    keepsNothing: boolean,
+  ) {
     super(isOurs, newReply);
     this.#keepsNothing = keepsNothing;
   }
@@ -424,7 +451,7 @@ class ResponsesRounds extends MergedReply<ReplyCollector> {
     return type !== "reasoning" || !this.#keepsNothing || typeof content === "string";
   }
 
-  ending(): readonly Uint8Array[] {
+  protected end(): readonly Uint8Array[] {
     const { shown: output, usage } = this;
     return this.held.map(({ event, data = {} }) => {
       const given = withoutOurs(data, this.isOurs);

@@ -38,8 +38,7 @@ export async function offeredTools(turn: ModelTurn, config: HermesConfig): Promi
       onWrites: async (writes) => {
         if (writes.length === 0) return;
         const { user, profile } = turn.identity;
-        const at = turn.gateway.clock.now().toISOString();
-        turn.gateway.events.emit({ type: "memory-write", at, user, profile });
+        turn.gateway.events.emit({ type: "memory-write", user, profile });
         await layers.provider.mirror(writes, "gateway");
       },
     });

@@ -1,54 +1,40 @@
 // A relayed reply without memory that the model repeats in a fence (`AnswerScrubber`). An event that says nothing of it keeps its bytes, and
 // none is added or dropped: the Responses API numbers them.
-import { Transform } from "node:stream";
 import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
 import type { JsonObject } from "../types.ts";
 import { type SseEvent, SseEvents, sseEvent } from "../wires/sse.ts";
+import { withoutErrorText } from "./users-may.ts";
 
-/** For the body of a reply of any wire, a stream of events or one JSON text. */
-export function scrubReply(isStream: boolean): Transform {
+/** The events of a streamed reply. `isUsers`: without the texts of the vendor's errors. */
+export async function* cleanEvents(
+  chunks: AsyncIterable<Uint8Array>,
+  isUsers: boolean,
+): AsyncGenerator<SseEvent, void> {
+  const events = new SseEvents();
   const texts = new EventTexts();
-  return changedReply(isStream, {
-    event: (event) => texts.take(event),
-    end: () => texts.end(),
-    whole: (text) => {
-      const body = FENCED.test(text) ? recordIn(text) : undefined;
-      return body && withoutFences(body);
-    },
-  });
+  const clean = (event: SseEvent): readonly SseEvent[] => {
+    const body = isUsers ? withoutErrors(event.data ?? "") : undefined;
+    return texts.take(body === undefined ? event : eventOf(event, body));
+  };
+  for await (const chunk of chunks) for (const event of events.push(chunk)) yield* clean(event);
+  const rest = events.end();
+  if (rest !== undefined) yield* clean(rest);
+  yield* texts.end();
 }
 
-/** A body that is no stream of events is held back until it is complete; it keeps its bytes if `whole` gives nothing. */
-export function changedReply(
-  isStream: boolean,
-  {
-    event,
-    end = () => [],
-    whole,
-  }: {
-    readonly event: (event: SseEvent) => readonly Uint8Array[];
-    readonly end?: () => readonly Uint8Array[];
-    readonly whole: (text: string) => JsonObject | undefined;
-  },
-): Transform {
-  const events = new SseEvents();
-  const pieces: Uint8Array[] = [];
-  return new Transform({
-    transform(chunk: Uint8Array, _encoding, done) {
-      if (isStream) this.push(Buffer.concat(events.push(chunk).flatMap(event)));
-      else pieces.push(chunk);
-      done();
-    },
-    flush(done) {
-      const rest = events.end();
-      this.push(Buffer.concat([...(rest === undefined ? [] : event(rest)), ...end()]));
-      const bytes = Buffer.concat(pieces);
-      const body = whole(bytes.toString("utf8"));
-      this.push(body === undefined ? bytes : JSON.stringify(body));
-      done();
-    },
-  });
+/** A reply that is no stream: the same bytes if there is nothing to take out. */
+export function cleanBody(bytes: Buffer<ArrayBuffer>, isUsers: boolean): Buffer<ArrayBuffer> {
+  const text = bytes.toString("utf8");
+  const shown = isUsers ? withoutErrors(text) : undefined;
+  const fenced = FENCED.test(text) ? (shown ?? recordIn(text)) : undefined;
+  const body = fenced === undefined ? shown : withoutFences(fenced);
+  return body === undefined ? bytes : Buffer.from(JSON.stringify(body));
+}
+
+function withoutErrors(text: string): JsonObject | undefined {
+  const body = text.includes("error") ? recordIn(text) : undefined;
+  return body && withoutErrorText(body);
 }
 
 /** Read as fast as the client reads. If it stops, so does the model. */
@@ -86,16 +72,16 @@ class EventTexts {
   readonly #scrubbers = new Map<string, AnswerScrubber>();
   /** An event whose text ends with what may be a tag, and events behind it that say nothing. */
   #waiting: { readonly event: SseEvent; readonly delta: Delta; readonly shown: string } | undefined;
-  #behind: Uint8Array[] = [];
+  #behind: SseEvent[] = [];
 
-  take(event: SseEvent): readonly Uint8Array[] {
+  take(event: SseEvent): readonly SseEvent[] {
     const body = event.data === undefined ? undefined : recordIn(event.data);
     if (this.#waiting !== undefined && (event.data === undefined || body?.type === "ping")) {
-      this.#behind.push(event.bytes);
+      this.#behind.push(event);
       return [];
     }
     const delta = body === undefined ? undefined : deltaIn(body);
-    if (delta === undefined) return [...this.end(), body === undefined ? event.bytes : whole(event, body)];
+    if (delta === undefined) return [...this.end(), body === undefined ? event : whole(event, body)];
     const before = this.#waiting?.delta.key === delta.key ? this.#release("") : this.end();
     const scrubber = this.#scrubbers.get(delta.key) ?? new AnswerScrubber();
     this.#scrubbers.set(delta.key, scrubber);
@@ -106,12 +92,12 @@ class EventTexts {
   }
 
   /** Nothing more is said in the text that waits. */
-  end(): readonly Uint8Array[] {
+  end(): readonly SseEvent[] {
     if (this.#waiting === undefined) return [];
     return this.#release(this.#scrubbers.get(this.#waiting.delta.key)?.end() ?? "");
   }
 
-  #release(rest: string): readonly Uint8Array[] {
+  #release(rest: string): readonly SseEvent[] {
     if (this.#waiting === undefined) return [];
     const { event, delta, shown } = this.#waiting;
     const released = [written(event, delta, shown + rest), ...this.#behind];
@@ -121,16 +107,16 @@ class EventTexts {
   }
 }
 
-function written(event: SseEvent, delta: Delta, text: string): Uint8Array {
-  return text === delta.text ? event.bytes : eventOf(event, delta.with(text));
+function written(event: SseEvent, delta: Delta, text: string): SseEvent {
+  return text === delta.text ? event : eventOf(event, delta.with(text));
 }
 
-function whole(event: SseEvent, body: JsonObject): Uint8Array {
-  return FENCED.test(event.data ?? "") ? eventOf(event, withoutFences(body)) : event.bytes;
+function whole(event: SseEvent, body: JsonObject): SseEvent {
+  return FENCED.test(event.data ?? "") ? eventOf(event, withoutFences(body)) : event;
 }
 
-function eventOf({ name }: SseEvent, body: JsonObject): Uint8Array {
-  return Buffer.from(sseEvent(body, name));
+function eventOf({ name }: SseEvent, body: JsonObject): SseEvent {
+  return { bytes: Buffer.from(sseEvent(body, name)), name, data: JSON.stringify(body) };
 }
 
 export function recordIn(text: string): JsonObject | undefined {

@@ -120,7 +120,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   ]);
   const fresh =
     found !== undefined && options.config.gateway.recall
-      ? await tried("Recall was left out", () => recallFor(turn, store, sessionId, found.answered))
+      ? await tried("Recall was left out", () => recallFor(turn, sessionId, found.answered))
       : undefined;
 
   return {
@@ -308,8 +308,7 @@ function toldMessages(
   if (rounds.length === 0) return request.messages;
   const before = rounds.map((each) => ({ ...each, round: { ...each.round, calls: [], results: [] } }));
   const whole = insert(wire.name, new TextDecoder().decode(rawBody), { ...NOTHING, rounds: before });
-  const parsed = wire.parse(JSON.parse(whole) as JsonObject);
-  return parsed.ok ? parsed.value.messages : request.messages;
+  return wire.parse(JSON.parse(whole) as JsonObject).messages;
 }
 
 function readRounds(value: unknown): HiddenRounds | undefined {
@@ -325,35 +324,40 @@ function readRounds(value: unknown): HiddenRounds | undefined {
 
 async function recallFor(
   turn: ModelTurn,
-  store: SessionStore,
   sessionId: string,
   answered: ReadonlySet<number>,
 ): Promise<Insertions["recalls"]> {
-  const { wire, body, memory, chatId, gateway, identity } = turn;
+  const { wire, body, memory, chatId } = turn;
   const question = questionOf(listOf(wire.name, body));
   if (question === undefined || answered.has(question.index)) return [];
   const { index, text: query } = question;
-  const { text, found, durationMs } = await memory.recall(chatId, query, { signal: turn.signal });
-  const [mark = ""] = placeMarks(wire.name, body, index);
-  const at = gateway.clock.now().getTime() / 1000;
-  const mode = "proxy";
+  const recalled = await memory.recall(chatId, query, { signal: turn.signal });
+  const [mark] = placeMarks(wire.name, body, index);
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
-  await store.addRecall({
-    session_id: sessionId,
-    at,
-    mark,
-    query,
-    injected: text,
-    found: JSON.stringify(found),
-    duration_ms: durationMs,
-    mode,
-  });
-  gateway.metrics.count("recalls", { mode, injected: String(text !== "") });
+  await noteRecall(turn, { ...recalled, query, sessionId, mark, mode: "proxy" });
+  return [{ index, text: recalled.text }];
+}
+
+type NotedRecall = Awaited<ReturnType<ModelTurn["memory"]["recall"]>> & {
+  readonly sessionId: string;
+  readonly query: string;
+  readonly mark?: string | undefined;
+  readonly mode: "agent" | "proxy";
+};
+
+/** Keeps, counts and tells what was recalled for a message. */
+export async function noteRecall(
+  { memory, gateway, identity }: ModelTurn,
+  { sessionId: session_id, query, text: injected, found, durationMs, mark, mode }: NotedRecall,
+): Promise<void> {
+  const at = gateway.clock.now().getTime() / 1000;
+  const what = { query, injected, found: JSON.stringify(found), duration_ms: durationMs };
+  const store = await memory.layers.sessions({ mode: "write", create: true });
+  await store.addRecall({ session_id, at, mark, ...what, mode });
+  gateway.metrics.count("recalls", { mode, injected: String(injected !== "") });
   gateway.metrics.observe("recall_seconds", durationMs / 1000, { mode });
   const { user, profile } = identity;
-  const type = "recall" as const;
-  gateway.events.emit({ type, at: new Date(at * 1000).toISOString(), user, profile, session_id: sessionId });
-  return [{ index, text }];
+  gateway.events.emit({ type: "recall", user, profile, session_id });
 }
 
 // ---- After the reply ----

@@ -1,23 +1,20 @@
-// What happens to each field of a body that is not forwarded on the same wire: `read` into a `WireRequest`, `harmless` to leave out, or lost,
-// so that the request is refused by name. The rule: a field is harmless if an answer without it is still an answer to this request. That
-// holds for ids, accounting, caching, latency, and for preferences of sampling and effort (clients send defaults of these with every
-// request). It does not hold for a format that the client parses, for more or other outputs, for limits that the client relies on, for tools
-// that the vendor runs, and for where data may be processed. Fields that are not in the table are unknown, and are left out as well.
+// The fields of a body that would be lost when it is not forwarded on the same wire, so that the request is refused by name. All others are
+// read into a `WireRequest`, unknown, or harmless to leave out (body-fields.test.ts names those of the vendors). The rule: a field is
+// harmless if an answer without it is still an answer to this request. That holds for ids, accounting, caching, latency, for limits of
+// tools that are refused themselves, for thinking budgets (Claude Code sends one with every request), and for preferences of sampling and
+// effort (clients send defaults of these with every request). It does not hold for a format that the client parses, for more or other
+// outputs, for limits that the client relies on, for tools that the vendor runs, and for where data may be processed.
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { JsonObject } from "../problem.ts";
 import { listOf, recordOf } from "./fields.ts";
 import type { WireName } from "./wire.ts";
 
-type Rule =
-  | "read"
-  | "harmless"
-  /** The part of the value that would be lost: `""` for all of it, undefined for nothing. */
-  | ((value: unknown) => "" | `.${string}` | undefined);
+/** The part of the value that would be lost: `""` for all of it, undefined for nothing. */
+type Rule = (value: unknown) => "" | `.${string}` | undefined;
 
 const lost: Rule = (value) => (isNothing(value) ? undefined : "");
-const above = (neutral: number): Rule => {
-  return (value) => (typeof value === "number" && value > neutral ? "" : undefined);
-};
+const above = (neutral: number) => (value: unknown) =>
+  typeof value === "number" && value > neutral ? "" : undefined;
 const isOn: Rule = (value) => (value === true ? "" : undefined);
 const isOff: Rule = (value) => (value === false ? "" : undefined);
 const format: Rule = (value) => ((recordOf(value).type ?? "text") === "text" ? undefined : "");
@@ -26,17 +23,6 @@ const choice: Rule = (value) => (value === "auto" || value === "none" ? undefine
 
 export const BODY_FIELDS = {
   chat: {
-    model: "read",
-    messages: "read",
-    stream: "read",
-    stream_options: "read",
-    tools: "read",
-    functions: "read",
-    max_tokens: "read",
-    max_completion_tokens: "read",
-    temperature: "read",
-    user: "read",
-    prompt_cache_key: "read",
     tool_choice: choice,
     function_call: choice,
     parallel_tool_calls: isOff,
@@ -59,32 +45,8 @@ export const BODY_FIELDS = {
     grammar: lost,
     json_schema: lost,
     plugins: lost,
-    top_p: "harmless",
-    frequency_penalty: "harmless",
-    presence_penalty: "harmless",
-    seed: "harmless",
-    prediction: "harmless",
-    reasoning_effort: "harmless",
-    verbosity: "harmless",
-    metadata: "harmless",
-    store: "harmless",
-    service_tier: "harmless",
-    safety_identifier: "harmless",
-    prompt_cache_options: "harmless",
-    prompt_cache_retention: "harmless",
   },
   responses: {
-    model: "read",
-    input: "read",
-    instructions: "read",
-    stream: "read",
-    tools: "read",
-    max_output_tokens: "read",
-    temperature: "read",
-    user: "read",
-    conversation: "read",
-    previous_response_id: "read",
-    prompt_cache_key: "read",
     tool_choice: choice,
     parallel_tool_calls: isOff,
     text: (value) => (format(recordOf(value).format) === "" ? ".format" : undefined),
@@ -94,30 +56,8 @@ export const BODY_FIELDS = {
     prompt: lost,
     moderation: lost,
     image: lost,
-    // Limits calls of tools that the vendor runs; those are refused themselves.
-    max_tool_calls: "harmless",
-    truncation: "harmless",
-    context_management: "harmless",
-    reasoning: "harmless",
-    top_p: "harmless",
-    metadata: "harmless",
-    store: "harmless",
-    stream_options: "harmless",
-    service_tier: "harmless",
-    safety_identifier: "harmless",
-    prompt_cache_options: "harmless",
-    prompt_cache_retention: "harmless",
-    access_programs: "harmless",
   },
   messages: {
-    model: "read",
-    messages: "read",
-    system: "read",
-    stream: "read",
-    tools: "read",
-    max_tokens: "read",
-    temperature: "read",
-    metadata: "read",
     tool_choice: (value) => {
       const { type = "auto", disable_parallel_tool_use: isSingle } = recordOf(value);
       if (type !== "auto" && type !== "none") return "";
@@ -130,21 +70,6 @@ export const BODY_FIELDS = {
     container: lost,
     inference_geo: lost,
     thread: lost,
-    // Without a budget the model thinks as long as it likes: Claude Code sends it with every request.
-    thinking: "harmless",
-    top_p: "harmless",
-    top_k: "harmless",
-    cache_control: "harmless",
-    compaction: "harmless",
-    context_management: "harmless",
-    diagnostics: "harmless",
-    fallbacks: "harmless",
-    fallback_credit_token: "harmless",
-    service_tier: "harmless",
-    speed: "harmless",
-    user_profile_id: "harmless",
-    workspace_id: "harmless",
-    betas: "harmless",
   },
 } as const satisfies Readonly<Record<WireName, Readonly<Record<string, Rule>>>>;
 
@@ -153,8 +78,7 @@ export function lostFields(wire: WireName, body: JsonObject): readonly string[] 
   const rules: Readonly<Record<string, Rule>> = BODY_FIELDS[wire];
   return Object.entries(rules).flatMap(([name, rule]) => {
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
-    if (typeof rule === "string" || value === undefined || value === null) return [];
-    const part = rule(value);
+    const part = value === undefined || value === null ? undefined : rule(value);
     return part === undefined ? [] : [`${name}${part}`];
   });
 }

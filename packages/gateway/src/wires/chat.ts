@@ -8,7 +8,7 @@ import {
   parseToolCalls,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { JsonObject } from "../problem.ts";
+import { type JsonObject, openAiProblem } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
   argumentsText,
@@ -26,7 +26,6 @@ import {
   optionalFlag,
   optionalList,
   optionalNumber,
-  parsing,
   type ReadContent,
   type ReadTools,
   readContent,
@@ -38,7 +37,6 @@ import {
   wordOrRecord,
   wrong,
 } from "./fields.ts";
-import { openAiProblem } from "./problems.ts";
 import { CollectedReply } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
 import type {
@@ -55,7 +53,7 @@ import type {
 
 export const chatWire: Wire = {
   name: "chat",
-  parse: (body) => parsing(body, readRequest),
+  parse: readRequest,
   newReplyId: () => `chatcmpl-${newId()}`,
   render,
   writer: (start, request) => new ChatWriter(start, request),

@@ -1,6 +1,6 @@
 // Reading a client's body: fields that must have a type, content, tools, ids. A wrong field throws a `ProblemError` that names it and never
-// quotes it; `parsing` returns it to the caller of the wire.
-import { isRecord, outsideJsonProblem, withoutUndefined } from "@hermes-memory/core/internal/lib";
+// quotes it.
+import { isRecord, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import {
   type Content,
   type ImagePart,
@@ -9,18 +9,8 @@ import {
   type Vendor,
 } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import { asProblem, type GatewayProblem, type JsonObject, type Problem, ProblemError } from "../problem.ts";
+import { type GatewayProblem, type JsonObject, ProblemError } from "../problem.ts";
 import type { ReplyMetadata, WireRequest } from "./wire.ts";
-
-/** Runs a parser of a body. Deeper than 100 levels is refused first, so that parsers may recurse. */
-export function parsing(body: unknown, read: (body: JsonObject) => WireRequest): Problem<WireRequest> {
-  return asProblem(() => {
-    if (!isRecord(body)) throw wrong(undefined, "The request is not a JSON object.");
-    const problem = outsideJsonProblem(body, { maxChars: Number.POSITIVE_INFINITY });
-    if (problem !== undefined) throw wrong(undefined, `The request ${problem.message}.`);
-    return read(body);
-  });
-}
 
 export function wrong(param: string | undefined, message: string, hint?: string): ProblemError {
   const problem: GatewayProblem = { status: 400, code: "bad-request", message, hint, param };

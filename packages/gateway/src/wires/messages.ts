@@ -10,7 +10,7 @@ import {
   newMessage,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { JsonObject } from "../problem.ts";
+import { anthropicProblem, type JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
   given,
@@ -26,7 +26,6 @@ import {
   optionalCount,
   optionalFlag,
   optionalNumber,
-  parsing,
   plainName,
   readContent,
   readTools,
@@ -37,7 +36,6 @@ import {
   vendorField,
   wrong,
 } from "./fields.ts";
-import { anthropicProblem } from "./problems.ts";
 import { CollectedReply } from "./read-reply.ts";
 import { sseEvent } from "./sse.ts";
 import type {
@@ -54,7 +52,7 @@ import type {
 
 export const messagesWire: Wire = {
   name: "messages",
-  parse: (body) => parsing(body, readRequest),
+  parse: readRequest,
   newReplyId: () => `msg_${newId()}`,
   render,
   writer: (start) => new MessageWriter(start),

@@ -7,7 +7,7 @@ import {
   newMessage,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import type { GatewayProblem, JsonObject } from "../problem.ts";
+import { type GatewayProblem, type JsonObject, openAiProblem } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
   argumentsText,
@@ -25,7 +25,6 @@ import {
   optionalFlag,
   optionalNumber,
   optionalText,
-  parsing,
   plainName,
   readContent,
   readTools,
@@ -37,7 +36,6 @@ import {
   wordOrRecord,
   wrong,
 } from "./fields.ts";
-import { openAiProblem } from "./problems.ts";
 import { CollectedReply } from "./read-reply.ts";
 import { SSE_COMMENT, sseEvent } from "./sse.ts";
 import type {
@@ -54,7 +52,7 @@ import type {
 
 export const responsesWire: Wire = {
   name: "responses",
-  parse: (body) => parsing(body, readRequest),
+  parse: readRequest,
   newReplyId: () => `resp_${OWN}${newId()}`,
   render,
   writer: (start, request) => new ResponseWriter(start, request),

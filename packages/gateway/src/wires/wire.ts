@@ -3,7 +3,7 @@
 import type { Usage } from "@hermes-memory/agent/internal/models";
 import type { Message } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import type { GatewayProblem, JsonObject, Problem } from "../problem.ts";
+import type { GatewayProblem, JsonObject } from "../problem.ts";
 
 export type WireName = "chat" | "responses" | "messages";
 
@@ -132,8 +132,8 @@ export interface ReplyCollector {
 
 export interface Wire {
   readonly name: WireName;
-  /** Strict about what we need, lenient about everything else. */
-  parse(body: JsonObject): Problem<WireRequest>;
+  /** Strict about what we need, lenient about everything else. Throws `ProblemError`. `body` has at most 100 levels: parsers recurse. */
+  parse(body: JsonObject): WireRequest;
   /** A new id of a reply, in the vendor's form. */
   newReplyId(): string;
   /** The JSON body of a whole reply. */

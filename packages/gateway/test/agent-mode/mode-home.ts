@@ -8,8 +8,8 @@ import { modelSection } from "../../../agent/test/agent/agent-home.ts";
 import type { Script } from "../../../agent/test/fakes/wires/script.ts";
 import { type Wire as ModelServer, startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { type AgentMode, type AgentModeDeps, createAgentMode } from "../../src/agent-mode/agent-mode.ts";
-import { type LiveIndex, liveIndexOf } from "../../src/agent-mode/live-index.ts";
+import { AgentMode, type AgentModeDeps } from "../../src/agent-mode/agent-mode.ts";
+import { type LiveIndex, liveIndexOf } from "../../src/agent-mode/session-life.ts";
 import type { Gateway, GatewayEvent, ModelTurn, UserRef } from "../../src/types.ts";
 import type { Reply, ReplyEvent } from "../../src/wires/wire.ts";
 import { CHAT, gatewayFor, type Question, turnOf } from "./mode-turns.ts";
@@ -59,7 +59,7 @@ export async function modeHome(script: Script, setting: ModeSetting = {}): Promi
   const gateway = gatewayFor(memory, { clock: now, events });
   const index = await liveIndexOf(memory.administration);
   const start = (deps: AgentModeDeps = {}): AgentMode => {
-    const made = createAgentMode(gateway, {
+    const made = new AgentMode(gateway, {
       ...setting.deps,
       ...deps,
       agent: { titles: false, review: false, waitForRetry: async () => undefined, ...setting.deps?.agent },

@@ -6,7 +6,7 @@
 // STEP: `question` begins with the user's message, `results` with the results of the tool.
 import { StatementSync } from "node:sqlite";
 import { openMemory } from "@hermes-memory/core/internal/memory";
-import { createAgentMode } from "../../src/agent-mode/agent-mode.ts";
+import { AgentMode } from "../../src/agent-mode/agent-mode.ts";
 import type { Reply } from "../../src/wires/wire.ts";
 import { gatewayFor, type Question, resulted, said, turnOf } from "./mode-turns.ts";
 
@@ -25,7 +25,7 @@ const tools = [
 ];
 const memory = await openMemory({ home });
 const gateway = gatewayFor(memory, { clock: { now: () => new Date() } });
-const mode = createAgentMode(gateway, { agent: { titles: false, review: false } });
+const mode = new AgentMode(gateway, { agent: { titles: false, review: false } });
 
 async function ask(question: Question): Promise<Reply> {
   const response = await mode.answer(turnOf(gateway, memory, { tools, ...question }));

@@ -27,7 +27,7 @@ export function gatewayFor(
     },
     memory: () => memory,
     metrics: { count: () => undefined, observe: () => undefined, gauge: () => undefined },
-    events: { emit: (event) => void events.push(event), listen: () => () => undefined },
+    events: { emit: (event) => void events.push({ ...event, at: "" }), listen: () => () => undefined },
     isStopping: false,
   };
 }

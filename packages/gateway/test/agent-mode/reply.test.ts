@@ -1,9 +1,10 @@
 // What a client reads of a turn, and the status of what went wrong.
 import type { AgentEvent, TurnResult } from "@hermes-memory/agent/internal/agent";
 import { HermesError } from "@hermes-memory/core/internal/lib";
+import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
-import { asProblem, endOf, problemOf, ReplySoFar, stoppedProblem } from "../../src/agent-mode/reply.ts";
-import type { ProblemError } from "../../src/types.ts";
+import { endOf, problemOf, ReplySoFar } from "../../src/agent-mode/reply.ts";
+import { shownProblem, stoppedProblem } from "../../src/problem.ts";
 import type { ReplyEvent } from "../../src/wires/wire.ts";
 
 const DONE = {
@@ -120,18 +121,17 @@ describe("the end of a turn", () => {
 });
 
 describe("an error", () => {
-  it("that the caller or the owner can do something about is a problem; others stay what they are", () => {
-    const known = asProblem(
-      new HermesError("model-no-key", "There is no key.", { hint: "Set OPENAI_API_KEY." }),
-    );
-    expect((known as ProblemError).problem).toEqual({
+  const shown = (cause: unknown) => shownProblem(cause, { isTrusted: true, log: silentLogger, about: {} });
+
+  it("that the caller or the owner can do something about says so; others are in the log", () => {
+    const known = new HermesError("model-no-key", "There is no key.", { hint: "Set OPENAI_API_KEY." });
+    expect(shown(known)).toEqual({
       status: 404,
       code: "no-model",
       message: "There is no key.",
       hint: "Set OPENAI_API_KEY.",
     });
-    const other = new Error("no");
-    expect(asProblem(other)).toBe(other);
+    expect(shown(new Error("no"))).toMatchObject({ status: 500, code: "internal" });
   });
 
   it("of a stopping server says so", () => {

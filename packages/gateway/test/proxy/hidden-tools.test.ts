@@ -16,7 +16,7 @@ function run(wire: WireName, rounds: readonly (readonly object[])[]) {
       pieces.push(...merged.push(event));
     return merged.round();
   });
-  pieces.push(...merged.ending(false));
+  pieces.push(...merged.ending());
   return { text: Buffer.concat(pieces).toString("utf8"), said };
 }
 

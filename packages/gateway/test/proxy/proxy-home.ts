@@ -97,7 +97,7 @@ export class ProxyHome {
       config: async () => usable(await loadConfig(this.home)),
       memory: () => opened,
       metrics: { count() {}, observe() {}, gauge() {} },
-      events: { emit: (event) => void this.events.push(event), listen: () => () => {} },
+      events: { emit: (event) => void this.events.push({ ...event, at: "" }), listen: () => () => {} },
       isStopping: false,
     };
     this.mode = createProxyMode(this.gateway);
@@ -106,12 +106,10 @@ export class ProxyHome {
   turn(body: JsonObject, sent: Sent = {}): ModelTurn {
     const wire = WIRES[sent.wire ?? this.#wire];
     const raw = sent.raw ?? JSON.stringify(body);
-    const parsed = wire.parse(JSON.parse(raw) as JsonObject);
-    if (!parsed.ok) throw new Error(parsed.error.message);
     const { chatId = "chat-1", client = "unknown", headers = {}, session = {} } = sent;
     return {
       wire,
-      request: parsed.value,
+      request: wire.parse(JSON.parse(raw) as JsonObject),
       rawBody: new TextEncoder().encode(raw),
       body: JSON.parse(raw) as JsonObject,
       headers: new Headers(headers),

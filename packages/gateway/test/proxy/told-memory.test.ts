@@ -1,8 +1,10 @@
 // Memory that the model repeats, that a hook has told already, and that a client's own summary needs again.
+
+import { Readable } from "node:stream";
 import { fenceFrozenBlocks } from "@hermes-memory/core/internal/frozen-blocks";
 import { describe, expect, it } from "vitest";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
-import { scrubReply } from "../../src/proxy/scrub-reply.ts";
+import { cleanEvents } from "../../src/proxy/scrub-reply.ts";
 import { sseEvent } from "../../src/wires/sse.ts";
 import type { WireName } from "../../src/wires/wire.ts";
 import { bodyOf, FAKES, ProxyHome, replyItems, withDoor } from "./proxy-home.ts";
@@ -49,10 +51,14 @@ describe("a fence in the middle of a line", () => {
         const deltas = said.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
         const events = [...deltas.map(chatDelta), ": ping\n\n", chatDelta(undefined), "data: [DONE]\n\n"];
         const stream = Buffer.from(events.join(""));
-        const scrubbed = scrubReply(true);
-        for (let at = 0; at < stream.length; at += 37) scrubbed.write(stream.subarray(at, at + 37));
-        scrubbed.end();
-        const text = Buffer.concat(await scrubbed.toArray()).toString("utf8");
+        const chunks = Readable.from(
+          Array.from({ length: Math.ceil(stream.length / 37) }, (_, at) =>
+            stream.subarray(37 * at, 37 * at + 37),
+          ),
+        );
+        const cleaned: Uint8Array[] = [];
+        for await (const { bytes } of cleanEvents(chunks, false)) cleaned.push(bytes);
+        const text = Buffer.concat(cleaned).toString("utf8");
         expect(replyItems("chat", text, true)).toEqual([{ role: "assistant", content: shown }]);
         expect(text.split("\n\n")).toHaveLength(events.length + 1);
         if (size === said.length && said === shown) expect(text).toBe(stream.toString("utf8"));

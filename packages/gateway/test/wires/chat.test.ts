@@ -5,6 +5,7 @@ import { generateText, jsonSchema, streamText, tool } from "ai";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chatWire } from "../../src/wires/chat.ts";
+import { attempt } from "../attempt.ts";
 import { METADATA, requestOf, serveWire, USAGE, type WireServer } from "./wire-server.ts";
 
 const HELLO = [{ role: "user" as const, content: "hello" }];
@@ -15,7 +16,7 @@ const LOOK = {
 };
 
 describe("a chat request", () => {
-  const parse = (body: object) => chatWire.parse({ model: "m", messages: HELLO, ...body });
+  const parse = (body: object) => attempt(() => chatWire.parse({ model: "m", messages: HELLO, ...body }));
   const read = (body: object) => requestOf(chatWire, { model: "m", messages: HELLO, ...body });
 
   it("has its first system messages as instructions, and later ones in their place", () => {
@@ -148,12 +149,6 @@ describe("a chat request", () => {
     expect(
       parse({ unknown: { deep: [1] }, stream: null, tools: null, temperature: null, user: null, n: null }).ok,
     ).toBe(true);
-  });
-
-  it("nested too deep is refused", () => {
-    let deep: unknown = 1;
-    for (let level = 0; level < 200_000; level += 1) deep = [deep];
-    expect(parse({ deep })).toMatchObject({ ok: false, error: { status: 400 } });
   });
 
   it.each([

@@ -5,9 +5,8 @@ import { describe, expect, it } from "vitest";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { chatWire } from "../../src/wires/chat.ts";
 import { messagesWire } from "../../src/wires/messages.ts";
-import { readBody, StreamReader } from "../../src/wires/read-reply.ts";
 import { responsesWire } from "../../src/wires/responses.ts";
-import { requestOf } from "./wire-server.ts";
+import { readBody, reading, requestOf } from "./wire-server.ts";
 
 const REPLY = {
   text: "Grüße 😀",
@@ -41,10 +40,10 @@ describe.each(KINDS)("the %s wire", (name, wire, kind, path, apiMode) => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ ...body, stream }),
     });
-    const reader = new StreamReader(wire.collector());
+    const reader = reading(wire);
     if (stream) for await (const chunk of answer.body ?? []) reader.push(chunk);
     expect(reader.isEnding).toBe(stream);
-    const reply = stream ? reader.end() : readBody(wire.collector(), await answer.bytes());
+    const reply = stream ? reader.end() : readBody(wire, await answer.bytes());
     expect(reply).toMatchObject({
       finish: "tool_calls",
       usage: REPLY.usage,
@@ -104,7 +103,7 @@ describe.each(KINDS)("the %s wire", (name, wire, kind, path, apiMode) => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ ...body, stream: true }),
     });
-    const reader = new StreamReader(wire.collector());
+    const reader = reading(wire);
     for await (const chunk of answer.body ?? []) reader.push(chunk);
     expect(reader.isEnding).toBe(true);
     expect(reader.end()).toMatchObject({ finish: "interrupted", message: { content: "abcdef" } });

@@ -4,6 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { generateText, jsonSchema, streamText, tool } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { messagesWire } from "../../src/wires/messages.ts";
+import { attempt } from "../attempt.ts";
 import { METADATA, requestOf, serveWire, USAGE, type WireServer } from "./wire-server.ts";
 
 const HELLO = [{ role: "user" as const, content: "hello" }];
@@ -13,7 +14,7 @@ const MARKER = { type: "ephemeral" };
 
 describe("a messages request", () => {
   const parse = (body: object) =>
-    messagesWire.parse({ model: "m", max_tokens: 100, messages: HELLO, ...body });
+    attempt(() => messagesWire.parse({ model: "m", max_tokens: 100, messages: HELLO, ...body }));
   const read = (body: object) =>
     requestOf(messagesWire, { model: "m", max_tokens: 100, messages: HELLO, ...body });
 

@@ -4,10 +4,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chatWire } from "../../src/wires/chat.ts";
 import { messagesWire } from "../../src/wires/messages.ts";
-import { readBody, StreamReader } from "../../src/wires/read-reply.ts";
 import { responsesWire } from "../../src/wires/responses.ts";
 import type { ReplyEvent, Wire } from "../../src/wires/wire.ts";
-import { joined, METADATA, requestOf, START, streamed, USAGE } from "./wire-server.ts";
+import { joined, METADATA, readBody, reading, requestOf, START, streamed, USAGE } from "./wire-server.ts";
 
 const WIRES: readonly (readonly [string, Wire, object])[] = [
   [
@@ -23,8 +22,8 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 function readAll(wire: Wire, text: string | readonly Uint8Array[], isStream = true) {
   const chunks = typeof text === "string" ? [bytes(text)] : text;
-  if (!isStream) return readBody(wire.collector(), Buffer.concat(chunks));
-  const reader = new StreamReader(wire.collector());
+  if (!isStream) return readBody(wire, Buffer.concat(chunks));
+  const reader = reading(wire);
   for (const chunk of chunks) reader.push(chunk);
   return reader.end();
 }
@@ -101,7 +100,7 @@ describe.each(WIRES)("the %s wire", (name, wire, body) => {
 
   it("knows the closing bytes", () => {
     const writer = wire.writer({ ...START, id: wire.newReplyId() }, request);
-    const reader = new StreamReader(wire.collector());
+    const reader = reading(wire);
     reader.push(bytes(writer.open() + writer.write({ type: "text", text: "hello" })));
     expect(reader.isEnding).toBe(false);
     reader.push(bytes(writer.write({ type: "end", finish: "stop", usage: undefined, metadata: METADATA })));

@@ -4,6 +4,7 @@ import { generateText, jsonSchema, type ModelMessage, streamText, tool } from "a
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { responsesWire } from "../../src/wires/responses.ts";
+import { attempt } from "../attempt.ts";
 import { METADATA, requestOf, serveWire, USAGE, type WireServer } from "./wire-server.ts";
 
 const CALL = { type: "tool-call" as const, id: "call_1", name: "look", arguments: '{"at":"sea"}' };
@@ -16,7 +17,7 @@ const LOOK = {
 };
 
 describe("a responses request", () => {
-  const parse = (body: object) => responsesWire.parse({ model: "m", input: "hello", ...body });
+  const parse = (body: object) => attempt(() => responsesWire.parse({ model: "m", input: "hello", ...body }));
   const read = (body: object) => requestOf(responsesWire, { model: "m", input: "hello", ...body });
 
   it("may be a text with instructions", () => {

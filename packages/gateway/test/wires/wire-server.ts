@@ -1,8 +1,12 @@
 // A tiny HTTP server that answers with what a wire writes, for the vendors' own clients.
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
+import { mergedReply } from "../../src/proxy/hidden-tools.ts";
 import type { GatewayProblem, JsonObject } from "../../src/types.ts";
+import { SseEvents } from "../../src/wires/sse.ts";
 import type { Finish, ReplyEvent, ReplyMetadata, Wire, WireRequest } from "../../src/wires/wire.ts";
+import { attempt } from "../attempt.ts";
 
 type Body = Exclude<ReplyEvent, { type: "end" }>;
 
@@ -22,6 +26,33 @@ export const METADATA: ReplyMetadata = {
 export const USAGE = { input: 100, cacheRead: 40, cacheWrite: 7, output: 30, reasoning: 12 };
 export const START = { id: "", model: "test-model", createdAtSeconds: 1_800_000_000 };
 
+/** Reads a stream of a server as the proxy does. */
+export function reading(wire: Wire) {
+  const events = new SseEvents();
+  const reply = mergedReply(wire.name, undefined, false);
+  return {
+    push(bytes: Uint8Array) {
+      for (const event of events.push(bytes)) reply.push(event);
+    },
+    get isEnding() {
+      return reply.isEnding;
+    },
+    end() {
+      const rest = events.end();
+      if (rest !== undefined) reply.push(rest);
+      return reply.round().read;
+    },
+  };
+}
+
+export function readBody(wire: Wire, bytes: Uint8Array) {
+  const collector = wire.collector();
+  const body = outsideJsonOr(new TextDecoder().decode(bytes), undefined);
+  if (!isRecord(body)) return undefined;
+  collector.whole(body);
+  return collector.end();
+}
+
 export type WireServer = AsyncDisposable & {
   readonly url: string;
   readonly bodies: JsonObject[];
@@ -37,7 +68,7 @@ export async function serveWire(wire: Wire, first: Script): Promise<WireServer> 
   const server = createServer(async (incoming, outgoing) => {
     const body = JSON.parse(await textOf(incoming)) as JsonObject;
     bodies.push(body);
-    const parsed = wire.parse(body);
+    const parsed = attempt(() => wire.parse(body));
     const problem = parsed.ok ? ("problem" in state.next ? state.next.problem : undefined) : parsed.error;
     if (problem !== undefined || !parsed.ok || "problem" in state.next) {
       outgoing.writeHead(problem?.status ?? 500, { "content-type": "application/json" });
@@ -105,7 +136,5 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
 
 /** A request for what is not about parsing. */
 export function requestOf(wire: Wire, body: JsonObject): WireRequest {
-  const parsed = wire.parse(body);
-  if (!parsed.ok) throw new Error(parsed.error.message);
-  return parsed.value;
+  return wire.parse(body);
 }

@@ -19,7 +19,10 @@ export type FlagSpec = {
 /** How a table of commands declares its flags. */
 export const flag = {
   on: (summary: string, short?: string): FlagSpec => ({ kind: "boolean", summary, short }),
-  text: (placeholder: string, summary: string): FlagSpec => ({ kind: "text", placeholder, summary }),
+  text: (placeholder: string, summary: string, short?: string): FlagSpec => ({
+    ...{ kind: "text", placeholder, summary },
+    short,
+  }),
   /** May be given several times. */
   texts: (placeholder: string, summary: string): FlagSpec => ({
     ...{ kind: "text", placeholder, summary },
@@ -63,6 +66,15 @@ export type CommandSpec = {
   readonly worksWithoutProfile?: boolean;
   readonly load: () => Promise<CommandBody>;
 };
+
+/** A row of a table of commands. */
+export function command(
+  name: string,
+  summary: string,
+  rest: Omit<CommandSpec, "name" | "summary">,
+): CommandSpec {
+  return { name, summary, ...rest };
+}
 
 export type CommandBody = (
   input: CommandInput,
@@ -205,7 +217,5 @@ export type Group = {
   readonly summary: string;
   /** Summaries of groups within the group, by full name. */
   readonly subgroups?: Readonly<Record<string, string>>;
-  /** The group's name is a command itself, with or without commands below it. */
-  readonly isCommand?: boolean;
   readonly load: () => Promise<readonly CommandSpec[]>;
 };

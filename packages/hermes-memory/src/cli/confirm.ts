@@ -1,5 +1,11 @@
 // The question before a command deletes something or takes a change back: prints the list of affected things, then asks.
-import { type CommandContext, CommandFailure, type CommandInput, type CommandOutcome } from "./command.ts";
+import {
+  Cancelled,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+} from "./command.ts";
 
 export type Confirmation = {
   /** Printed to stderr before the question: what will be deleted or taken back. */
@@ -14,21 +20,26 @@ export type Confirmation = {
 };
 
 /**
- * Undefined when the user agreed or passed --yes. Otherwise the outcome of the command, which then must not change anything.
- * Throws where there is no terminal: a 'yes' that is piped in does not count.
+ * Returns when the user agreed or passed --yes; throws `Cancelled` when not. Throws where there is no terminal: a 'yes' that is piped in
+ * does not count.
  */
-export async function declined(
+export async function confirmed(
   { list, question, json, isShort = false, untouched = "Nothing was deleted" }: Confirmation,
-  { flags }: CommandInput,
+  { flags }: Pick<CommandInput, "flags">,
   { io, isJson }: CommandContext,
-): Promise<CommandOutcome | undefined> {
-  if (flags.yes === true) return undefined;
+): Promise<void> {
+  if (flags.yes === true) return;
   if (!isJson || io.isInteractive) io.note(`${list.join("\n")}\n`);
   if (!io.isInteractive)
     throw new CommandFailure(`${untouched}: there is no terminal to ask at. Pass --yes to go on.`, {
       details: { kind: "unconfirmed", ...json },
     });
-  return (await io.confirm(question, { short: isShort })) ? undefined : cancelled();
+  if (!(await io.confirm(question, { short: isShort }))) throw new Cancelled("end", "Cancelled.");
+}
+
+/** The older name, for commands that return its outcome. */
+export async function declined(...asked: Parameters<typeof confirmed>): Promise<undefined> {
+  await confirmed(...asked);
 }
 
 /** The user declined, or left. */

@@ -8,6 +8,7 @@ import {
   type CommandContext,
   CommandFailure,
   type CommandSpec,
+  command,
   flag,
   unwrap,
   usageFailure,
@@ -112,16 +113,12 @@ function homeOf(name: string, { home }: CommandContext): string {
 const name = { name: "name", summary: "letters, digits, '-' and '_'; 'default' is the root home" } as const;
 
 export const profileCommands: readonly CommandSpec[] = [
-  {
-    name: "profile list",
-    summary: "list the profiles, the active one marked",
+  command("profile list", "list the profiles, the active one marked", {
     examples: ["hermes profile list", "hermes profile list --json"],
     worksWithoutProfile: true,
     load: async () => list,
-  },
-  {
-    name: "profile create",
-    summary: "make a new profile, empty or as a copy",
+  }),
+  command("profile create", "make a new profile, empty or as a copy", {
     arguments: [name],
     flags: {
       clone: flag.on("copy settings, curated memory and skills"),
@@ -131,20 +128,16 @@ export const profileCommands: readonly CommandSpec[] = [
     examples: ["hermes profile create work", "hermes profile create trial --clone --from work"],
     worksWithoutProfile: true,
     load: async () => create,
-  },
-  {
-    name: "profile use",
-    summary: "make a profile the active one",
+  }),
+  command("profile use", "make a profile the active one", {
     arguments: [name],
     examples: ["hermes profile use work", "hermes profile use default"],
     worksWithoutProfile: true,
     load: async () => use,
-  },
-  {
-    name: "profile path",
-    summary: "print the home of a profile",
+  }),
+  command("profile path", "print the home of a profile", {
     arguments: [{ ...name, isOptional: true }],
     examples: ["hermes profile path", 'cd "$(hermes profile path work)"'],
     load: async () => path,
-  },
+  }),
 ];

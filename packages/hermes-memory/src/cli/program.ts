@@ -23,32 +23,27 @@ import {
 import { logFailure, renderFailure } from "./failure.ts";
 import { render } from "./render.ts";
 
+const small = (name: string, summary: string): Group => ({
+  name,
+  summary,
+  load: async () =>
+    (await import("./small-groups.ts")).smallGroups.filter((spec) => spec.name.split(" ")[0] === name),
+});
+
 /** The commands of a group are loaded when the user types its name; otherwise it is one line of the help. */
 export const GROUPS: readonly Group[] = [
   {
     name: "chat",
     summary: "talk to a model that remembers; a question with -q, a conversation without",
-    isCommand: true,
     load: async () => (await import("./chat/commands.ts")).chatCommands,
   },
-  {
-    name: "setup",
-    summary: "choose a model, save its key, and try it",
-    isCommand: true,
-    load: async () => (await import("./single-commands.ts")).setupCommands,
-  },
+  small("setup", "choose a model, save its key, and try it"),
   {
     name: "model",
     summary: "show, list, choose and test the model conversations use",
-    isCommand: true,
     load: async () => (await import("./model/commands.ts")).modelCommands,
   },
-  {
-    name: "demo",
-    summary: "show what each layer does, offline, with a scripted model",
-    isCommand: true,
-    load: async () => (await import("./single-commands.ts")).demoCommands,
-  },
+  small("demo", "show what each layer does, offline, with a scripted model"),
   {
     name: "memory",
     summary: "show, edit, explain and undo what an agent remembers",
@@ -73,84 +68,32 @@ export const GROUPS: readonly Group[] = [
     summary: "list, read, export, tidy and repair stored conversations",
     load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
   },
-  {
-    name: "export",
-    summary: "write conversations and memory to files that people and other programs read",
-    isCommand: true,
-    load: async () => (await import("./single-commands.ts")).exportCommands,
-  },
+  small("export", "write conversations and memory to files that people and other programs read"),
   {
     name: "claw",
     summary: "move in from OpenClaw: memory, identity, skills, settings and conversations",
     load: async () => (await import("./claw/commands.ts")).clawCommands,
   },
-  {
-    name: "context",
-    summary: "show and choose what keeps long conversations within the model's window",
-    load: async () => (await import("./context/commands.ts")).contextCommands,
-  },
-  {
-    name: "prompt-size",
-    summary: "show how large the system prompt is, part by part, and what was left out of it",
-    isCommand: true,
-    load: async () => (await import("./single-commands.ts")).promptSizeCommands,
-  },
-  {
-    name: "serve",
-    summary: "give memory to every client that speaks OpenAI's or Anthropic's API (the gateway)",
-    isCommand: true,
-    load: async () => (await import("./gateway/commands.ts")).serveCommands,
-  },
-  {
-    name: "service",
-    summary: "start the gateway at login: a systemd user unit, or a launchd agent",
-    load: async () => (await import("./gateway/commands.ts")).serviceCommands,
-  },
-  {
-    name: "token",
-    summary: "make, list and revoke the tokens with which programs use the gateway",
-    load: async () => (await import("./gateway/token-commands.ts")).tokenCommands,
-  },
+  small("context", "show and choose what keeps long conversations within the model's window"),
+  small("prompt-size", "show how large the system prompt is, part by part, and what was left out of it"),
+  small("serve", "give memory to every client that speaks OpenAI's or Anthropic's API (the gateway)"),
+  small("service", "start the gateway at login: a systemd user unit, or a launchd agent"),
+  small("token", "make, list and revoke the tokens with which programs use the gateway"),
   {
     name: "mcp",
     summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
-    isCommand: true,
     load: async () => (await import("./mcp/commands.ts")).mcpCommands,
   },
-  {
-    name: "hook",
-    summary: "answer another agent that starts, ends a turn or compacts: memory in, transcript out",
-    isCommand: true,
-    load: async () => (await import("./single-commands.ts")).hookCommands,
-  },
+  small("hook", "answer another agent that starts, ends a turn or compacts: memory in, transcript out"),
   {
     name: "profile",
     summary: "keep several homes side by side and switch between them",
     load: async () => (await import("./profile.ts")).profileCommands,
   },
-  {
-    name: "config",
-    summary: "read, change and check config.yaml",
-    load: async () => (await import("./config/commands.ts")).configCommands,
-  },
-  {
-    name: "status",
-    summary: "show home, profile, memory usage and the last change",
-    isCommand: true,
-    load: async () => (await import("./status.ts")).statusCommands,
-  },
-  {
-    name: "doctor",
-    summary: "check runtime, home, settings and memory files",
-    isCommand: true,
-    load: async () => (await import("./single-commands.ts")).doctorCommands,
-  },
-  {
-    name: "completion",
-    summary: "print a completion script for bash, zsh or fish",
-    isCommand: true,
-    load: async () => (await import("./single-commands.ts")).completionCommands,
-  },
+  small("config", "read, change and check config.yaml"),
+  small("status", "show home, profile, memory usage and the last change"),
+  small("doctor", "check runtime, home, settings and memory files"),
+  small("completion", "print a completion script for bash, zsh or fish"),
 ];
 
 type GlobalOptions = { readonly profile?: string; readonly json?: boolean; readonly version?: boolean };
@@ -269,8 +212,8 @@ function newProgram(io: Terminal, hasJson = true): Command {
 
 /** The commands of the group that was asked for, and a line of the help for every other one. */
 async function withGroups(program: Command, asked: string | undefined, run: Run): Promise<Command> {
-  for (const { name, summary, isCommand, subgroups = {}, load } of GROUPS) {
-    if (name !== asked || !isCommand) commandAt(program, [name]).description(summary);
+  for (const { name, summary, subgroups = {}, load } of GROUPS) {
+    commandAt(program, [name]).description(summary);
     if (name !== asked) continue;
     for (const spec of await load()) addCommand(program, spec, run);
     for (const [path, text] of Object.entries(subgroups))

@@ -20,10 +20,7 @@ import {
   chooseTimeZone,
   contextDirectory,
   type PartLabel,
-  type PromptFile,
-  type PromptTier,
   readPromptFiles,
-  type SystemPrompt,
 } from "@hermes-memory/core/internal/prompt";
 import { readResultEntry, sessionSearchEntry } from "@hermes-memory/core/internal/sessions";
 import { buildSkillsIndex, skillsDirectory, skillTools } from "@hermes-memory/core/internal/skills";
@@ -38,104 +35,93 @@ import { inspectTarget } from "./inspect-files.ts";
 import { printable } from "./printing.ts";
 import { render } from "./render.ts";
 
-type PromptReport = {
-  readonly prompt: SystemPrompt;
-  readonly directory: string;
-  readonly tools: readonly ToolDefinition[];
-  readonly files: readonly PromptFile[];
-  /** Entries of curated memory that a notice replaces in the prompt. */
-  readonly blockedEntries: readonly BlockedMemory[];
-  readonly warnings: readonly string[];
-};
-
-type BlockedMemory = {
-  readonly target: MemoryTarget;
-  readonly index: number;
-  readonly ids: readonly string[];
-};
-
-type PromptSettings = {
-  readonly profile: { readonly name: string; readonly root: string };
-  readonly platform: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly launch: string;
-  readonly userHome: string;
-  readonly now: Date;
-};
-
+/** Asks no model, provider or plugin, and creates no directory. */
 export const promptSize: CommandBody = async ({ flags }, { home: selected, io, memory }) => {
   const config = await memory.config();
+  const { default: model, provider: modelProvider } = config.model;
+  const { directory: memories } = memory.administrator;
   const platform = typeof flags.platform === "string" ? flags.platform : "cli";
-  const report = await inspectPrompt(memory, {
-    profile: { name: selected.profile, root: resolve(selected.root) },
-    platform,
+  const directory = contextDirectory({
     env: io.env,
     launch: launchDirectory(memory.home),
     userHome: homedir(),
-    now: new Date(),
+  });
+  const read = readPromptFiles({ home: memory.home, directory, maxChars: config.contextFileMaxChars });
+  const zone = chooseTimeZone({ env: io.env, configured: config.timezone });
+  const curated = inspectMemory(config, memories);
+  const tools = toolsOf(config, memories);
+  const prompt = buildSystemPrompt({
+    identity: read.identity,
+    tools: tools.map(({ name }) => name),
+    model,
+    provider: modelProvider,
+    taskCompletionGuidance: config.agent.taskCompletionGuidance,
+    toolUseEnforcement: config.agent.toolUseEnforcement,
+    profile: { name: selected.profile, root: resolve(selected.root) },
+    platform,
+    skillsIndex: await skillsIndex(memory, platform, tools),
+    contextFiles: read.contextFiles,
+    memoryBlock: curated.blocks.get("memory"),
+    userBlock: curated.blocks.get("user"),
+    date: { now: new Date(), timeZone: zone.timeZone },
   });
   const { provider } = config.memory;
+  const asked = `What '${provider}' adds is not counted: it is asked when a session starts.`;
   const warnings = [
-    ...report.warnings,
-    ...(provider === ""
-      ? []
-      : [`What '${provider}' adds is not counted: it is asked when a session starts.`]),
+    ...read.warnings.map(({ message }) => message),
+    ...curated.warnings,
+    ...zone.warnings,
+    ...(provider === "" ? [] : [asked]),
   ];
-  const model = config.model.default;
-  const sizes = toJson(report);
+  const partText = (label: PartLabel): string =>
+    prompt.tiers.flatMap(({ parts }) => parts).find((part) => part.label === label)?.text ?? "";
+  const toolSizes = toolsSize(tools);
+  const json = {
+    platform,
+    model: model || null,
+    directory,
+    hash: prompt.hash,
+    system_prompt: sizeOf(prompt.text),
+    skills_index: sizeOf(partText("skills_index")),
+    memory: sizeOf(partText("memory")),
+    user_profile: sizeOf(partText("user_profile")),
+    tools: { count: tools.length, ...toolSizes },
+    sections: prompt.tiers.map(({ name, text, parts }) => ({
+      label: name,
+      ...sizeOf(text),
+      parts: parts.map((part) => ({ label: part.label, ...sizeOf(part.text) })),
+    })),
+    files: read.files,
+    blocked_entries: curated.blocked,
+    warnings,
+  };
+  const row = (part: string, { chars, bytes, tokens }: Size): object => {
+    return { part, chars, bytes: groupThousands(bytes), tokens };
+  };
+  const told = {
+    ...{ platform, model: model || "none set", directory },
+    parts: [
+      ...json.sections.flatMap(({ label, parts, ...size }) => [
+        row(label, size),
+        ...parts.map((part) => row(`  ${part.label}`, part)),
+      ]),
+      row("system prompt", json.system_prompt),
+    ],
+    tools: tools.map(({ name }) => name).join(", "),
+    tools_as_sent: `${groupThousands(toolSizes.json_bytes)} bytes, ${groupThousands(toolSizes.tokens)} tokens`,
+    files: read.files,
+  };
   return {
-    json: { platform, model: model || null, ...sizes, warnings },
-    lines: render(
-      {
-        ...{ platform, model: model || "none set", directory: report.directory, parts: rowsOf(sizes) },
-        tools: report.tools.map(({ name }) => name).join(", "),
-        tools_as_sent: `${groupThousands(sizes.tools.json_bytes)} bytes, ${groupThousands(sizes.tools.tokens)} tokens`,
-        files: report.files,
-      },
-      io.paint,
-    ),
+    json,
+    lines: render(told, io.paint),
     notes: warnings.map((warning) => `warning: ${printable(warning)}`),
   };
 };
 
-// The prompt of the next session, built from the files on disk. Asks no model, provider or plugin, and creates no directory.
-
-async function inspectPrompt(opened: Home, settings: PromptSettings): Promise<PromptReport> {
-  const config = await opened.config();
-  const directory = contextDirectory(settings);
-  const files = readPromptFiles({ home: opened.home, directory, maxChars: config.contextFileMaxChars });
-  const zone = chooseTimeZone({ env: settings.env, configured: config.timezone });
-  const memory = inspectMemory(config, opened.administrator.directory);
-  const tools = toolsOf(config, opened.administrator.directory);
-  const prompt = buildSystemPrompt({
-    identity: files.identity,
-    tools: tools.map(({ name }) => name),
-    model: config.model.default,
-    provider: config.model.provider,
-    taskCompletionGuidance: config.agent.taskCompletionGuidance,
-    toolUseEnforcement: config.agent.toolUseEnforcement,
-    profile: settings.profile,
-    platform: settings.platform,
-    skillsIndex: await skillsIndex(opened, settings, tools),
-    contextFiles: files.contextFiles,
-    memoryBlock: memory.blocks.get("memory"),
-    userBlock: memory.blocks.get("user"),
-    date: { now: settings.now, timeZone: zone.timeZone },
-  });
-  return {
-    prompt,
-    directory,
-    tools,
-    files: files.files,
-    blockedEntries: memory.blocked,
-    warnings: [...files.warnings.map(({ message }) => message), ...memory.warnings, ...zone.warnings],
-  };
-}
-
 /** Reading skills writes a cache, so without a skills directory nothing is read. */
 async function skillsIndex(
   opened: Home,
-  { platform }: PromptSettings,
+  platform: string,
   tools: readonly ToolDefinition[],
 ): Promise<string | undefined> {
   const { skills } = await opened.config();
@@ -145,15 +131,10 @@ async function skillsIndex(
   return buildSkillsIndex(store, { available: { tools: names, toolsets: ["memory", "skills"] } });
 }
 
-type MemoryReport = {
-  readonly blocks: ReadonlyMap<MemoryTarget, string>;
-  readonly blocked: readonly BlockedMemory[];
-  readonly warnings: readonly string[];
-};
-
-function inspectMemory({ memory }: HermesConfig, directory: string): MemoryReport {
+/** `blocked`: entries that a notice replaces in the prompt. */
+function inspectMemory({ memory }: HermesConfig, directory: string) {
   const blocks = new Map<MemoryTarget, string>();
-  const blocked: BlockedMemory[] = [];
+  const blocked: { target: MemoryTarget; index: number; ids: readonly string[] }[] = [];
   const warnings: string[] = [];
   for (const target of MEMORY_TARGETS) {
     if (!(target === "user" ? memory.userProfileEnabled : memory.memoryEnabled)) continue;
@@ -214,58 +195,20 @@ function byName(one: ToolDefinition, other: ToolDefinition): number {
   return one.name < other.name ? -1 : 1;
 }
 
-// The report as JSON and as lines.
-
 type Size = { readonly chars: number; readonly bytes: number; readonly tokens: number };
 
 function sizeOf(text: string): Size {
   return { chars: codePointLength(text), bytes: Buffer.byteLength(text), tokens: estimateText(text) };
 }
 
-function toJson(report: PromptReport) {
-  const { prompt, directory, files, blockedEntries } = report;
-  return {
-    directory,
-    hash: prompt.hash,
-    system_prompt: sizeOf(prompt.text),
-    skills_index: sizeOf(partText(prompt.tiers, "skills_index")),
-    memory: sizeOf(partText(prompt.tiers, "memory")),
-    user_profile: sizeOf(partText(prompt.tiers, "user_profile")),
-    tools: { count: report.tools.length, ...toolsSize(report) },
-    sections: prompt.tiers.map(({ name, text, parts }) => ({
-      label: name,
-      ...sizeOf(text),
-      parts: parts.map((part) => ({ label: part.label, ...sizeOf(part.text) })),
-    })),
-    files,
-    blocked_entries: blockedEntries,
-  };
-}
-
-function partText(tiers: readonly PromptTier[], label: PartLabel): string {
-  return tiers.flatMap(({ parts }) => parts).find((part) => part.label === label)?.text ?? "";
-}
-
 /** As every request sends them. */
-function toolsSize({ tools }: PromptReport): { readonly json_bytes: number; readonly tokens: number } {
+function toolsSize(tools: readonly ToolDefinition[]): {
+  readonly json_bytes: number;
+  readonly tokens: number;
+} {
   if (tools.length === 0) return { json_bytes: 0, tokens: 0 };
   const json = JSON.stringify(tools.map((schema) => ({ type: "function", function: schema })));
   return { json_bytes: Buffer.byteLength(json), tokens: estimateText(json) };
-}
-
-/** A line per section and part of the prompt. */
-function rowsOf({ sections, system_prompt: whole }: ReturnType<typeof toJson>): object[] {
-  const row = (part: string, { chars, bytes, tokens }: Size): object => ({
-    part,
-    ...{ chars, bytes: groupThousands(bytes), tokens },
-  });
-  return [
-    ...sections.flatMap(({ label, parts, ...size }) => [
-      row(label, size),
-      ...parts.map((part) => row(`  ${part.label}`, part)),
-    ]),
-    row("system prompt", whole),
-  ];
 }
 
 /** The current directory may have been deleted. */

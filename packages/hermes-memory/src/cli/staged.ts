@@ -23,7 +23,7 @@ import {
 } from "./command.ts";
 import { mirrorToProvider, openStore, secretHint, withProviderReport } from "./memory/memory-command.ts";
 import { printable } from "./printing.ts";
-import { openSkills } from "./skills/skill-command.ts";
+import { openSkills } from "./skills/manage-skills.ts";
 
 export const pendingMemory = pending("memory");
 export const approveMemory = decide("approve", "memory");

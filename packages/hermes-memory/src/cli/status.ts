@@ -1,29 +1,15 @@
 // `hermes status`: where memory is and how full it is. Reads only: it does not create a home.
 import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "@hermes-memory/core/internal/config";
-import {
-  formatFraction,
-  type HistoryLine,
-  MEMORY_TARGETS,
-  readPendingWrites,
-} from "@hermes-memory/core/internal/curated";
+import { formatFraction, MEMORY_TARGETS, readPendingWrites } from "@hermes-memory/core/internal/curated";
 import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
 import { ConfigFailure, type Home } from "@hermes-memory/core/internal/memory";
 import { VERSION } from "@hermes-memory/core/internal/version";
-import type { CommandBody, CommandSpec } from "./command.ts";
+import type { CommandBody } from "./command.ts";
 import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
 import { counted, localTime, sizeText } from "./printing.ts";
 import { render } from "./render.ts";
 
-export const statusCommands: readonly CommandSpec[] = [
-  {
-    name: "status",
-    summary: "show home, profile, memory usage and the last change",
-    examples: ["hermes status", "hermes -p work status --json"],
-    load: async () => status,
-  },
-];
-
-const status: CommandBody = async (_input, { home: selected, io, memory }) => {
+export const status: CommandBody = async (_input, { home: selected, io, memory }) => {
   const { home, administrator } = memory;
   const { config, problem } = await configOf(memory);
   const files = MEMORY_TARGETS.map((target) => inspectTarget(administrator.directory, target, config));
@@ -31,31 +17,35 @@ const status: CommandBody = async (_input, { home: selected, io, memory }) => {
   const pending = countPending(administrator.pendingDirectory);
   const last = await lastChange(memory, config, files);
   const sessions = await countSessions(memory);
+  const isOn = { memory: config.memoryEnabled, user: config.userProfileEnabled };
+  const targets = files.map(({ target, entries, used, limit, trouble }) => {
+    const percent = percentOf(used, limit);
+    const sizes = { entry_count: entries.length, used_chars: used, char_limit: limit, percent };
+    return [target, { ...sizes, enabled: isOn[target], error: trouble }] as const;
+  });
+  const told = {
+    version: `hermes-memory ${VERSION}`,
+    home: `${home}${isThere ? "" : "  (not there yet; the first write makes it)"}`,
+    profile: selected.profile,
+    ...Object.fromEntries(files.map((file) => [file.target, usageText(file, isOn[file.target])])),
+    pending: pending === undefined ? "cannot be read" : `${counted(pending, "write")} to approve`,
+    changed: last ? `${localTime(last.time)}  ${last.action} in ${last.target}, ${last.id}` : "never",
+    sessions: sessionsText(sessions),
+    next_steps: nextSteps(files, pending, problem !== undefined),
+  };
   return {
     json: {
       version: VERSION,
       home,
       home_exists: isThere,
       profile: selected.profile,
-      targets: Object.fromEntries(files.map((file) => [file.target, describe(file, config)])),
+      targets: Object.fromEntries(targets),
       pending: pending ?? null,
-      last_change: last ? pick(last) : null,
+      last_change: last ?? null,
       sessions,
       config_error: problem,
     },
-    lines: render(
-      {
-        version: `hermes-memory ${VERSION}`,
-        home: `${home}${isThere ? "" : "  (not there yet; the first write makes it)"}`,
-        profile: selected.profile,
-        ...Object.fromEntries(files.map((file) => [file.target, usage(file, config)])),
-        pending: pending === undefined ? "cannot be read" : `${counted(pending, "write")} to approve`,
-        changed: last ? `${localTime(last.time)}  ${last.action} in ${last.target}, ${last.id}` : "never",
-        sessions: sessionsText(sessions),
-        next_steps: nextSteps(files, pending, problem !== undefined),
-      },
-      io.paint,
-    ),
+    lines: render(told, io.paint),
     notes: problem === undefined ? [] : [`warning: ${problem} The defaults are shown.`],
   };
 };
@@ -70,31 +60,34 @@ async function configOf(memory: Home): Promise<{ readonly config: MemoryConfig; 
   }
 }
 
-/** The newest change that took effect. Undefined when the journal cannot be read. */
-async function lastChange(
-  { administrator }: Home,
-  config: MemoryConfig,
-  files: readonly TargetFile[],
-): Promise<HistoryLine | undefined> {
+/** The newest change that took effect. A journal that cannot be read is left to doctor. */
+async function lastChange({ administrator }: Home, config: MemoryConfig, files: readonly TargetFile[]) {
   const store = await administrator.curatedIn(administrator.directory, { config, isLoaded: false });
   const newest = files.flatMap(({ target, trouble }) => {
-    if (trouble !== undefined) return [];
-    try {
-      const lines = store.history({ target });
-      return lines.find(({ status: state }) => state === "committed" || state === "undone") ?? [];
-    } catch {
-      return []; // doctor reports it
-    }
+    const lines = trouble === undefined ? orElse([], () => store.history({ target })) : [];
+    return lines.find(({ status: state }) => state === "committed" || state === "undone") ?? [];
   });
-  return newest.sort((a, b) => (a.time < b.time ? 1 : -1))[0];
+  const [last] = newest.sort((a, b) => (a.time < b.time ? 1 : -1));
+  return (
+    last && { id: last.id, time: last.time, target: last.target, action: last.action, origin: last.origin }
+  );
 }
 
-type SessionCounts =
-  | { readonly count: number; readonly messages: number; readonly bytes: number }
-  | { readonly error: string };
+/** Undefined when the directory cannot be read. */
+function countPending(directory: string): number | undefined {
+  return orElse(undefined, () => readPendingWrites(directory).records.length);
+}
+
+function orElse<T, E>(otherwise: E, read: () => T): T | E {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+}
 
 /** Null when there is no database yet. */
-async function countSessions(memory: Home): Promise<SessionCounts | null> {
+async function countSessions(memory: Home) {
   try {
     const store = await memory.administrator.sessions({ mode: "read" });
     if (store === undefined) return null;
@@ -105,40 +98,16 @@ async function countSessions(memory: Home): Promise<SessionCounts | null> {
   }
 }
 
-function sessionsText(sessions: SessionCounts | null): string {
+function sessionsText(sessions: Awaited<ReturnType<typeof countSessions>>): string {
   if (sessions === null) return "none";
-  if ("error" in sessions) return sessions.error;
+  if (sessions.error !== undefined) return sessions.error;
   const { count, messages, bytes } = sessions;
   return `${groupThousands(count)}, ${groupThousands(messages)} messages, ${sizeText(bytes)}`;
 }
 
-/** Undefined when the directory cannot be read. */
-function countPending(directory: string): number | undefined {
-  try {
-    return readPendingWrites(directory).records.length;
-  } catch {
-    return undefined;
-  }
-}
-
-function pick({ id, time, target, action, origin }: HistoryLine): object {
-  return { id, time, target, action, origin };
-}
-
-function describe(file: TargetFile, config: MemoryConfig): object {
-  return {
-    entry_count: file.entries.length,
-    used_chars: file.used,
-    char_limit: file.limit,
-    percent: percentOf(file.used, file.limit),
-    enabled: isEnabled(file, config),
-    error: file.trouble,
-  };
-}
-
-function usage(file: TargetFile, config: MemoryConfig): string {
+function usageText(file: TargetFile, isOn: boolean): string {
   if (file.trouble !== undefined) return `cannot be read: ${file.trouble}`;
-  const off = isEnabled(file, config) ? "" : ", switched off";
+  const off = isOn ? "" : ", switched off";
   return `${formatFraction(file)} chars, ${counted(file.entries.length, "entry", "entries")}${off}`;
 }
 
@@ -161,8 +130,4 @@ function nextSteps(
         ]
       : []),
   ];
-}
-
-function isEnabled({ target }: TargetFile, config: MemoryConfig): boolean {
-  return target === "user" ? config.userProfileEnabled : config.memoryEnabled;
 }

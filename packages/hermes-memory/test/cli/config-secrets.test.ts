@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { presentable } from "../../src/cli/config/presentable.ts";
+import { presentable } from "../../src/cli/config/config-values.ts";
 
 const servers = {
   lab: {

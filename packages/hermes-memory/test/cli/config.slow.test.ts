@@ -20,7 +20,7 @@ describe("hermes config get", () => {
     const { stdout, stderr, code } = await runHermes(["config", "get"], { home });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain("  provider: mem0\n");
-    expect(stdout).toContain("  memory_char_limit: 2200  # default\n");
+    expect(stdout).toContain("  memory_char_limit: 2200 # default\n");
     const json = (await runJson(["config", "get"], { home })) as { config: unknown; set: string[] };
     expect(parse(stdout)).toEqual(json.config);
     expect(json.config).toMatchObject({
@@ -37,9 +37,9 @@ describe("hermes config get", () => {
   it("marks the keys that only this program knows", async () => {
     const home = homeWith("memory:\n  recall_max_chars: 900\n");
     const { stdout } = await runHermes(["config", "get", "memory"], { home });
-    expect(stdout).toContain("  recall_max_chars: 900  # not in Hermes\n");
-    expect(stdout).toContain("  overflow: refuse  # default, not in Hermes\n");
-    expect(stdout).toContain("  nudge_interval: 10  # default\n");
+    expect(stdout).toContain("  recall_max_chars: 900 # not in Hermes\n");
+    expect(stdout).toContain("  overflow: refuse # default, not in Hermes\n");
+    expect(stdout).toContain("  nudge_interval: 10 # default\n");
     const json = (await runJson(["config", "get"], { home })) as { not_in_hermes: string[] };
     const ours = CONFIG_KEYS.filter(({ isOurs, default: standard }) => isOurs && standard !== undefined);
     expect(json.not_in_hermes).toEqual(ours.map(({ key }) => key));
@@ -90,7 +90,7 @@ custom_providers: [{name: own, api_key: tell-6}]
   it("prints a section", async () => {
     const { stdout } = await runHermes(["config", "get", "logging"], { home: tempDirectory() });
     expect(stdout).toBe(
-      "logging:\n  memory_monitor:\n    enabled: true  # default\n    interval_seconds: 300  # default\n",
+      "logging:\n  memory_monitor:\n    enabled: true # default\n    interval_seconds: 300 # default\n",
     );
   });
 

@@ -174,13 +174,6 @@ describe("which entries doctor checks", () => {
     ["another hermes", "agent", "/home/x/.local/bin/hermes", ["mcp", "serve"]],
     ["a folder named hermes", "fs", "node", ["/opt/fs/index.js", "mcp", "/home/me/code/hermes"]],
     ["a folder of ours as argument", "fs", "node", ["/opt/fs.js", "/gone/hermes-memory/hermes.js", "mcp"]],
-    [
-      "a module that Node loads first",
-      "x",
-      "node",
-      ["-r", "/gone/hermes-memory/hermes.js", "/x/y.js", "mcp"],
-    ],
-    ["code in an argument", "hermes-memory", "node", ["-e", "1", "/gone/hermes-memory/hermes.js", "mcp"]],
     ["a package inside ours", "x", "node", ["/gone/hermes-memory/node_modules/x/dist/hermes.js", "mcp"]],
     ["our script for another command", "x", "/gone/deno", ["/gone/hermes-memory/hermes.js", "mcp"]],
   ])("not %s", async (_what, name, command, args) => {
@@ -223,22 +216,18 @@ describe("which entries doctor checks", () => {
   });
 
   it.each([
-    [
-      "an inline table",
-      '[mcp_servers]\nhermes-memory = { command = "node", args = ["/gone/hermes.js"] }\n',
-      2,
-    ],
-    ["dotted keys", '[mcp_servers]\nhermes-memory.command = "node"\nhermes-memory.args = ["/x.js"]\n', 2],
-    ["dotted keys at the root", 'a = 1\nmcp_servers.hermes-memory.command = "node"\n', 2],
-    ["one table for all", 'mcp_servers = { hermes-memory = { command = "node" }, b = { url = "u" } }\n', 1],
-  ])("says of %s in Codex that it cannot check it, and leaves it", async (_what, text, line) => {
+    ["an inline table", '[mcp_servers]\nhermes-memory = { command = "node", args = ["/gone/hermes.js"] }\n'],
+    ["dotted keys", '[mcp_servers]\nhermes-memory.command = "node"\nhermes-memory.args = ["/x.js"]\n'],
+    ["dotted keys at the root", 'a = 1\nmcp_servers.hermes-memory.command = "node"\n'],
+    ["one table for all", 'mcp_servers = { hermes-memory = { command = "node" }, b = { url = "u" } }\n'],
+  ])("says of %s in Codex that it cannot check it, and leaves it", async (_what, text) => {
     const machine = new Machine();
     machine.write(machine.codex, text);
     expect(await machine.about("--fix")).toEqual([
       {
         check: "clients",
         status: "warn",
-        message: `Codex: the server 'hermes-memory' in ${machine.codex} cannot be checked: line ${line} writes 'mcp_servers.hermes-memory' in another way than as a table.`,
+        message: `Codex: the server 'hermes-memory' in ${machine.codex} cannot be checked: it writes 'mcp_servers.hermes-memory' in another way than as a table.`,
         remedy: "Write the entry as a table; docs/mcp.md shows its form.",
       },
     ]);
@@ -297,22 +286,6 @@ describe("what hermes doctor --fix replaces", () => {
     machine.write(machine.cursor, server(node, [script, "mcp"]));
     expect((await machine.doctor("--fix")).fixed).toHaveLength(1);
     expect(readFileSync(machine.cursor, "utf8")).toBe(server(expected ?? node, [SCRIPT, "mcp"]));
-  });
-
-  it("leaves entries it cannot rewrite unchanged, corrects the others, and names the command for the rest", async () => {
-    const machine = new Machine();
-    const stuck = `[mcp_servers.work]\ncommand = "node"\nargs = ["""${gone}""", "mcp"]\n\n`;
-    const text = `${stuck}[mcp_servers.home]\ncommand = "node"\nargs = ["${gone}", "mcp"]\n`;
-    machine.write(machine.codex, text);
-    const { fixed, findings } = await machine.doctor("--fix");
-    expect(fixed).toMatchObject([{ names: ["home"] }]);
-    expect(findings.filter(({ check, status }) => check === "clients" && status === "warn")).toMatchObject([
-      {
-        message: expect.stringContaining("the server 'work'"),
-        remedy: expect.stringContaining("'hermes mcp install --client codex --name work'"),
-      },
-    ]);
-    expect(readFileSync(machine.codex, "utf8").startsWith(stuck)).toBe(true);
   });
 
   it("does not touch a file without write permission and says so", async () => {

@@ -8,8 +8,7 @@ import { SETTABLE_CLIENTS } from "../../src/cli/hook/protocols.ts";
 import { type HookLaunch, hookCommand, isOwnHook } from "../../src/cli/mcp/hook-command.ts";
 import { findHookSettings, type HookTarget, removeHooks, setHooks } from "../../src/cli/mcp/hook-settings.ts";
 import { lineDiff } from "../../src/cli/mcp/line-diff.ts";
-import { MARK } from "../../src/cli/mcp/toml.ts";
-import { setTomlHooks } from "../../src/cli/mcp/toml-hooks.ts";
+import { MARK, withTomlHooks } from "../../src/cli/mcp/toml.ts";
 import { layout, written } from "./mcp-documents.ts";
 
 const LAUNCH: HookLaunch = { node: "/usr/bin/node", script: "/opt/hermes-memory/hermes.js", flags: [] };
@@ -232,7 +231,7 @@ describe("the files around hooks", () => {
     const isOwn = (command: unknown): boolean => String(command).startsWith("ours");
     const before =
       '[[hooks]]\nevent = "Stop"\ncommand = "ours 1"\n\n[[hooks]]\nevent = "Stop"\ncommand = "beep"\n';
-    const { text, action } = setTomlHooks(before, [{ event: "Stop", command: "ours 2" }], isOwn);
+    const { text, action } = withTomlHooks(before, [{ event: "Stop", command: "ours 2" }], isOwn);
     expect(action).toBe("updated");
     expect(text.trim()).toBe(
       `[[hooks]]\nevent = "Stop"\ncommand = "beep"\n\n${MARK}\n[[hooks]]\nevent = "Stop"\ncommand = "ours 2"`,

@@ -2,7 +2,7 @@ import type { Result } from "@hermes-memory/core/internal/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attempt } from "../../src/cli/mcp/config-edit.ts";
-import { openJson } from "../../src/cli/mcp/json.ts";
+import { readJson } from "../../src/cli/mcp/json.ts";
 import { removeServer, setServer } from "../../src/cli/mcp/server-entries.ts";
 import { layout, written } from "./mcp-documents.ts";
 
@@ -54,7 +54,7 @@ describe("a server in a JSON config", () => {
     [
       "one airy line",
       '{"a": 1}\n',
-      '{"a": 1, "mcpServers": {"hermes-memory": {"type": "stdio", "command": "/opt/node"',
+      '{"a": 1,"mcpServers":{"hermes-memory":{"type":"stdio","command":"/opt/node"',
     ],
     ["nothing", "", '{\n  "mcpServers": {\n    "hermes-memory": {\n      "type": "stdio",'],
     ["a mark at the start", '\ufeff{\n  "a": 1\n}', '\ufeff{\n  "a": 1,\n  "mcpServers": {\n'],
@@ -66,7 +66,7 @@ describe("a server in a JSON config", () => {
     [
       "another server",
       '{"mcpServers": {"x": {"url": "u"}}}',
-      '{"mcpServers": {"x": {"url": "u"}, "hermes-memory": {"type"',
+      '{"mcpServers": {"x": {"url": "u"},"hermes-memory":{"type"',
     ],
   ])("is written in the file's own way: %s", (_what, before, beginning) => {
     const { text, action } = set(before);
@@ -81,7 +81,7 @@ describe("a server in a JSON config", () => {
       '{ "big": 12345678901234567890, "x": 1.0,\n\n   "x": 2, "__proto__": {"y": 1e2},\n"z" : "\\u0041/\\/" }\n';
     const { text } = set(before);
     expect(text.startsWith(before.slice(0, before.lastIndexOf(" }")))).toBe(true);
-    expect(remove(text).text.replace(', "mcpServers": {}', "")).toBe(before);
+    expect(remove(text).text.replace(',"mcpServers":{}', "")).toBe(before);
   });
 
   it("keeps fields the user added to our entry, and updates ours", () => {
@@ -216,7 +216,7 @@ describe("a server in a JSON config", () => {
       }
     };
     const isRead = (text: string): boolean => {
-      const outcome = attempt(() => openJson(text, "json"));
+      const outcome = attempt(() => readJson(text, "json"));
       return outcome.ok || outcome.error.kind === "shape";
     };
     fc.assert(
@@ -228,6 +228,6 @@ describe("a server in a JSON config", () => {
   });
 
   it("finds members by their decoded key", () => {
-    expect(set('{"mcp\\u0053ervers": {}}').text).toContain('{"mcp\\u0053ervers": {"hermes-memory"');
+    expect(set('{"mcp\\u0053ervers": {}}').text).toContain('{"mcp\\u0053ervers": {"hermes-memory":{"type"');
   });
 });

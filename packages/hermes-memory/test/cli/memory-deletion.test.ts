@@ -66,7 +66,7 @@ describe("hermes memory forget", () => {
   it("lists the traces, asks, and erases them all", async () => {
     const home = await homeWithTraces();
     const refused = await runHere(["memory", "forget", SECRET], { home, answers: [false] });
-    expect(refused).toMatchObject({ code: 1, stdout: "Cancelled.\n", questions: ["Forget it everywhere?"] });
+    expect(refused).toMatchObject({ code: 1, stdout: "", questions: ["Forget it everywhere?"] });
     expect(refused.stderr.split("\n")).toEqual([
       "This cannot be undone. It deletes:",
       "journal lines  3",
@@ -77,6 +77,7 @@ describe("hermes memory forget", () => {
       "entries (1)",
       "  target  entry",
       `  user    ${SECRET}`,
+      "Cancelled.",
       "",
     ]);
     expect(everything(home)).toContain(SECRET);
@@ -147,9 +148,9 @@ describe("hermes memory reset", () => {
     await runHere(["memory", "add", "-t", "user", "beta"], { home });
     const file = join(home, "memories", "MEMORY.md");
     const refused = await runHere(["memory", "reset"], { home, answers: [false] });
-    expect(refused).toMatchObject({ code: 1, stdout: "Cancelled.\n", questions: ["Delete?"] });
+    expect(refused).toMatchObject({ code: 1, stdout: "", questions: ["Delete?"] });
     expect(refused.stderr).toBe(
-      `To be deleted in ${join(home, "memories")}:\nname       bytes\nMEMORY.md  5 B\nUSER.md    4 B\n`,
+      `To be deleted in ${join(home, "memories")}:\nname       bytes\nMEMORY.md  5 B\nUSER.md    4 B\nCancelled.\n`,
     );
     expect(existsSync(file)).toBe(true);
 

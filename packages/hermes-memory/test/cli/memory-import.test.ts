@@ -75,7 +75,7 @@ describe("hermes memory import", () => {
     expect((await run(home, path, "--dry-run")).json).toMatchObject({ dry_run: true, counts: { add: 1 } });
     expect(await run(home, path)).toMatchObject({ code: 1, json: { kind: "unconfirmed" } });
     const asked = await runHere(["memory", "import", path], { home, answers: [false] });
-    expect(asked.stdout).toContain("Cancelled.");
+    expect(asked.stderr).toContain("Cancelled.");
     expect(treeOf(home)).toEqual(before);
   });
 

@@ -71,7 +71,7 @@ describe("hermes sessions delete", () => {
     mkdirSync(transcripts);
     writeFileSync(join(transcripts, `${CRANE}.jsonl`), "");
     const kept = await runHere(["sessions", "delete", CRANE], { home, answers: [false] });
-    expect(kept).toMatchObject({ code: 1, stdout: "Cancelled.\n", questions: ["Delete it?"] });
+    expect(kept).toMatchObject({ code: 1, stdout: "", questions: ["Delete it?"] });
     expect(kept.stderr).toContain(`${CRANE}  Harbour crane  4 messages, cli`);
     expect(kept.stderr).toContain("and 1 delegate run of theirs");
     expect(await idsOf(home)).toContain(CRANE);
@@ -148,7 +148,7 @@ describe("hermes sessions prune", () => {
     const kept = await runHere(["sessions", "prune"], { home, answers: [false] });
     expect(kept).toMatchObject({
       code: 1,
-      stdout: "Cancelled.\n",
+      stdout: "",
       questions: ["Delete 2 sessions for good?"],
     });
     expect(kept.stderr).toContain(CHINESE);

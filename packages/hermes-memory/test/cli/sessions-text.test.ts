@@ -144,21 +144,19 @@ describe("progress", () => {
 describe("the table of sessions", () => {
   const paint = (_style: string, text: string): string => text;
 
-  it("has titles when there is one, and sources otherwise", () => {
+  it("has titles when there is one, and ids last", () => {
     const titled = listed({ id: "x1", title: "Crane", preview: "blue", last_active: SECONDS - 60 });
     const plain = listed({ id: "x2", preview: "green", source: "telegram", last_active: SECONDS - 60 });
-    expect(sessionTable([titled, plain], { now: NOW, paint })[0]).toMatch(
-      /^Title +Preview +Last Active +ID$/,
-    );
-    expect(sessionTable([plain], { now: NOW, paint })).toEqual([
-      expect.stringMatching(/^Preview +Last Active +Src +ID$/),
+    expect(sessionTable([titled, plain], NOW, paint)[0]).toMatch(/^title +preview +last active +source +id$/);
+    expect(sessionTable([plain], NOW, paint)).toEqual([
+      expect.stringMatching(/^preview +last active +source +id$/),
       expect.stringMatching(/^green +1m ago +telegram +x2$/),
     ]);
   });
 
   it("keeps its columns straight under wide characters", () => {
     const rows = [listed({ id: "x1", title: "记".repeat(40) }), listed({ id: "x2", title: "c".repeat(40) })];
-    const [, wide = "", plain = ""] = sessionTable(rows, { now: NOW, paint });
+    const [, wide = "", plain = ""] = sessionTable(rows, NOW, paint);
     expect(displayWidth(wide)).toBe(displayWidth(plain));
     expect(displayWidth(wide.slice(0, wide.indexOf("…") + 1))).toBeLessThanOrEqual(30);
   });

@@ -37,7 +37,7 @@ describe("hermes sessions export", () => {
     const out = join(tempDirectory(), "all.jsonl");
     const { stdout, stderr, code } = await runHermes(["sessions", "export", out], { home });
     expect({ stdout, stderr, code }).toEqual({
-      stdout: `Exported 5 sessions to ${out}\n`,
+      stdout: expect.stringMatching(/^Exported 5 sessions with \d+ messages to .* \(1 file, \d+ kB\)\.\n$/),
       stderr: "",
       code: 0,
     });
@@ -61,7 +61,7 @@ describe("hermes sessions export", () => {
     const home = await homeWithSessions();
     const out = join(tempDirectory(), "one.jsonl");
     const one = await runHere(["sessions", "export", out, "--session-id", "20260101_0900"], { home });
-    expect(one.stdout).toBe(`Exported 1 session to ${out}\n`);
+    expect(one.stdout).toMatch(/^Exported 1 session with \d+ messages to /);
     expect(parse(readFileSync(out, "utf8"))).toMatchObject([{ id: CRANE, title: "Harbour crane" }]);
     const some = await runHere(["sessions", "export", "-", "--source", "telegram"], { home });
     expect(parse(some.stdout).map(({ id }) => id)).toEqual([CHINESE]);
@@ -151,7 +151,10 @@ describe("hermes sessions export", () => {
     const home = join(tempDirectory(), "none");
     const out = join(tempDirectory(), "empty.jsonl");
     const { stdout, stderr, code } = await runHere(["sessions", "export", out], { home });
-    expect({ stdout, code }).toEqual({ stdout: `Exported 0 sessions to ${out}\n`, code: 0 });
+    expect({ stdout, code }).toEqual({
+      stdout: `Exported 0 sessions with 0 messages to ${out} (1 file, 0 kB).\n`,
+      code: 0,
+    });
     expect(stderr).toContain("There is no session database yet");
     expect(readFileSync(out, "utf8")).toBe("");
     expect(existsSync(home)).toBe(false);

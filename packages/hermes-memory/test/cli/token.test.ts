@@ -148,7 +148,7 @@ describe("hermes token", () => {
     expect(unasked.code).toBe(1);
     expect(unasked.stderr).toContain("Pass --yes");
     const kept = await hermes(home, "revoke laptop", { answers: [false] });
-    expect(kept.stdout).toContain("Cancelled");
+    expect(kept.stderr).toContain("Cancelled");
     expect(rightsFor(home, String(token))).toEqual({ kind: "owner" });
     const gone = await hermes(home, `revoke ${id}`, { answers: [true] });
     expect(gone).toMatchObject({ code: 0, stdout: expect.stringContaining(`Revoked 'laptop' (${id}).\n`) });

@@ -1,8 +1,10 @@
 // Reads files of notes: checks that a file can be read, finds out its format, and returns its notes. Writes nothing.
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { readFile as readBytes, stat } from "node:fs/promises";
 import { describeCause, err, errnoCode, ok, type Result } from "@hermes-memory/core/internal/lib";
+import { sampleOf } from "../transcripts/find-reader.ts";
+import { isDatabaseWith } from "../transcripts/kit/database-sessions.ts";
 import { openSource } from "../transcripts/kit/sqlite-source.ts";
 import type { Place } from "../transcripts/reader.ts";
 import { agentsMd, claudeMd, geminiMd, markdown, memoryFiles } from "./markdown.ts";
@@ -24,7 +26,6 @@ export const NOTE_FORMATS: readonly NoteFormat[] = [
 const MIB = 1024 ** 2;
 /** A memory file holds some thousand characters. Exports of memory tools are larger, but still read at once. */
 const MAX_TEXT_BYTES = 32 * MIB;
-const SQLITE_HEADER = "SQLite format 3\0";
 
 export type NoteSource = FoundNotes & { readonly path: string; readonly format: NoteFormat };
 
@@ -75,30 +76,16 @@ async function readFile(path: string): Promise<NoteFile> {
   const found = await stat(path);
   if (found.isDirectory()) throw new Error("it is a folder; name the files in it");
   if (!found.isFile()) throw new Error("it is not a regular file");
-  const { size } = found;
-  await using file = await open(path, "r");
-  const head = await bytesOf(file, SQLITE_HEADER.length);
-  if (head.toString("latin1") === SQLITE_HEADER) return { kind: "database", path };
-  if (size > MAX_TEXT_BYTES)
+  const { head } = await sampleOf(path);
+  if (isDatabaseWith(head, /^/)) return { kind: "database", path };
+  if (found.size > MAX_TEXT_BYTES)
     throw new Error(
-      `it has ${Math.ceil(size / MIB)} MiB; notes may have at most ${MAX_TEXT_BYTES / MIB} MiB`,
+      `it has ${Math.ceil(found.size / MIB)} MiB; notes may have at most ${MAX_TEXT_BYTES / MIB} MiB`,
     );
-  const content = await bytesOf(file, size);
+  const content = await readBytes(path);
   if (content.includes(0)) throw new Error("it is a binary file, not text");
   if (!isUtf8(content)) throw new Error("it is not valid UTF-8 text; save it as UTF-8");
   return { kind: "text", path, text: content.toString("utf8") };
-}
-
-/** At most `count` bytes from the beginning, so a file that grows meanwhile is cut. */
-async function bytesOf(file: FileHandle, count: number): Promise<Buffer> {
-  const bytes = Buffer.alloc(count);
-  let at = 0;
-  while (at < count) {
-    const { bytesRead } = await file.read(bytes, at, count - at, at);
-    if (bytesRead === 0) break;
-    at += bytesRead;
-  }
-  return bytes.subarray(0, at);
 }
 
 async function tablesOf(path: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
@@ -114,18 +101,14 @@ function unknownReason(file: NoteFile): string {
     : "its format is not known; --from markdown reads it as plain notes";
 }
 
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EACCES: "you have no permission to read it",
+  EPERM: "you have no permission to read it",
+  ELOOP: "its symbolic links form a loop",
+  ENOTDIR: "a part of its path is not a folder",
+};
+
 function reasonOf(cause: unknown): string {
-  switch (errnoCode(cause)) {
-    case "ENOENT":
-      return "there is no such file";
-    case "EACCES":
-    case "EPERM":
-      return "you have no permission to read it";
-    case "ELOOP":
-      return "its symbolic links form a loop";
-    case "ENOTDIR":
-      return "a part of its path is not a folder";
-    default:
-      return describeCause(cause);
-  }
+  return REASONS[errnoCode(cause) ?? ""] ?? describeCause(cause);
 }

@@ -16,9 +16,8 @@ import { configPath, envFilePath, setConfigValue, setEnvValue } from "@hermes-me
 import { type MemoryOpOutcome, type MemoryStore, targetPaths } from "@hermes-memory/core/internal/curated";
 import { describeCause, randomHex, withFileLocks, writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import { archiveDirectory, changeLockPath, skillsDirectory } from "@hermes-memory/core/internal/skills";
-import type { ImportSessions, Item, Operation, PlannedItem } from "./operation.ts";
 import type { Plan } from "./plan.ts";
-import { oneLineOf } from "./plan-memory.ts";
+import type { ImportSessions, Item, Operation } from "./plan-context.ts";
 
 export type ApplyDeps = {
   /** Loaded. */
@@ -26,14 +25,13 @@ export type ApplyDeps = {
   readonly importSessions: ImportSessions;
   /** Called after each entry that was added. */
   readonly onAdded?: (outcome: MemoryOpOutcome) => void;
-  /** Called before each operation, with its place in the list. */
-  readonly onStep?: (index: number, item: Item) => void;
 };
 
 type Operations = {
   readonly [Action in Operation["action"]]: Extract<Operation, { readonly action: Action }>;
 };
-type Outcome = { readonly details?: Readonly<Record<string, unknown>>; readonly reason?: string };
+/** What the report says besides what the plan said. */
+type Details = Readonly<Record<string, unknown>>;
 
 const PRIVATE_FOLDER = { recursive: true, mode: 0o700 } as const;
 const PRIVATE_FILE = { mode: 0o600 } as const;
@@ -50,14 +48,8 @@ export async function applyPlan(plan: Plan, deps: ApplyDeps): Promise<Item[]> {
     await deps.store.removeLeftovers();
   }
   const backups = new Backups(join(plan.output, "backups"));
-  for (const [index, { item, operation }] of plan.items.entries()) {
-    if (operation === undefined) {
-      results.push(item);
-      continue;
-    }
-    deps.onStep?.(index, item);
-    results.push(await applyItem({ item, operation }, { plan, deps, backups }));
-  }
+  for (const { item, operation } of plan.items)
+    results.push(operation === undefined ? item : await applyItem(item, operation, { plan, deps, backups }));
   return results;
 }
 
@@ -76,38 +68,46 @@ function removeTemps({ output, request }: Plan): void {
 
 type Applying = { readonly plan: Plan; readonly deps: ApplyDeps; readonly backups: Backups };
 
-async function applyItem({ item, operation }: Required<PlannedItem>, applying: Applying): Promise<Item> {
+async function applyItem(item: Item, operation: Operation, applying: Applying): Promise<Item> {
   try {
-    const { details = {}, reason } = await execute(operation, applying);
-    const done = item.status === "migrated" ? "" : item.reason.replace(/^Would keep/, "Kept");
-    return { ...item, reason: reason ?? done, details: { ...item.details, ...details } };
+    const details = await execute(operation, applying);
+    const done = item.status === "migrated" ? "" : item.reason;
+    return { ...item, reason: done, details: { ...item.details, ...details } };
   } catch (cause) {
     return { ...item, status: "error", reason: applying.plan.redactor.text(describeCause(cause)) };
   }
 }
 
-function execute(operation: Operation, applying: Applying): Promise<Outcome> | Outcome {
+async function execute(operation: Operation, applying: Applying): Promise<Details> {
   switch (operation.action) {
     case "write-file":
       return writeDocument(operation, applying);
     case "add-entries":
-      return addEntries(operation, applying);
+      return await addEntries(operation, applying);
     case "copy-skill":
-      return copySkill(operation, applying);
+      return await copySkill(operation, applying);
     case "archive":
-      return archive(operation);
+      for (const { name, content } of operation.files) {
+        const to = join(applying.plan.output, "archive", name);
+        mkdirSync(dirname(to), PRIVATE_FOLDER);
+        writeFileAtomic(to, content(), PRIVATE_FILE);
+      }
+      return {};
     case "set-env":
       return setVariables(operation, applying);
     case "set-config":
-      return setSettings(operation, applying);
-    case "import-sessions":
-      return importTranscripts(operation, applying);
+      return await setSettings(operation, applying);
+    case "import-sessions": {
+      const outcome = await applying.deps.importSessions(operation.paths, { isDryRun: false });
+      if (!outcome.ok) throw new Error(outcome.error);
+      return outcome.value;
+    }
     default:
       return operation satisfies never;
   }
 }
 
-function writeDocument({ path, text, timesOf }: Operations["write-file"], { backups }: Applying): Outcome {
+function writeDocument({ path, text, timesOf }: Operations["write-file"], { backups }: Applying): Details {
   const backup = backups.keep(path);
   mkdirSync(dirname(path), PRIVATE_FOLDER);
   writeFileAtomic(path, text);
@@ -115,19 +115,18 @@ function writeDocument({ path, text, timesOf }: Operations["write-file"], { back
     const { atime, mtime } = statSync(timesOf);
     utimesSync(path, atime, mtime);
   }
-  return { details: { backup } };
+  return { backup };
 }
 
 /** One change of the journal for each entry, so that each can be undone alone. */
 async function addEntries(
   operation: Operations["add-entries"],
   { deps, plan, backups }: Applying,
-): Promise<Outcome> {
-  const { target, entries, overflow, quarantine } = operation;
+): Promise<Details> {
+  const { target, entries, overflow } = operation;
   const { store } = deps;
   const meta = { origin: "migration", reason: "claw migrate" } as const;
   writeList(operation.overflowFile, overflow);
-  writeList(operation.quarantineFile, quarantine);
   const backup = entries.length > 0 ? backups.keep(targetPaths(store.dir, target).file) : null;
   const refused: string[] = [];
   let added = 0;
@@ -145,15 +144,11 @@ async function addEntries(
   if (refused.length > 0) writeList(operation.overflowFile, waiting);
   const kept = waiting.length === 0 ? undefined : await store.keepInArchive(target, waiting, meta);
   if (kept?.ok === false) throw new Error(plan.redactor.text(kept.error.message));
-  const { used } = store.usage(target);
-  const usage = entries.length > 0 ? { final_char_count: used } : {};
   return {
-    details: {
-      backup,
-      added_entries: added,
-      ...usage,
-      ...(refused.length > 0 ? { overflowed_entries: waiting.length } : {}),
-    },
+    backup,
+    added_entries: added,
+    ...(entries.length > 0 ? { final_char_count: store.usage(target).used } : {}),
+    ...(refused.length > 0 ? { overflowed_entries: waiting.length } : {}),
   };
 }
 
@@ -161,7 +156,7 @@ async function addEntries(
 async function copySkill(
   { to, files, bound }: Operations["copy-skill"],
   { plan, backups }: Applying,
-): Promise<Outcome> {
+): Promise<Details> {
   const skills = skillsDirectory(plan.request.home);
   const waiting = archiveDirectory(skills);
   mkdirSync(dirname(to), PRIVATE_FOLDER);
@@ -183,7 +178,7 @@ async function copySkill(
     return backup;
   });
   if (!locked.ok) throw new Error("Another process changes skills at the moment");
-  return { details: { backup: locked.value } };
+  return { backup: locked.value };
 }
 
 /** Left by a run that was killed. Called under the lock. */
@@ -192,50 +187,34 @@ function removeIncoming(folder: string): void {
     if (name.startsWith(INCOMING)) rmSync(join(folder, name), { recursive: true, force: true });
 }
 
-function archive({ files }: Operations["archive"]): Outcome {
-  for (const { to, content } of files) {
-    mkdirSync(dirname(to), PRIVATE_FOLDER);
-    writeFileAtomic(to, content(), PRIVATE_FILE);
-  }
-  return {};
-}
-
-function setVariables({ values }: Operations["set-env"], { plan, backups }: Applying): Outcome {
+function setVariables({ values }: Operations["set-env"], { plan, backups }: Applying): Details {
   const path = envFilePath(plan.request.home);
   const backup = backups.keep(path);
   for (const [name, value] of values) {
     const changed = setEnvValue(path, name, value);
     if (!changed.ok) throw new Error(changed.error.message);
   }
-  return { details: { backup } };
+  return { backup };
 }
 
 async function setSettings(
   { changes }: Operations["set-config"],
   { plan, backups }: Applying,
-): Promise<Outcome> {
+): Promise<Details> {
   const { home } = plan.request;
   const backup = backups.keep(configPath(home));
   for (const { key, value } of changes) {
     const changed = await setConfigValue(home, key, JSON.stringify(value));
     if (!changed.ok) throw new Error(`${key}: ${changed.error.message}`);
   }
-  return { details: { backup } };
+  return { backup };
 }
 
-async function importTranscripts(
-  { paths }: Operations["import-sessions"],
-  { deps }: Applying,
-): Promise<Outcome> {
-  const outcome = await deps.importSessions(paths, { isDryRun: false });
-  if (!outcome.ok) throw new Error(outcome.error);
-  return { details: outcome.value };
-}
-
+/** One entry per line. */
 function writeList(path: string, texts: readonly string[]): void {
   if (texts.length === 0) return;
   mkdirSync(dirname(path), PRIVATE_FOLDER);
-  writeFileAtomic(path, texts.map((text) => `${oneLineOf(text)}\n`).join(""), PRIVATE_FILE);
+  writeFileAtomic(path, texts.map((text) => `${text.replaceAll("\n", " ⏎ ")}\n`).join(""), PRIVATE_FILE);
 }
 
 /** Copies of what the run replaces: each path once, as it was before the run. */

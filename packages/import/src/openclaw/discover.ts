@@ -1,11 +1,13 @@
 // Finds the OpenClaw folder of a user and reads what the planner starts from: the config, `.env`, and where the workspaces are.
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { basename, isAbsolute, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
 import { describeCause, isDirectory, isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
 import JSON5 from "json5";
 import { openSource as openDatabase } from "../transcripts/kit/sqlite-source.ts";
 import { type Json, jsonOf, listOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import { isFolder, isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
+import { distinct, foldersAt, isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
 
 export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -71,7 +73,7 @@ export async function openSource(
     config,
     configPath,
     configProblems: [...configProblems, ...problems],
-    env: parseEnv((envText.ok && envText.value) || ""),
+    env: new Map(Object.entries(parseEnv((envText.ok && envText.value) || "")) as [string, string][]),
     workspaces: workspacesOf({ root, config, agents, userHome: surroundings.userHome, ...options }),
     agents,
     profiles,
@@ -79,7 +81,7 @@ export async function openSource(
 }
 
 /** Rows of one of OpenClaw's databases; none where there is no such file or, in an older layout, no such table. */
-export async function rowsOf(root: string, path: string, table: string, sql: string): Promise<Json[]> {
+async function rowsOf(root: string, path: string, table: string, sql: string): Promise<Json[]> {
   const real = realpathOf(path);
   if (real === undefined || !isWithin(realpathOf(root) ?? root, real)) return [];
   using database = await openDatabase(real, { signal: new AbortController().signal });
@@ -127,22 +129,6 @@ function parsedConfig(text: string): { readonly config: Json } | { readonly reas
   }
 }
 
-function parseEnv(text: string): ReadonlyMap<string, string> {
-  const values = new Map<string, string>();
-  for (const line of text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/)) {
-    const at = line.indexOf("=");
-    if (at < 1 || line.trim().startsWith("#")) continue;
-    const name = line
-      .slice(0, at)
-      .trim()
-      .replace(/^export\s+/, "");
-    const value = line.slice(at + 1).trim();
-    const quoted = /^(["'])(.*)\1$/s.exec(value);
-    values.set(name, quoted?.[2] ?? value);
-  }
-  return values;
-}
-
 // ---- Agents, their keys and their workspaces ----
 
 /** An agent has profiles of its own, in a database or in the file of older versions, and uses those that all agents share. */
@@ -181,8 +167,7 @@ async function readProfiles(
 
 function agentIds(root: string, config: Json): string[] {
   const listed = agentList(config).flatMap(({ id }) => textOf(id) ?? []);
-  const folders = namesOf(join(root, "agents")).filter((name) => isFolder(join(root, "agents", name)));
-  return [...new Set([...listed, ...folders])];
+  return [...new Set([...listed, ...foldersAt(join(root, "agents")).map((path) => basename(path))])];
 }
 
 /** From `agents.list`, or from `agents.entries` of newer versions, where the id is the key. */
@@ -211,28 +196,23 @@ function workspacesOf(search: Search): Workspace[] {
     if (given === undefined) return [];
     const path = resolve(isAbsolute(given) ? given : expanded(given, userHome));
     const holdsRoot = isWithin(path, realpathOf(root) ?? root); // not a workspace, and it has the credentials
-    return !holdsRoot && isFolder(path) ? [{ path, hasFolders: true, agent: id }] : [];
+    return !holdsRoot && isDirectory(path) ? [{ path, hasFolders: true, agent: id }] : [];
   };
   const own = agentList(config).flatMap(({ id, workspace }) => custom(workspace, textOf(id)));
   const standard = recordOf(recordOf(config.agents)?.defaults)?.workspace;
   if (agent !== undefined) {
     const all = [...own, inRoot(`workspace-${agent}`)].filter((each) => each.agent === agent);
     if (agent === "main") all.push(inRoot("workspace"), ...custom(standard));
-    return distinct(all.filter(({ path }) => isFolder(path)));
+    return distinct(all.filter(({ path }) => isDirectory(path)));
   }
-  const others = namesOf(root).filter(
-    (name) => name.startsWith("workspace-") && !FIRST_WORKSPACES.includes(name) && isFolder(join(root, name)),
-  );
-  const rank = (name: string): number => {
-    const at = agents.indexOf(name.slice("workspace-".length));
-    return at < 0 ? agents.length : at;
-  };
-  const roots = [
-    ...FIRST_WORKSPACES,
-    ...others.toSorted((a, b) => rank(a) - rank(b)),
-    FILES_ONLY_WORKSPACE,
-  ].map(inRoot);
-  const found = [...roots, ...custom(standard), ...own].filter(({ path }) => isFolder(path));
+  const rank = ({ agent: id = "" }: Workspace): number =>
+    agents.includes(id) ? agents.indexOf(id) : agents.length;
+  const others = namesOf(root)
+    .filter((name) => name.startsWith("workspace-") && !FIRST_WORKSPACES.includes(name))
+    .map(inRoot)
+    .toSorted((a, b) => rank(a) - rank(b));
+  const named = [...FIRST_WORKSPACES.map(inRoot), ...others, inRoot(FILES_ONLY_WORKSPACE)];
+  const found = [...named, ...custom(standard), ...own].filter(({ path }) => isDirectory(path));
   const isOlder = standard === undefined && !found.some(hasNotes);
   return distinct(isOlder ? [...found, ...olderDefaults(userHome)] : found);
 }
@@ -243,18 +223,25 @@ function hasNotes({ path }: Workspace): boolean {
 
 /** Before its renaming the product kept its workspace in `~/clawd` or `~/clawd-<profile>`. */
 function olderDefaults(userHome: string): Workspace[] {
-  const names = namesOf(userHome).filter((name) => name === "clawd" || name.startsWith("clawd-"));
-  return names
-    .map((name) => ({ path: join(userHome, name), hasFolders: true }))
-    .filter(({ path }) => isFolder(path));
+  return foldersAt(userHome)
+    .filter((path) => /^clawd(?:-|$)/.test(basename(path)))
+    .map((path) => ({ path, hasFolders: true }));
 }
 
-function distinct(workspaces: readonly Workspace[]): Workspace[] {
-  const seen = new Set<string>();
-  return workspaces.filter(({ path }) => {
-    const real = realpathOf(path) ?? path;
-    if (seen.has(real)) return false;
-    seen.add(real);
-    return true;
-  });
+// ---- Files that nobody changed ----
+
+/** Decides whether a file of this name still has the bytes that OpenClaw wrote. */
+export type IsGenerated = (name: string, bytes: Uint8Array) => boolean;
+
+/** OpenClaw notes hashes since it keeps its state in a database; without one nothing counts as generated. */
+export async function readGenerated(root: string): Promise<IsGenerated> {
+  const path = join(root, "state", "openclaw.sqlite");
+  try {
+    const table = "workspace_generated_bootstrap_hashes";
+    const rows = await rowsOf(root, path, table, `SELECT filename, sha256 FROM ${table}`);
+    const noted = new Set(rows.map(({ filename, sha256 }) => `${filename} ${sha256}`));
+    return (name, bytes) => noted.has(`${name} ${createHash("sha256").update(bytes).digest("hex")}`);
+  } catch {
+    return () => false; // damage, which the profiles' reader reports: the form of the text decides alone
+  }
 }

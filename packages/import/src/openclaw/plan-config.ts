@@ -3,8 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { configPath, envFilePath, readEnvFile } from "@hermes-memory/core/internal/config";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { type Json, listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import { itemOf, type PlannedItem, type Status } from "./operation.ts";
-import type { PlanContext } from "./plan-context.ts";
+import { type PlanContext, type PlannedItem, planned } from "./plan-context.ts";
 import { ENV_ALLOWLIST, type FoundKeys, isKnownServer, providerKeys, telegramToken } from "./secrets.ts";
 
 type Setting = { readonly key: string; readonly value: unknown };
@@ -101,42 +100,34 @@ export function planProviders(context: PlanContext): PlannedItem[] {
     return [{ name, base_url: base, api_key: keys?.get(name) ?? "", api_mode: mode, ...models }];
   });
   const present = listOf(deps.config.raw.custom_providers).filter(isRecord);
-  const sameName = (name: string): Json | undefined => present.find((entry) => entry.name === name);
-  const isConflict = ({ name, base_url: url }: (typeof own)[number]): boolean =>
-    sameName(name) !== undefined && sameName(name)?.base_url !== url;
-  const conflicting = own.filter(isConflict).map(({ name }) => name);
-  // A server that an earlier run without --migrate-secrets added gets its key now.
-  const isWithoutKey = ({ name, api_key: key }: (typeof own)[number]): boolean =>
-    key !== "" && (textOf(sameName(name)?.api_key) ?? "") === "";
-  const added = own.filter(
-    (entry) =>
-      sameName(entry.name) === undefined || (isConflict(entry) ? request.isOverwriting : isWithoutKey(entry)),
-  );
+  const compared = own.map((entry) => {
+    const there = present.find(({ name }) => name === entry.name);
+    const isConflict = there !== undefined && there.base_url !== entry.base_url;
+    // A server that an earlier run without --migrate-secrets added gets its key now.
+    const isWithoutKey = entry.api_key !== "" && (textOf(there?.api_key) ?? "") === "";
+    return { entry, isConflict, isNew: there === undefined || (!isConflict && isWithoutKey) };
+  });
+  const conflicting = compared.filter(({ isConflict }) => isConflict).map(({ entry }) => entry.name);
+  const added = compared
+    .filter(({ isConflict, isNew }) => isNew || (isConflict && request.isOverwriting))
+    .map(({ entry }) => entry);
   const where = { source: source.configPath, destination: configPath(request.home) };
-  const isPlain = own.every(({ base_url: url }) => context.redactor.text(url) === url);
-  if (own.length === 0)
-    return [{ item: itemOf(kind, "skipped", "No own model servers in the OpenClaw config") }];
-  if (!isPlain)
-    return [
-      { item: itemOf(kind, "skipped", "A server's address holds a credential; add it by hand", where) },
-    ];
+  if (own.length === 0) return [planned(kind, "skipped", "No own model servers in the OpenClaw config")];
+  if (own.some(({ base_url: url }) => context.redactor.text(url) !== url))
+    return [planned(kind, "skipped", "A server's address holds a credential; add it by hand", where)];
+  const names = added.map(({ name }) => name);
   const details = {
-    added: added.map(({ name }) => name),
+    added: names,
     keys_of: added.filter(({ api_key: key }) => key !== "").map(({ name }) => name),
     conflicting: request.isOverwriting ? [] : conflicting,
   };
   if (added.length === 0 && conflicting.length > 0)
-    return [
-      {
-        item: itemOf(kind, "conflict", "Servers of these names have other addresses", { ...where, details }),
-      },
-    ];
+    return [planned(kind, "conflict", "Servers of these names have other addresses", { ...where, details })];
   if (added.length === 0)
-    return [{ item: itemOf(kind, "skipped", "All servers are already there", { ...where, details }) }];
-  const names = new Set(added.map(({ name }) => name));
-  const value = [...present.filter(({ name }) => !names.has(String(name))), ...added];
+    return [planned(kind, "skipped", "All servers are already there", { ...where, details })];
+  const value = [...present.filter(({ name }) => !names.includes(String(name))), ...added];
   const operation = { action: "set-config" as const, changes: [{ key: "custom_providers", value }] };
-  return [{ item: itemOf(kind, "migrated", "Would add servers", { ...where, details }), operation }];
+  return [planned(kind, "migrated", "Would add servers", { ...where, details, operation })];
 }
 
 /** The windows of its models, as `custom_providers` has them. */
@@ -163,21 +154,35 @@ function planSettings(
   kind: string,
   settings: readonly Setting[],
 ): PlannedItem[] {
-  if (settings.length === 0) return [{ item: itemOf(kind, "skipped", "The OpenClaw config has none of it") }];
-  const where = { source: source.configPath, destination: configPath(request.home) };
+  if (settings.length === 0) return [planned(kind, "skipped", "The OpenClaw config has none of it")];
   const present = (key: string): unknown => valueAt(deps.config.raw, key.split("."));
+  const { changes, details, status } = compared(settings, present, request);
+  const reason = {
+    migrated: "Would set these keys",
+    conflict: "config.yaml already has different values",
+    skipped: "All settings are already there",
+  }[status];
+  const operation = changes.length > 0 ? { action: "set-config" as const, changes } : undefined;
+  const where = { source: source.configPath, destination: configPath(request.home) };
+  return [planned(kind, status, reason, { ...where, details, operation })];
+}
+
+/** What a run sets, and what conflicts with a value that is there. */
+function compared<T>(
+  settings: readonly { readonly key: string; readonly value: T }[],
+  present: (key: string) => unknown,
+  { isOverwriting }: PlanContext["request"],
+) {
   const differing = settings.filter(({ key, value }) => !isDeepStrictEqual(present(key), value));
-  const conflicts = differing.filter(({ key }) => present(key) !== undefined && present(key) !== null);
-  const changes = request.isOverwriting ? differing : differing.filter((each) => !conflicts.includes(each));
+  const conflicts = differing.filter(({ key }) => (present(key) ?? "") !== "");
+  const changes = isOverwriting ? differing : differing.filter((each) => !conflicts.includes(each));
   const details = {
     added_keys: changes.map(({ key }) => key).sort(),
-    conflicting_keys: request.isOverwriting ? [] : conflicts.map(({ key }) => key).sort(),
+    conflicting_keys: isOverwriting ? [] : conflicts.map(({ key }) => key).sort(),
   };
-  const item = (status: Status, reason: string) => itemOf(kind, status, reason, { ...where, details });
-  if (changes.length > 0)
-    return [{ item: item("migrated", "Would set these keys"), operation: { action: "set-config", changes } }];
-  if (conflicts.length === 0) return [{ item: item("skipped", "All settings are already there") }];
-  return [{ item: item("conflict", "config.yaml already has different values") }];
+  const status: "migrated" | "conflict" | "skipped" =
+    changes.length > 0 ? "migrated" : conflicts.length > 0 ? "conflict" : "skipped";
+  return { changes, details, status };
 }
 
 /** `model: name` is short for `model.default`. */
@@ -214,33 +219,25 @@ function planKeys(
     const found = values.size + ofServers.length;
     const details = { supported_targets: targets, keys_found: found };
     const reason = found > 0 ? "Pass --migrate-secrets to import keys" : "No keys found";
-    return [{ item: itemOf(kind, "skipped", reason, { ...where, details }) }];
+    return [planned(kind, "skipped", reason, { ...where, details })];
   }
-  const elsewhere = unresolved.map(({ name, reason }) => ({
-    item: itemOf(kind, "skipped", `The key of '${name}' is not imported: ${reason}`, {
+  const elsewhere = unresolved.map(({ name, reason }) =>
+    planned(kind, "skipped", `The key of '${name}' is not imported: ${reason}`, {
       source: source.configPath,
     }),
-  }));
+  );
   const file = readEnvFile(destination);
-  if (!file.ok) return [{ item: itemOf(kind, "error", file.error.message, where) }, ...elsewhere];
-  const present = file.value.values;
-  const usable = [...values].filter(([name]) => ENV_ALLOWLIST.includes(name));
-  const differing = usable.filter(([name, value]) => present.get(name) !== value);
-  const conflicts = differing.filter(([name]) => (present.get(name) ?? "") !== "");
-  const added = request.isOverwriting ? differing : differing.filter((each) => !conflicts.includes(each));
-  const details = {
-    added_keys: added.map(([name]) => name).sort(),
-    conflicting_keys: request.isOverwriting ? [] : conflicts.map(([name]) => name).sort(),
-  };
-  const item = (status: Status, reason: string) => itemOf(kind, status, reason, { ...where, details });
+  if (!file.ok) return [planned(kind, "error", file.error.message, where), ...elsewhere];
+  const usable = [...values].flatMap(([key, value]) => (ENV_ALLOWLIST.includes(key) ? [{ key, value }] : []));
+  const { changes, details, status } = compared(usable, (key) => file.value.values.get(key), request);
   const none =
     ofServers.length === 0 ? "No keys found" : "The keys of own model servers are in custom_providers";
-  if (usable.length === 0) return [{ item: item("skipped", none) }, ...elsewhere];
-  if (added.length > 0) {
-    const operation = { action: "set-env" as const, values: new Map(added) };
-    return [{ item: item("migrated", "Would set these variables"), operation }, ...elsewhere];
-  }
-  if (conflicts.length > 0)
-    return [{ item: item("conflict", "Destination .env already has different values") }, ...elsewhere];
-  return [{ item: item("skipped", "All env values already present") }, ...elsewhere];
+  const reason = {
+    migrated: "Would set these variables",
+    conflict: "Destination .env already has different values",
+    skipped: usable.length === 0 ? none : "All env values already present",
+  }[status];
+  const added = new Map(changes.map(({ key, value }) => [key, value]));
+  const operation = changes.length > 0 ? { action: "set-env" as const, values: added } : undefined;
+  return [planned(kind, status, reason, { ...where, details, operation }), ...elsewhere];
 }

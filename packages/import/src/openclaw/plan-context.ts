@@ -1,11 +1,12 @@
-// What the planners of all options share: the request, the source, the folder of the run, and what earlier runs left there.
+// What the planners of all options share: the items and operations that they return, the request, the source, the folder of the run, and
+// what earlier runs left there.
 import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import type { MemoryStore } from "@hermes-memory/core/internal/curated";
-import { describeCause } from "@hermes-memory/core/internal/lib";
+import type { MemoryStore, MemoryTarget } from "@hermes-memory/core/internal/curated";
+import { describeCause, type Result } from "@hermes-memory/core/internal/lib";
 import {
   maskStoredSecrets,
   SECRET_THREAT_IDS,
@@ -14,12 +15,97 @@ import {
 } from "@hermes-memory/core/internal/security";
 import type { MarkdownRules } from "../transcripts/kit/markdown.ts";
 import { jsonOf } from "../transcripts/kit/values.ts";
-import type { OpenClawSource, Surroundings, Workspace } from "./discover.ts";
-import { type ArchivedFile, type ImportSessions, itemOf, type PlannedItem } from "./operation.ts";
+import type { IsGenerated, OpenClawSource, Surroundings, Workspace } from "./discover.ts";
 import type { Selection } from "./options.ts";
 import type { Redactor } from "./secrets.ts";
-import { isWithin, realpathOf, type SourceFile } from "./source-files.ts";
-import type { IsGenerated } from "./templates.ts";
+import { distinct, isWithin, realpathOf, type SourceFile } from "./source-files.ts";
+
+// ---- Items and operations ----
+
+export type Status = "migrated" | "archived" | "skipped" | "conflict" | "error";
+
+/** One line of the report. The field names are those of `report.json`. */
+export type Item = {
+  readonly kind: string;
+  readonly source: string | null;
+  readonly destination: string | null;
+  readonly status: Status;
+  readonly reason: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly sensitive: boolean;
+};
+
+/** Everything that the migration can write. The preview prints the items; applying executes exactly these. */
+export type Operation =
+  | {
+      readonly action: "write-file";
+      readonly path: string;
+      readonly text: string;
+      /** The file whose times the new one gets. */
+      readonly timesOf?: string;
+    }
+  | {
+      readonly action: "add-entries";
+      readonly target: MemoryTarget;
+      readonly entries: readonly string[];
+      /** Entries without room: they go to the archive of memory and to `overflowFile`. */
+      readonly overflow: readonly string[];
+      readonly overflowFile: string;
+    }
+  | {
+      readonly action: "copy-skill";
+      readonly to: string;
+      readonly files: readonly { readonly path: string; readonly name: string }[];
+      /** Bounds of the source, so that no link leads out of it. */
+      readonly bound: string;
+    }
+  | { readonly action: "archive"; readonly files: readonly ArchivedFile[] }
+  /** The values are secrets: an operation is never printed. */
+  | { readonly action: "set-env"; readonly values: ReadonlyMap<string, string> }
+  | {
+      readonly action: "set-config";
+      readonly changes: readonly { readonly key: string; readonly value: unknown }[];
+    }
+  | { readonly action: "import-sessions"; readonly paths: readonly string[] };
+
+export type ArchivedFile = {
+  /** Relative to the archive folder, with `/`. */
+  readonly name: string;
+  /** Already without credentials. */
+  readonly content: () => Uint8Array;
+};
+
+export type PlannedItem = { readonly item: Item; readonly operation?: Operation | undefined };
+
+/** An item, with what applying does for it. */
+export function planned(
+  kind: string,
+  status: Status,
+  reason: string,
+  more: Partial<Pick<Item, "source" | "destination" | "details">> & Pick<PlannedItem, "operation"> = {},
+): PlannedItem {
+  const { source = null, destination = null, details = {}, operation } = more;
+  return { item: { kind, source, destination, status, reason, details, sensitive: false }, operation };
+}
+
+/** Counts of an import of transcripts, as fields of the report. */
+type SessionsDetails = {
+  readonly files: number;
+  readonly sessions_added: number;
+  readonly sessions_updated: number;
+  readonly messages_added: number;
+  readonly unchanged: number;
+  readonly malformed_lines: number;
+  readonly errors: readonly string[];
+};
+
+/** `paths` are folders of one agent. With `isDryRun` nothing may be written. The command line connects it to the session database. */
+export type ImportSessions = (
+  paths: readonly string[],
+  options: { readonly isDryRun: boolean },
+) => Promise<Result<SessionsDetails, string>>;
+
+// ---- The request ----
 
 type SkillConflict = "skip" | "overwrite" | "rename";
 
@@ -57,8 +143,8 @@ export type PlanContext = {
   readonly archives: readonly string[];
   /** The entries as they will be after the items planned so far. */
   readonly entries: { memory: readonly string[]; user: readonly string[] };
-  /** Destinations of skills that are planned, with the folder they come from. */
-  readonly plannedSkills: Map<string, readonly SourceFile[]>;
+  /** Destinations of skills that are planned, with the digest of what goes there. */
+  readonly plannedSkills: Map<string, string>;
   /** Files that nobody changed since OpenClaw made them are no one's words, and are left out. */
   readonly isGenerated: IsGenerated;
 };
@@ -79,11 +165,7 @@ export function findFiles({ source, isGenerated }: PlanContext, names: readonly 
       return isLeftOut ? [] : [{ path, workspace }];
     }),
   );
-  const seen = new Set<string>();
-  return found.filter(({ path }) => {
-    const real = realpathOf(path) ?? path; // MEMORY.md and memory.md are one file where case does not count
-    return !seen.has(real) && seen.add(real);
-  });
+  return distinct(found); // MEMORY.md and memory.md are one file where case does not count
 }
 
 /** The first workspace that has this folder. */
@@ -99,11 +181,13 @@ export function findFolder({ source }: PlanContext, name: string): FoundFile | u
 export function unusedFiles(kind: string, files: readonly FoundFile[]): PlannedItem[] {
   return files.map(({ path, workspace: { agent } }) => {
     const how = agent === undefined ? "" : `; '--agent ${agent}' chooses this one`;
-    return { item: itemOf(kind, "skipped", `Another workspace's file is used${how}`, { source: path }) };
+    return planned(kind, "skipped", `Another workspace's file is used${how}`, { source: path });
   });
 }
 
 // ---- Archiving ----
+
+const TOLD_FAILURES = 5;
 
 /**
  * An item whose files are copied to the archive; `skipped` when an archive has them already. Files that cannot be read make it an
@@ -112,49 +196,35 @@ export function unusedFiles(kind: string, files: readonly FoundFile[]): PlannedI
 export function archiveItem(
   context: PlanContext,
   kind: string,
-  {
-    files,
-    ...where
-  }: { readonly source: string; readonly name: string; readonly files: readonly NewArchiveFile[] },
-  about: { readonly reason?: string; readonly details?: Readonly<Record<string, unknown>> } = {},
+  { source, name: place, files, reason = ARCHIVED_REASON, details = {} }: ToArchive,
 ): PlannedItem {
-  const destination = join(context.output, "archive", where.name);
-  const { reason = ARCHIVED_REASON, details = {} } = about;
-  const unreadable: string[] = [];
+  const where = { source, destination: join(context.output, "archive", place) };
+  const failures: string[] = [];
   const missing = files.filter(({ name, content }) => {
     try {
       return !isArchived(context, name, content());
     } catch (cause) {
-      unreadable.push(files.length === 1 ? describeCause(cause) : `${name}: ${describeCause(cause)}`);
+      failures.push(files.length === 1 ? describeCause(cause) : `${name}: ${describeCause(cause)}`);
       return false;
     }
   });
-  const more = { source: where.source, destination, details };
-  const hasFailed = unreadable.length > 0;
-  if (missing.length === 0 && hasFailed) return { item: itemOf(kind, "error", told(unreadable), more) };
-  if (missing.length === 0) return { item: itemOf(kind, "skipped", `Already archived. ${reason}`, more) };
-  const operation = {
-    action: "archive" as const,
-    files: missing.map(
-      ({ name, content }): ArchivedFile => ({ to: join(context.output, "archive", name), content }),
-    ),
-  };
-  const counted = { ...details, files: missing.length };
-  const [status, why] = hasFailed ? (["error", told(unreadable)] as const) : (["archived", reason] as const);
-  return { item: itemOf(kind, status, why, { ...more, details: counted }), operation };
+  const rest = failures.length > TOLD_FAILURES ? [`and ${failures.length - TOLD_FAILURES} more`] : [];
+  const told = [...failures.slice(0, TOLD_FAILURES), ...rest].join("; ");
+  if (missing.length === 0 && told === "")
+    return planned(kind, "skipped", `Already archived. ${reason}`, { ...where, details });
+  if (missing.length === 0) return planned(kind, "error", told, { ...where, details });
+  const more = { ...where, details: { ...details, files: missing.length } };
+  const operation = { action: "archive" as const, files: missing };
+  return planned(kind, told === "" ? "archived" : "error", told || reason, { ...more, operation });
 }
 
-const TOLD_FAILURES = 5;
-
-function told(failures: readonly string[]): string {
-  const rest = failures.length - TOLD_FAILURES;
-  return [...failures.slice(0, TOLD_FAILURES), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
-}
-
-export type NewArchiveFile = {
-  /** Relative to the archive folder, with `/`. */
+type ToArchive = {
+  readonly source: string;
+  /** The file or folder in the archive. */
   readonly name: string;
-  readonly content: () => Uint8Array;
+  readonly files: readonly ArchivedFile[];
+  readonly reason?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
 };
 
 /** A file of the source for the archive. Credentials in it are replaced: `--migrate-secrets` is about `.env` only. */
@@ -163,7 +233,7 @@ export function archivedCopy(
   file: SourceFile,
   bound: string,
   name: string,
-): NewArchiveFile {
+): ArchivedFile {
   return {
     name: safeName(name),
     content: () => {
@@ -180,11 +250,8 @@ export function archiveName({ source, request }: PlanContext, path: string): str
   const root = realpathOf(source.root) ?? source.root;
   const real = realpathOf(path) ?? path;
   const isInside = isWithin(root, real);
-  const inner = isInside ? relative(root, real) : join("external", relative(join(real, ".."), real));
-  const name = safeName(inner.split(/[/\\]/).join("/"));
-  return request.agent === undefined || isInside
-    ? name
-    : name.replace("external/", `external/${request.agent}/`);
+  const inner = isInside ? relative(root, real) : join("external", request.agent ?? "", basename(real));
+  return safeName(inner.split(/[/\\]/).join("/"));
 }
 
 /** Control characters of a hostile file name would reach terminals. */

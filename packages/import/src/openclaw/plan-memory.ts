@@ -1,24 +1,29 @@
 // Plans SOUL.md, AGENTS.md and the memory: MEMORY.md, USER.md and the daily notes become entries of the curated files.
-import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import {
+  ENTRY_DELIMITER,
   fileNameOf,
   type MemoryTarget,
+  measure,
   readMemoryFile,
   targetPaths,
 } from "@hermes-memory/core/internal/curated";
 import { pyStrip, readTextFile } from "@hermes-memory/core/internal/lib";
 import { DEFAULT_IDENTITY } from "@hermes-memory/core/internal/prompt";
 import { maskStoredSecrets } from "@hermes-memory/core/internal/security";
+import { memoryFiles } from "../notes/markdown.ts";
+import { type NoteStatus, type NotesStore, type PlannedNote, planNotes } from "../notes/plan-notes.ts";
 import {
   collapsed,
   hasDroppedText,
   type IncomingEntry,
+  type Line,
+  linesOf,
   markdownEntries,
+  SPACE,
+  WORD,
 } from "../transcripts/kit/markdown.ts";
 import { listOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import { mergeEntries, rebranded } from "./entries.ts";
-import { itemOf, type PlannedItem } from "./operation.ts";
 import {
   archivedCopy,
   archiveItem,
@@ -28,9 +33,10 @@ import {
   findFolder,
   findingsIn,
   type PlanContext,
+  type PlannedItem,
+  planned,
   unusedFiles,
 } from "./plan-context.ts";
-import { withoutTemplate } from "./templates.ts";
 
 const DATE_IN_NAME = /(\d{4}-\d{2}-\d{2})/;
 const PREVIEWED_ENTRIES = 5;
@@ -39,12 +45,8 @@ const PREVIEWED_ENTRIES = 5;
 
 export function planSoul(context: PlanContext): PlannedItem[] {
   const destination = join(context.request.home, "SOUL.md");
-  return planDocument(context, {
-    kind: "soul",
-    name: "SOUL.md",
-    destination,
-    missing: "No OpenClaw SOUL.md found",
-  });
+  const missing = "No OpenClaw SOUL.md found";
+  return planDocument(context, { kind: "soul", name: "SOUL.md", destination, missing });
 }
 
 export function planAgentsFile(context: PlanContext): PlannedItem[] {
@@ -53,9 +55,9 @@ export function planAgentsFile(context: PlanContext): PlannedItem[] {
   if (workspaceTarget !== undefined)
     return planDocument(context, { ...named, destination: join(workspaceTarget, named.name) });
   const [found] = findFiles(context, [named.name]);
-  if (found === undefined) return [{ item: itemOf(named.kind, "skipped", named.missing) }];
+  if (found === undefined) return [planned(named.kind, "skipped", named.missing)];
   const reason = "No workspace target was provided; pass --workspace-target";
-  return [{ item: itemOf(named.kind, "skipped", reason, { source: found.path }) }];
+  return [planned(named.kind, "skipped", reason, { source: found.path })];
 }
 
 type Document = {
@@ -68,22 +70,19 @@ type Document = {
 function planDocument(context: PlanContext, { kind, name, destination, missing }: Document): PlannedItem[] {
   const { source, request } = context;
   const [found, ...others] = findFiles(context, [name]);
-  if (found === undefined) return [{ item: itemOf(kind, "skipped", missing, { destination }) }];
+  if (found === undefined) return [planned(kind, "skipped", missing, { destination })];
   const where = { source: found.path, destination };
   const read = source.files.readText(found.path, found.workspace.path);
-  if (!read.ok) return [{ item: itemOf(kind, "error", read.error, where) }];
+  if (!read.ok) return [planned(kind, "error", read.error, where)];
   const given = request.isRebranding ? rebranded(read.value ?? "") : (read.value ?? "");
   // Credentials are left out below, so they are no reason to keep the whole file back.
   const findings = findingsIn(given, "context", { redactor: context.redactor, allowSecrets: true });
   if (findings.length > 0) {
     const reason = `The safety scan found ${findings.join(", ")}; it is kept for review`;
-    const file = { path: found.path, name };
-    const files = [archivedCopy(context, file, found.workspace.path, archiveName(context, found.path))];
-    const archived = { source: found.path, name: archiveName(context, found.path), files };
-    return [
-      archiveItem(context, kind, archived, { reason, details: { findings } }),
-      ...unusedFiles(kind, others),
-    ];
+    const place = archiveName(context, found.path);
+    const files = [archivedCopy(context, { path: found.path, name }, found.workspace.path, place)];
+    const archived = { source: found.path, name: place, files, reason, details: { findings } };
+    return [archiveItem(context, kind, archived), ...unusedFiles(kind, others)];
   }
   const masked = maskStoredSecrets(given);
   const text = context.redactor.holdsKnownSecret(masked.text)
@@ -91,29 +90,29 @@ function planDocument(context: PlanContext, { kind, name, destination, missing }
     : masked.text;
   const details = text === given ? {} : { credentials_left_out: true };
   const present = readTextFile(destination);
-  if (!present.ok) return [{ item: itemOf(kind, "error", `The target: ${present.error.reason}`, where) }];
+  if (!present.ok) return [planned(kind, "error", `The target: ${present.error.reason}`, where)];
   const isSeed =
     pyStrip(present.value ?? "") === "" || pyStrip(present.value ?? "") === pyStrip(DEFAULT_IDENTITY);
   const rest = unusedFiles(kind, others);
   if (present.value === text)
-    return [{ item: itemOf(kind, "skipped", "Target already matches source", where) }, ...rest];
+    return [planned(kind, "skipped", "Target already matches source", where), ...rest];
   if (!isSeed && !request.isOverwriting)
-    return [{ item: itemOf(kind, "conflict", "Target exists and overwrite is disabled", where) }, ...rest];
+    return [planned(kind, "conflict", "Target exists and overwrite is disabled", where), ...rest];
   const operation = { action: "write-file" as const, path: destination, text, timesOf: found.path };
-  return [{ item: itemOf(kind, "migrated", "Would copy", { ...where, details }), operation }, ...rest];
+  return [planned(kind, "migrated", "Would copy", { ...where, details, operation }), ...rest];
 }
 
 // ---- Entries ----
 
 export function planMemory(context: PlanContext): PlannedItem[] {
-  return planNotes(context, "memory", "memory", ["MEMORY.md", "memory.md"]);
+  return planNoteFiles(context, "memory", "memory", ["MEMORY.md", "memory.md"]);
 }
 
 export function planUserProfile(context: PlanContext): PlannedItem[] {
-  return planNotes(context, "user-profile", "user", ["USER.md"]);
+  return planNoteFiles(context, "user-profile", "user", ["USER.md"]);
 }
 
-function planNotes(
+function planNoteFiles(
   context: PlanContext,
   kind: string,
   target: MemoryTarget,
@@ -122,8 +121,7 @@ function planNotes(
   const found = findFiles(context, names);
   const [first] = found;
   const destination = destinationOf(context, target);
-  if (first === undefined)
-    return [{ item: itemOf(kind, "skipped", "Source file not found", { destination }) }];
+  if (first === undefined) return [planned(kind, "skipped", "Source file not found", { destination })];
   const used = found.filter(({ workspace }) => workspace === first.workspace);
   const notes = used.map((file) => readNotes(context, kind, file));
   const unused = unusedFiles(
@@ -133,21 +131,16 @@ function planNotes(
   const errors = notes.flatMap((each) => ("item" in each ? [each] : []));
   const incoming = notes.flatMap((each) => ("entries" in each ? each.entries : []));
   if (errors.length === notes.length) return [...errors, ...unused];
-  const planned = planEntries(context, {
-    kind,
-    target,
-    incoming,
-    source: first.path,
-    empty: "No importable entries found",
-  });
-  return [planned, ...errors, ...unused, ...keptOriginals(context, kind, used)];
+  const empty = "No importable entries found";
+  const entries = planEntries(context, { kind, target, incoming, source: first.path, empty });
+  return [...entries, ...errors, ...unused, ...keptOriginals(context, kind, used)];
 }
 
 type Notes = { readonly entries: readonly IncomingEntry[] } | PlannedItem;
 
 function readNotes({ source, request }: PlanContext, kind: string, { path, workspace }: FoundFile): Notes {
   const read = source.files.readText(path, workspace.path);
-  if (!read.ok) return { item: itemOf(kind, "error", read.error, { source: path }) };
+  if (!read.ok) return planned(kind, "error", read.error, { source: path });
   const text = withoutTemplate(read.value ?? "");
   const found = markdownEntries(text, request.parser);
   return {
@@ -169,7 +162,7 @@ function keptOriginals(context: PlanContext, kind: string, files: readonly Found
     const reason = isCut
       ? "OpenClaw's explanations in it are no entries; the file is kept for review"
       : "Its code blocks and tables are no entries; the file is kept for review";
-    return [archiveItem(context, kind, { source: path, name, files: [copy] }, { reason })];
+    return [archiveItem(context, kind, { source: path, name, files: [copy], reason })];
   });
 }
 
@@ -182,130 +175,99 @@ type EntriesWanted = {
   readonly details?: Readonly<Record<string, unknown>>;
 };
 
-function planEntries(context: PlanContext, wanted: EntriesWanted): PlannedItem {
+/** The entries with a place in the file, and what the store refuses as a file of the archive. */
+function planEntries(context: PlanContext, wanted: EntriesWanted): PlannedItem[] {
   const { kind, target, incoming, source, empty } = wanted;
   const { store } = context.deps;
   const destination = destinationOf(context, target);
   const where = { source, destination };
-  if (incoming.length === 0) return { item: itemOf(kind, "skipped", empty, where) };
+  if (incoming.length === 0) return [planned(kind, "skipped", empty, where)];
   if (!store.isEnabled(target)) {
     const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
-    return { item: itemOf(kind, "skipped", `${fileNameOf(target)} is switched off (${key})`, where) };
+    return [planned(kind, "skipped", `${fileNameOf(target)} is switched off (${key})`, where)];
   }
   const file = readMemoryFile(destination);
-  if (file.kind === "unreadable") return { item: itemOf(kind, "error", `The target: ${file.reason}`, where) };
+  if (file.kind === "unreadable") return [planned(kind, "error", `The target: ${file.reason}`, where)];
 
-  const earlier = importedBefore(context, target);
   const existing = context.entries[target];
-  const present = new Set(existing.map(collapsed));
-  const isRemoved = ({ text }: IncomingEntry): boolean =>
-    earlier.has(collapsed(text)) && !present.has(collapsed(text));
-  const fresh = incoming.filter((entry) => !isRemoved(entry));
-  const { accepted, refused, ids } = screened(context, fresh);
-  const limit = store.usage(target).limit;
-  const merge = mergeEntries(existing, accepted, limit);
+  const plan = planNotes(
+    [{ path: source, format: memoryFiles, notes: incoming, remarks: [] }],
+    storeAsPlanned(context),
+    // An entry that an earlier run added and that is gone since was removed on purpose, and stays away.
+    { target, again: false, isImport: ({ origin }) => origin === "migration" },
+  );
+  const textsWith = (...statuses: readonly NoteStatus[]): string[] =>
+    plan.filter(({ status }) => statuses.includes(status)).map(({ text }) => text);
+  const added = textsWith("add");
+  const overflowed = textsWith("over_budget", "too_long");
+  const refused = plan.filter(({ status }) => status === "blocked" || status === "invalid");
+  const findings = [...new Set(refused.flatMap(({ ids = ["invalid"] }) => ids))];
+  const removed = textsWith("removed").length;
   const archived = new Set(store.archived(target).map(({ text }) => collapsed(text)));
-  const overflow = merge.overflowed.filter((text) => !archived.has(collapsed(text)));
-  const stem = kind.replaceAll("-", "_");
-  const overflowFile = join(context.output, "overflow", `${stem}_overflow.txt`);
-  const quarantineFile = join(context.output, "overflow", `${stem}_quarantine.txt`);
-  const quarantine = refused.filter((text) => !isQuarantined(context, `${stem}_quarantine.txt`, text));
+  const { limit } = store.usage(target);
   const details = {
     ...wanted.details,
     existing_entries: existing.length,
-    added_entries: merge.added.length,
-    duplicate_entries: merge.duplicates,
-    overflowed_entries: merge.overflowed.length,
+    added_entries: added.length,
+    duplicate_entries: textsWith("duplicate").length,
+    overflowed_entries: overflowed.length,
     char_limit: limit,
-    final_char_count: merge.finalChars,
-    ...(merge.overflowed.length > 0 ? { partial: true } : {}),
-    ...(refused.length > 0
-      ? { refused_entries: refused.length, findings: ids, quarantine_file: quarantineFile }
-      : {}),
-    ...(fresh.length < incoming.length ? { removed_since_last_import: incoming.length - fresh.length } : {}),
+    final_char_count: measure([...existing, ...added], limit).used,
+    ...(overflowed.length > 0 ? { partial: true } : {}),
+    ...(refused.length > 0 ? { refused_entries: refused.length, findings } : {}),
+    ...(removed > 0 ? { removed_since_last_import: removed } : {}),
   };
-  const isNothing = merge.added.length === 0 && overflow.length === 0 && quarantine.length === 0;
-  if (isNothing) return { item: itemOf(kind, "skipped", "No new entries to import", { ...where, details }) };
-  context.entries[target] = [...existing, ...merge.added];
-  const previewed = { ...details, overflow_preview: merge.overflowed.slice(0, PREVIEWED_ENTRIES) };
-  const withFile = merge.overflowed.length > 0 ? { ...previewed, overflow_file: overflowFile } : previewed;
-  const isOnlyRefused = merge.added.length === 0 && overflow.length === 0;
-  const reason = isOnlyRefused
-    ? `Would keep refused entries for review (${ids.join(", ")})`
-    : reasonFor(kind);
-  return {
-    item: itemOf(kind, isOnlyRefused ? "archived" : "migrated", reason, { ...where, details: withFile }),
-    operation: {
-      action: "add-entries",
-      target,
-      entries: merge.added,
-      overflow: merge.overflowed,
-      overflowFile,
-      quarantine: quarantine.length > 0 ? refused : [],
-      quarantineFile,
-    },
-  };
-}
-
-function reasonFor(kind: string): string {
-  return kind === "daily-memory" ? "Would merge daily memory entries" : "Would merge entries";
+  const kept = refused.length === 0 ? [] : [refusedEntries(context, kind, source, refused, findings)];
+  if (added.length === 0 && overflowed.every((text) => archived.has(collapsed(text))))
+    return [planned(kind, "skipped", "No new entries to import", { ...where, details }), ...kept];
+  context.entries[target] = [...existing, ...added];
+  const overflowFile = join(context.output, "overflow", `${kind.replaceAll("-", "_")}_overflow.txt`);
+  const previewed = { ...details, overflow_preview: overflowed.slice(0, PREVIEWED_ENTRIES) };
+  const withFile = overflowed.length > 0 ? { ...previewed, overflow_file: overflowFile } : previewed;
+  const entries = { action: "add-entries" as const, target, entries: added };
+  const operation = { ...entries, overflow: overflowed, overflowFile };
+  const reason = kind === "daily-memory" ? "Would merge daily memory entries" : "Would merge entries";
+  return [planned(kind, "migrated", reason, { ...where, details: withFile, operation }), ...kept];
 }
 
 function destinationOf({ deps }: PlanContext, target: MemoryTarget): string {
   return targetPaths(deps.store.dir, target).file;
 }
 
-/** Entries that an earlier run added: one that is gone since was removed on purpose, and stays away. */
-function importedBefore({ deps }: PlanContext, target: MemoryTarget): ReadonlySet<string> {
-  const lines = deps.store.history({ target });
-  const added = lines.filter(
-    ({ origin, status }) => origin === "migration" && status !== "aborted" && status !== "refused",
-  );
-  return new Set(
-    added.flatMap(({ changes }) =>
-      changes.flatMap(({ after }) => (after === null ? [] : [collapsed(after)])),
-    ),
-  );
+/** The store as it will be after the items planned so far; it also refuses what OpenClaw keeps as a secret. */
+function storeAsPlanned({ deps: { store }, entries, redactor }: PlanContext): NotesStore {
+  return {
+    readEntries: (target) => [...entries[target]],
+    archived: () => store.archived(),
+    usage: (target) => store.usage(target),
+    isEnabled: (target) => store.isEnabled(target),
+    history: () => store.history().filter(({ status }) => status !== "aborted" && status !== "refused"),
+    check: (op) => {
+      const error = store.check(op);
+      const isKnown = op.action === "add" && redactor.holdsKnownSecret(op.content);
+      if (!isKnown || error?.kind === "blocked") return error;
+      return Object.assign(new Error("It holds a secret"), {
+        kind: "blocked" as const,
+        ids: ["known_secret"],
+      });
+    },
+  };
 }
 
-/** Entries that the store would refuse, without credentials. `ids` are the findings; the report never quotes such an entry. */
-function screened(
-  { deps, redactor }: PlanContext,
-  incoming: readonly IncomingEntry[],
-): { readonly accepted: IncomingEntry[]; readonly refused: string[]; readonly ids: string[] } {
-  const accepted: IncomingEntry[] = [];
-  const refused: string[] = [];
-  const ids = new Set<string>();
-  for (const entry of incoming) {
-    const error = deps.store.check({ action: "add", content: entry.text });
-    const isKnown = redactor.holdsKnownSecret(entry.text);
-    if (error === undefined && !isKnown) accepted.push(entry);
-    else if (error?.kind !== "empty") {
-      for (const id of error?.kind === "blocked"
-        ? error.ids
-        : [isKnown ? "known_secret" : (error?.kind ?? "")])
-        ids.add(id);
-      refused.push(redactor.text(maskStoredSecrets(entry.text).text));
-    }
-  }
-  return { accepted, refused, ids: [...ids] };
-}
-
-function isQuarantined({ archives }: PlanContext, name: string, text: string): boolean {
-  return archives.some((archive) => {
-    try {
-      return readFileSync(join(archive, "..", "overflow", name), "utf8")
-        .split("\n")
-        .includes(oneLineOf(text));
-    } catch {
-      return false; // no such file in that run
-    }
-  });
-}
-
-/** Overflow files have one entry per line. */
-export function oneLineOf(text: string): string {
-  return text.replaceAll("\n", " ⏎ ");
+/** Without credentials; the report names the findings and never quotes such an entry. */
+function refusedEntries(
+  context: PlanContext,
+  kind: string,
+  source: string,
+  refused: readonly PlannedNote[],
+  findings: readonly string[],
+): PlannedItem {
+  const { redactor } = context;
+  const texts = refused.map(({ text }) => redactor.text(maskStoredSecrets(text).text));
+  const name = `entries-for-review/${kind}.md`;
+  const files = [{ name, content: () => Buffer.from(`${texts.join(ENTRY_DELIMITER)}\n`) }];
+  const reason = `The safety scan found ${findings.join(", ")}; it is kept for review`;
+  return archiveItem(context, kind, { source, name, files, reason });
 }
 
 // ---- Daily notes ----
@@ -315,7 +277,7 @@ export function planDailyMemory(context: PlanContext): PlannedItem[] {
   const folder = findFolder(context, "memory");
   const destination = destinationOf(context, "memory");
   const skipped = (reason: string): PlannedItem[] => [
-    { item: itemOf(kind, "skipped", reason, { source: folder?.path, destination }) },
+    planned(kind, "skipped", reason, { source: folder?.path, destination }),
     ...extraPaths(context),
   ];
   if (folder === undefined) return skipped("No workspace/memory/ directory found");
@@ -334,15 +296,8 @@ export function planDailyMemory(context: PlanContext): PlannedItem[] {
   }
   const empty = "No importable entries found in daily memory files";
   const details = { source_files: files.length };
-  const planned = planEntries(context, {
-    kind,
-    target: "memory",
-    incoming,
-    source: folder.path,
-    empty,
-    details,
-  });
-  return [planned, ...errors, ...extraPaths(context)];
+  const wanted = { kind, target: "memory", incoming, source: folder.path, empty, details } as const;
+  return [...planEntries(context, wanted), ...errors, ...extraPaths(context)];
 }
 
 function dated({ request }: PlanContext, name: string, entry: IncomingEntry): IncomingEntry {
@@ -357,8 +312,101 @@ function extraPaths({ source }: PlanContext): PlannedItem[] {
   return listOf(search.extraPaths).flatMap((path) => {
     const named = textOf(path);
     const reason = "It is named in memory.search.extraPaths; 'hermes memory import' reads such notes";
-    return named === undefined
-      ? []
-      : [{ item: itemOf("daily-memory", "skipped", reason, { source: named }) }];
+    return named === undefined ? [] : [planned("daily-memory", "skipped", reason, { source: named })];
   });
+}
+
+// ---- The text of entries ----
+
+const BRAND = new RegExp(`(?<!${WORD})(?:open(?:${SPACE}|-)?claw|clawdbot|moltbot)(?!${WORD})`, "giu");
+/** A URL would lead nowhere and a command would fail under another name. (The scheme is bounded: a long word would take minutes.) */
+const KEPT = /`[^`\n]*`|[a-z][a-z0-9+.-]{0,30}:\/\/[^\s<>"')\]]+/giu;
+
+/** OpenClaw and its older names become Hermes. URLs and code in backticks stay. */
+export function rebranded(text: string): string {
+  let result = "";
+  let at = 0;
+  for (const kept of text.matchAll(KEPT)) {
+    result += renamed(text.slice(at, kept.index)) + kept[0];
+    at = kept.index + kept[0].length;
+  }
+  return result + renamed(text.slice(at));
+}
+
+function renamed(text: string): string {
+  return text.replace(BRAND, (name) => (name === name.toLowerCase() ? "hermes" : "Hermes"));
+}
+
+// ---- Templates ----
+// In a file that was filled in, the rest of OpenClaw's template is known by its form: blank fields, hints in italics, examples, links to
+// its manual.
+
+/** The line above a directive: `<!-- observed: 2026-03-01 | status: active -->`. */
+const MARK = /^\s*<!--\s*observed:\s*(\S+)[^>]*-->\s*$/;
+const SUPERSEDED = /status:\s*superseded/;
+const DATED = /observed:\s*\d{4}-\d{2}-\d{2}/;
+const PLACEHOLDER = /(?:\.{3}|\u2026)\s*$/;
+const FIELD = /^\s*(?:[-*+]\s+)?\*\*[^*]+:\*\*(.*)$/;
+const HINT = /^\s*(?:_[^_].*_|\*[^*\s][^*]*\*|\(.*\))\s*$/;
+const MANUAL_LINK = /^\s*[-*+]\s+\[[^\]]*\]\(\/[^)]*\)\s*$/;
+
+/** The same text where it holds nothing of a template. */
+function withoutTemplate(markdown: string): string {
+  const lines = linesOf(markdown);
+  const kept = withoutFooter(sectionsOf(lines).flatMap(ofUser), lines);
+  return kept.length === lines.length ? markdown : kept.map(({ raw }) => raw).join("\n");
+}
+
+function sectionsOf(lines: readonly Line[]): Line[][] {
+  const sections: Line[][] = [[]];
+  for (const line of lines) {
+    if (line.kind === "heading") sections.push([]);
+    sections.at(-1)?.push(line);
+  }
+  return sections;
+}
+
+/**
+ * A section with a mark that has no date explains how directives are written: only fields and directives in it are the user's.
+ * In other sections with marks, prose before the first mark is the explanation. A superseded directive ends at the next blank line.
+ */
+function ofUser(section: readonly Line[]): Line[] {
+  const isExplaining = section.some(({ raw }) => MARK.test(raw) && !DATED.test(raw));
+  const hasMarks = section.some(({ raw, kind }) => MARK.test(raw) && kind !== "code");
+  let mark: string | undefined;
+  let hasText = false;
+  return section.filter(({ raw, kind }, at) => {
+    const isCode = kind === "code";
+    if (!isCode && MARK.test(raw)) {
+      mark = raw;
+      hasText = false;
+      return false;
+    }
+    if (kind === "blank" && hasText && SUPERSEDED.test(mark ?? "")) mark = "";
+    if (kind === "blank" || kind === "heading") return true;
+    if (!isCode && isLeftBlank(section, at)) return false;
+    hasText = true;
+    if (mark && SUPERSEDED.test(mark)) return false;
+    if (mark) return DATED.test(mark) || (kind === "bullet" && !PLACEHOLDER.test(raw));
+    if (mark === "" && !isExplaining) return true;
+    const isField = !isCode && FIELD.test(raw);
+    return isField || !(isExplaining || (hasMarks && kind !== "bullet"));
+  });
+}
+
+function isLeftBlank(section: readonly Line[], at: number): boolean {
+  const { raw = "" } = section[at] ?? {};
+  if (HINT.test(raw) || MANUAL_LINK.test(raw)) return true;
+  const value = FIELD.exec(raw)?.[1];
+  if (value === undefined || (value.trim() !== "" && !HINT.test(value))) return false;
+  const next = section[at + 1]?.raw ?? "";
+  return !/^\s+\S/.test(next) || HINT.test(next); // the value may be on the next line
+}
+
+/** A template ends with a rule and a sentence about the file. */
+function withoutFooter(kept: readonly Line[], lines: readonly Line[]): readonly Line[] {
+  const rule = kept.findLastIndex(({ kind, text }) => kind === "rule" && !/\s/.test(text));
+  if (rule < 1 || kept.length === lines.length) return kept;
+  const isProse = kept.slice(rule + 1).every(({ kind }) => kind === "text" || kind === "blank");
+  return isProse ? kept.slice(0, rule) : kept;
 }

@@ -1,11 +1,20 @@
 // Plans the skills: those of the workspace, of the state folder, of the user and of projects go to skills/openclaw-imports.
 import { isUtf8 } from "node:buffer";
-import { existsSync, readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
+import { err, isDirectory, ok, type Result } from "@hermes-memory/core/internal/lib";
 import { nameProblem, skillsDirectory } from "@hermes-memory/core/internal/skills";
-import { itemOf, type PlannedItem } from "./operation.ts";
-import { archivedCopy, archiveItem, findFolder, findingsIn, type PlanContext } from "./plan-context.ts";
-import { isFolder, realpathOf, type SourceFile, SourceFiles } from "./source-files.ts";
+import {
+  archivedCopy,
+  archiveItem,
+  findFolder,
+  findingsIn,
+  type PlanContext,
+  type PlannedItem,
+  planned,
+} from "./plan-context.ts";
+import { realpathOf, type SourceFile, SourceFiles } from "./source-files.ts";
 
 const CATEGORY = "openclaw-imports";
 const CATEGORY_TEXT = "Skills that came from an OpenClaw workspace.\n";
@@ -18,8 +27,7 @@ type SkillFolder = { readonly kind: string; readonly path: string; readonly boun
 
 export function planWorkspaceSkills(context: PlanContext): PlannedItem[] {
   const found = findFolder(context, "skills");
-  if (found === undefined)
-    return [{ item: itemOf("skills", "skipped", "No OpenClaw skills directory found") }];
+  if (found === undefined) return [planned("skills", "skipped", "No OpenClaw skills directory found")];
   const folders = [{ kind: "skill", path: found.path, bound: found.workspace.path }];
   return planFolders(context, "skills", folders);
 }
@@ -36,30 +44,28 @@ export function planSharedSkills(context: PlanContext): PlannedItem[] {
       bound: join(source.root, name),
     })),
   ];
-  const present = folders.filter(({ path }) => isFolder(path));
+  const present = folders.filter(({ path }) => isDirectory(path));
   const none = "No shared OpenClaw skills directories found";
-  if (present.length === 0) return [{ item: itemOf("shared-skills", "skipped", none) }];
+  if (present.length === 0) return [planned("shared-skills", "skipped", none)];
   return planFolders(context, "shared-skills", present);
 }
 
 function planFolders(context: PlanContext, option: string, folders: readonly SkillFolder[]): PlannedItem[] {
-  const planned = folders.flatMap((folder) => planFolder(context, folder));
-  if (planned.length === 0)
-    return [
-      { item: itemOf(option, "skipped", "No skills with SKILL.md found", { source: folders[0]?.path }) },
-    ];
-  const isCopying = planned.some(({ operation }) => operation?.action === "copy-skill");
-  return isCopying ? [...planCategory(context, option), ...planned] : planned;
+  const skills = folders.flatMap((folder) => planFolder(context, folder));
+  if (skills.length === 0)
+    return [planned(option, "skipped", "No skills with SKILL.md found", { source: folders[0]?.path })];
+  const isCopying = skills.some(({ operation }) => operation?.action === "copy-skill");
+  return isCopying ? [...planCategory(context, option), ...skills] : skills;
 }
 
 /** `DESCRIPTION.md` of the folder that receives the skills. */
 function planCategory({ request, plannedSkills }: PlanContext, option: string): PlannedItem[] {
   const path = join(skillsDirectory(request.home), CATEGORY, "DESCRIPTION.md");
   if (existsSync(path) || plannedSkills.has(path)) return [];
-  plannedSkills.set(path, []);
+  plannedSkills.set(path, "");
   const kind = option === "skills" ? "skill-category" : "shared-skill-category";
   const operation = { action: "write-file" as const, path, text: CATEGORY_TEXT };
-  return [{ item: itemOf(kind, "migrated", "Would create", { destination: path }), operation }];
+  return [planned(kind, "migrated", "Would create", { destination: path, operation })];
 }
 
 function planFolder(context: PlanContext, folder: SkillFolder): PlannedItem[] {
@@ -77,87 +83,92 @@ function filesFor({ source }: PlanContext, { kind, path }: SkillFolder): SourceF
 }
 
 function planSkill(context: PlanContext, folder: SkillFolder, path: string): PlannedItem {
-  const { request } = context;
-  const { kind, bound } = folder;
+  const { request, plannedSkills } = context;
+  const { kind } = folder;
   const source = filesFor(context, folder);
-  const { files, leftOut } = source.tree(path, bound, (name) => !LEFT_OUT.test(name));
+  const bound = realpathOf(path) ?? path;
+  const { files, leftOut } = source.tree(path, folder.bound, (name) => !LEFT_OUT.test(name));
   if (!files.some(({ name }) => name === SKILL_FILE)) {
     const reason = "It is a link out of its folder, which is not followed";
-    return { item: itemOf(kind, "skipped", reason, { source: path }) };
+    return planned(kind, "skipped", reason, { source: path });
   }
-  const skillBound = realpathOf(path) ?? path;
-  for (const { path: file, name } of files) {
-    const read = source.read(file, skillBound);
-    if (!read.ok) return { item: itemOf(kind, "error", `${name}: ${read.error}`, { source: path }) };
-  }
-  const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut.slice(0, 20) };
-  const findings = files.flatMap((file) => findingsOf(context, source, file, skillBound));
-  if (findings.length > 0)
-    return quarantined(context, folder, { path, files, findings: [...new Set(findings)] });
+  const read = readAll(source, files, bound);
+  if (!read.ok) return planned(kind, "error", read.error, { source: path });
   const name = skillName(basename(path));
-  if (name === undefined) return quarantined(context, folder, { path, files, findings: ["unusable_name"] });
+  const found = name === undefined ? ["unusable_name"] : findingsOf(context, read.value);
+  if (name === undefined || found.length > 0) {
+    const place = `skills-for-review/${basename(folder.path)}/${basename(path)}`;
+    const copies = files.map((file) => archivedCopy(context, file, bound, `${place}/${file.name}`));
+    const reason = `The safety scan found ${found.join(", ")}; it is kept for review`;
+    const details = { findings: found };
+    return archiveItem(context, kind, { source: path, name: place, files: copies, reason, details });
+  }
   const wanted = join(skillsDirectory(request.home), CATEGORY, name);
-  const isSame = (destination: string): boolean =>
-    isSameSkill(context, source, files, skillBound, destination);
-  const isTaken = (destination: string): boolean =>
-    existsSync(destination) || context.plannedSkills.has(destination);
-  const present = (destination: string): PlannedItem => {
-    context.plannedSkills.set(destination, files); // no other skill of this name may replace it
-    return { item: itemOf(kind, "skipped", "Target already matches source", { ...where, destination }) };
-  };
-  const copy = (to: string, more: object = {}): PlannedItem => {
-    context.plannedSkills.set(to, files);
-    return {
-      item: itemOf(kind, "migrated", "Would copy", {
-        source: path,
-        destination: to,
-        details: { ...details, ...more, files: files.length },
-      }),
-      operation: { action: "copy-skill", to, files, bound: skillBound },
-    };
-  };
-  const cleaned = name === basename(path) ? {} : { renamed_from: basename(path) };
+  const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut.slice(0, 20) };
   const where = { source: path, destination: wanted, details };
-  if (!isTaken(wanted)) return copy(wanted, cleaned);
+  const digest = digestOf(read.value);
+  const isSame = (destination: string): boolean => digestAt(context, destination) === digest;
+  const isTaken = (destination: string): boolean => existsSync(destination) || plannedSkills.has(destination);
+  const present = (destination: string): PlannedItem => {
+    plannedSkills.set(destination, digest); // no other skill of this name may replace it
+    return planned(kind, "skipped", "Target already matches source", { ...where, destination });
+  };
+  const copy = (to: string): PlannedItem => {
+    plannedSkills.set(to, digest);
+    const renamed = basename(to) === basename(path) ? {} : { renamed_from: basename(path) };
+    return planned(kind, "migrated", "Would copy", {
+      source: path,
+      destination: to,
+      details: { ...details, ...renamed, files: files.length },
+      operation: { action: "copy-skill", to, files, bound },
+    });
+  };
+  if (!isTaken(wanted)) return copy(wanted);
   if (isSame(wanted)) return present(wanted);
   if (request.skillConflict === "skip")
-    return { item: itemOf(kind, "conflict", "Destination skill already exists", where) };
-  if (request.skillConflict === "overwrite" && !context.plannedSkills.has(wanted))
-    return copy(wanted, cleaned);
+    return planned(kind, "conflict", "Destination skill already exists", where);
+  if (request.skillConflict === "overwrite" && !plannedSkills.has(wanted)) return copy(wanted);
   for (let count = 1; ; count += 1) {
     const renamed = `${wanted}-imported${count === 1 ? "" : `-${count}`}`;
     if (isSame(renamed)) return present(renamed);
-    if (!isTaken(renamed)) return copy(renamed, { renamed_from: basename(path) });
+    if (!isTaken(renamed)) return copy(renamed);
   }
 }
 
-function findingsOf(context: PlanContext, source: SourceFiles, file: SourceFile, bound: string): string[] {
-  const rules = { redactor: context.redactor, allowSecrets: context.deps.config.skills.allowSecrets };
-  const named = findingsIn(file.name, "strict", rules);
-  const bytes = source.read(file.path, bound);
-  if (!bytes.ok || bytes.value === undefined || !isUtf8(bytes.value)) return named;
-  return [...named, ...findingsIn(bytes.value.toString("utf8"), "strict", rules)];
+type FileBytes = { readonly name: string; readonly bytes: Buffer };
+
+function readAll(
+  source: SourceFiles,
+  files: readonly SourceFile[],
+  bound: string,
+): Result<readonly FileBytes[], string> {
+  const all: FileBytes[] = [];
+  for (const { path, name } of files) {
+    const read = source.read(path, bound);
+    if (!read.ok || read.value === undefined) return err(`${name}: ${read.ok ? "It is gone" : read.error}`);
+    all.push({ name, bytes: read.value });
+  }
+  return ok(all);
 }
 
-function quarantined(
-  context: PlanContext,
-  { kind, path: folder }: SkillFolder,
-  skill: {
-    readonly path: string;
-    readonly files: readonly SourceFile[];
-    readonly findings: readonly string[];
-  },
-): PlannedItem {
-  const name = `skills-for-review/${basename(folder)}/${basename(skill.path)}`;
-  const bound = realpathOf(skill.path) ?? skill.path;
-  const files = skill.files.map((file) => archivedCopy(context, file, bound, `${name}/${file.name}`));
-  const reason = `The safety scan found ${skill.findings.join(", ")}; it is kept for review`;
-  return archiveItem(
-    context,
-    kind,
-    { source: skill.path, name, files },
-    { reason, details: { findings: skill.findings } },
-  );
+function findingsOf({ redactor, deps }: PlanContext, files: readonly FileBytes[]): string[] {
+  const rules = { redactor, allowSecrets: deps.config.skills.allowSecrets };
+  const texts = files.flatMap(({ name, bytes }) => (isUtf8(bytes) ? [name, bytes.toString("utf8")] : [name]));
+  return [...new Set(texts.flatMap((text) => findingsIn(text, "strict", rules)))];
+}
+
+/** The same for skills with the same files. */
+function digestOf(files: readonly FileBytes[]): string {
+  const hash = createHash("sha256");
+  for (const { name, bytes } of files) hash.update(`${name}\0${bytes.length}\0`).update(bytes);
+  return hash.digest("hex");
+}
+
+/** Of the skill that is planned for this place, else of the one on disk. */
+function digestAt({ plannedSkills }: PlanContext, destination: string): string | undefined {
+  const source = new SourceFiles(destination);
+  const read = readAll(source, source.tree(destination, destination).files, destination);
+  return plannedSkills.get(destination) ?? (read.ok ? digestOf(read.value) : undefined);
 }
 
 /** The folder's name where skills can have it, else a similar one; undefined when nothing is left of it. */
@@ -169,31 +180,4 @@ function skillName(name: string): string | undefined {
     .replace(/^[^a-z0-9]+|-+$/g, "")
     .slice(0, 60);
   return nameProblem("skill", plain) === undefined ? plain : undefined;
-}
-
-/** Compares with the skill on disk, or with the one that is planned for this place. */
-function isSameSkill(
-  { plannedSkills }: PlanContext,
-  source: SourceFiles,
-  files: readonly SourceFile[],
-  bound: string,
-  destination: string,
-): boolean {
-  const planned = plannedSkills.get(destination);
-  const present = planned ?? new SourceFiles(destination).tree(destination, destination).files;
-  if (present.length !== files.length) return false;
-  return files.every(({ path, name }) => {
-    const other = present.find((file) => file.name === name);
-    const bytes = source.read(path, bound);
-    try {
-      return (
-        other !== undefined &&
-        bytes.ok &&
-        bytes.value !== undefined &&
-        readFileSync(other.path).equals(bytes.value)
-      );
-    } catch {
-      return false; // it cannot be read, so it counts as different
-    }
-  });
 }

@@ -1,11 +1,10 @@
 // The planner: reads the OpenClaw folder and the Hermes home and returns everything that a migration would do, in order. Writes
 // nothing. The preview prints this list, and `apply.ts` executes exactly this list.
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { type OpenClawSource, openSource } from "./discover.ts";
-import { itemOf, type PlannedItem } from "./operation.ts";
+import { type OpenClawSource, openSource, readGenerated } from "./discover.ts";
 import { OPTION_IDS, OPTIONS, type OptionId } from "./options.ts";
-import { planArchive } from "./plan-archive.ts";
 import {
   planAgentDefaults,
   planModel,
@@ -14,12 +13,23 @@ import {
   planSecretSettings,
   planSessionConfig,
 } from "./plan-config.ts";
-import type { MigrationDeps, MigrationRequest, PlanContext } from "./plan-context.ts";
+import {
+  type ArchivedFile,
+  archivedCopy,
+  archiveItem,
+  archiveName,
+  findFiles,
+  findFolder,
+  type MigrationDeps,
+  type MigrationRequest,
+  type PlanContext,
+  type PlannedItem,
+  planned,
+} from "./plan-context.ts";
 import { planAgentsFile, planDailyMemory, planMemory, planSoul, planUserProfile } from "./plan-memory.ts";
 import { planSharedSkills, planWorkspaceSkills } from "./plan-skills.ts";
 import { archiveFolders, outputFolder } from "./runs.ts";
 import { type Redactor, redactorFor } from "./secrets.ts";
-import { readGenerated } from "./templates.ts";
 
 export type Plan = {
   readonly request: MigrationRequest;
@@ -66,12 +76,12 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
     plannedSkills: new Map(),
     isGenerated: await readGenerated(source.root),
   };
-  const items: PlannedItem[] = source.configProblems.map(({ path, reason }) => ({
-    item: itemOf("source", "error", reason, { source: path }),
-  }));
+  const items: PlannedItem[] = source.configProblems.map(({ path, reason }) =>
+    planned("source", "error", reason, { source: path }),
+  );
   if ("$include" in source.config) {
     const reason = "Its parts that are named by $include are not read";
-    items.push({ item: itemOf("source", "skipped", reason, { source: source.configPath }) });
+    items.push(planned("source", "skipped", reason, { source: source.configPath }));
   }
   for (const option of OPTION_IDS) items.push(...(await planOption(option, context)));
   return { request, items, output: folder, isContinued, source, redactor };
@@ -81,38 +91,107 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
 async function planOption(option: OptionId, context: PlanContext): Promise<PlannedItem[]> {
   if (!context.request.selection.selected.has(option)) {
     const details = { option_label: OPTIONS[option].label };
-    return [{ item: itemOf(option, "skipped", "Not selected for this run", { details }) }];
+    return [planned(option, "skipped", "Not selected for this run", { details })];
   }
   try {
     return await PLANNERS[option](context);
   } catch (cause) {
-    return [{ item: itemOf(option, "error", describeCause(cause)) }];
+    return [planned(option, "error", describeCause(cause))];
   }
 }
 
 /** The transcripts of every agent, one item each. */
 async function planSessions({ source, deps }: PlanContext): Promise<PlannedItem[]> {
   const kind = "sessions";
-  const folder = (agent: string): string => join(source.root, "agents", agent);
-  const agents = source.agents.filter((agent) => source.files.isFolderIn(folder(agent), source.root));
-  if (agents.length === 0) return [{ item: itemOf(kind, "skipped", "No agents/ with transcripts found") }];
-  const planned: PlannedItem[] = [];
-  for (const agent of agents) {
-    const path = folder(agent);
+  const items: PlannedItem[] = [];
+  for (const agent of source.agents) {
+    const path = join(source.root, "agents", agent);
+    if (!source.files.isFolderIn(path, source.root)) continue;
     const outcome = await deps.importSessions([path], { isDryRun: true });
     if (!outcome.ok) {
-      planned.push({ item: itemOf(kind, "skipped", outcome.error, { source: path, details: { agent } }) });
+      items.push(planned(kind, "skipped", outcome.error, { source: path, details: { agent } }));
       continue;
     }
     const where = { source: path, details: { agent, ...outcome.value } };
     const { sessions_added: added, sessions_updated: updated, messages_added: messages } = outcome.value;
-    if (added + updated + messages === 0)
-      planned.push({ item: itemOf(kind, "skipped", "No new messages to import", where) });
-    else
-      planned.push({
-        item: itemOf(kind, "migrated", "Would import transcripts", where),
-        operation: { action: "import-sessions", paths: [path] },
-      });
+    const operation = { action: "import-sessions" as const, paths: [path] };
+    items.push(
+      added + updated + messages === 0
+        ? planned(kind, "skipped", "No new messages to import", where)
+        : planned(kind, "migrated", "Would import transcripts", { ...where, operation }),
+    );
   }
-  return planned;
+  return items.length > 0 ? items : [planned(kind, "skipped", "No agents/ with transcripts found")];
+}
+
+// ---- The archive: the config without credentials, and everything else without a place in Hermes. One item. ----
+
+const DOCUMENTS = [
+  ["IDENTITY.md"],
+  ["TOOLS.md"],
+  ["HEARTBEAT.md"],
+  ["BOOTSTRAP.md"],
+  ["BOOT.md"],
+  ["DREAMS.md", "dreams.md"],
+];
+const FOLDERS_OF_WORKSPACE = [".learnings", "hooks", "memory", "tts"];
+const FOLDERS_OF_STATE = ["cron", "extensions"];
+const APPROVALS = "exec-approvals.json";
+/** Folders that a tool can make again. */
+const REMADE = /(?:^|\/)(?:node_modules|\.git)(?:\/|$)/;
+const NOT_COPIED = {
+  "raw-config-skip": ["openclaw.json", "credentials/telegram-default-allowFrom.json"],
+  "sensitive-skip": ["memory/main.sqlite", "credentials", "devices", "identity", "workspace.zip"],
+};
+
+/** A file or folder of OpenClaw, with the names of links in it that were not followed. */
+type Part = { readonly name: string; readonly files: readonly ArchivedFile[]; readonly leftOut: string[] };
+
+function planArchive(context: PlanContext): PlannedItem[] {
+  const { source } = context;
+  const { root } = source;
+  const documents = DOCUMENTS.flatMap((names) => findFiles(context, names).slice(0, 1));
+  const folders = FOLDERS_OF_WORKSPACE.flatMap((name) => findFolder(context, name) ?? []);
+  const parts = [
+    ...(Object.keys(source.config).length > 0 ? [configPart(context)] : []),
+    ...(existsSync(join(root, APPROVALS)) ? [filePart(context, join(root, APPROVALS), root)] : []),
+    ...FOLDERS_OF_STATE.map((name) => folderPart(context, join(root, name), root)),
+    ...documents.map(({ path, workspace }) => filePart(context, path, workspace.path)),
+    ...folders.map(({ path, workspace }) => folderPart(context, path, workspace.path)),
+  ].filter(({ files }) => files.length > 0);
+  const left = Object.entries(NOT_COPIED).flatMap(([kind, names]) =>
+    names
+      .map((name) => join(root, name))
+      .filter((path) => existsSync(path))
+      .map((path): PlannedItem => planned(kind, "skipped", NOT_COPIED_REASON, { source: path })),
+  );
+  if (parts.length === 0) return [planned("archive", "skipped", "OpenClaw has nothing else"), ...left];
+  const links = parts.flatMap(({ leftOut }) => leftOut).slice(0, 20);
+  const details = {
+    parts: parts.map(({ name }) => name),
+    ...(links.length > 0 ? { links_not_followed: links } : {}),
+  };
+  const files = parts.flatMap((part) => part.files);
+  return [archiveItem(context, "archive", { source: root, name: "", files, details }), ...left];
+}
+
+const NOT_COPIED_REASON = "It may hold credentials and is never copied as it is";
+
+/** Two spaces, final newline, without credentials and comments. */
+function configPart({ source, redactor }: PlanContext): Part {
+  const name = "openclaw.json";
+  const text = `${JSON.stringify(redactor.json(source.config), null, 2)}\n`;
+  return { name, files: [{ name, content: () => Buffer.from(text) }], leftOut: [] };
+}
+
+function filePart(context: PlanContext, path: string, bound: string): Part {
+  const name = archiveName(context, path);
+  return { name, files: [archivedCopy(context, { path, name: basename(path) }, bound, name)], leftOut: [] };
+}
+
+function folderPart(context: PlanContext, path: string, bound: string): Part {
+  const { files, leftOut } = context.source.files.tree(path, bound, (file) => !REMADE.test(file));
+  const name = archiveName(context, path);
+  const copies = files.map((file) => archivedCopy(context, file, path, `${name}/${file.name}`));
+  return { name, files: copies, leftOut: leftOut.map((each) => `${name}/${each}`) };
 }

@@ -1,8 +1,8 @@
 // Whether OpenClaw or a Hermes gateway runs: both would compete with each other for a bot's connection.
 import { execFile } from "node:child_process";
 import { basename, join } from "node:path";
-import { outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
-import { recordOf } from "../transcripts/kit/values.ts";
+import { readTextFile } from "@hermes-memory/core/internal/lib";
+import { jsonOf, recordOf } from "../transcripts/kit/values.ts";
 
 /** Runs a program; undefined when it cannot be started, fails or takes too long. For tests. */
 type RunProgram = (
@@ -20,8 +20,17 @@ export type ProcessDeps = {
 
 type Running = { readonly pid: number; readonly parent: number; readonly words: readonly string[] };
 
-const SERVICE_MS = 5000;
-const LIST_MS = 3000;
+const LIST = ["ps", ["-A", "-o", "pid=,ppid=,args="], 3000] as const;
+/** The path of a program may have blanks on Windows: its name, and the arguments without it. */
+const WINDOWS_LIST = [
+  "powershell",
+  [
+    "-NoProfile",
+    "-Command",
+    `Get-CimInstance Win32_Process | ForEach-Object { $_.ProcessId, $_.ParentProcessId, $_.Name, ($_.CommandLine -replace '^("[^"]*"|\\S+)\\s*', '') -join ' ' }`,
+  ],
+  5000,
+] as const;
 const PRODUCT = /^(?:openclaw|clawdbot|moltbot|clawd)(?:[-.].*)?$/i;
 const RUNTIMES = /^(?:node|nodejs|bun|deno)(?:\.exe)?$/i;
 
@@ -36,43 +45,22 @@ export const systemProcesses: ProcessDeps = {
     }),
 };
 
-/** One line for each sign that OpenClaw runs. */
-export async function openClawProcesses(deps: ProcessDeps): Promise<string[]> {
-  if (deps.platform === "win32") return windowsProcesses(deps);
-  const [service, listing] = await Promise.all([
-    deps.run("systemctl", ["--user", "is-active", "openclaw-gateway.service"], SERVICE_MS),
-    deps.run("ps", ["-A", "-o", "pid=,ppid=,args="], LIST_MS),
-  ]);
+/** One line for each process of OpenClaw. */
+export async function openClawProcesses({ platform, pid: ownPid, run }: ProcessDeps): Promise<string[]> {
+  const listing = platform === "win32" ? await run(...WINDOWS_LIST) : await run(...LIST);
   const processes = parsed(listing ?? "");
-  const own = familyOf(deps.pid, processes);
+  const own = familyOf(ownPid, processes);
   const found = processes.filter(({ pid, words }) => !own.has(pid) && isOpenClaw(words));
-  return [
-    ...(service?.trim() === "active" ? ["the service openclaw-gateway.service is active"] : []),
-    ...found.map(({ pid, words }) => `process ${pid} (${programOf(words)})`),
-  ];
-}
-
-async function windowsProcesses({ run }: ProcessDeps): Promise<string[]> {
-  const found: string[] = [];
-  for (const image of ["openclaw.exe", "clawd.exe"]) {
-    const answer = await run("tasklist", ["/FI", `IMAGENAME eq ${image}`, "/NH"], SERVICE_MS);
-    if (answer?.toLowerCase().includes(image)) found.push(`process ${image}`);
-  }
-  if (found.length > 0) return found;
-  const query =
-    "Get-CimInstance Win32_Process -Filter \"Name = 'node.exe'\" | " +
-    "Where-Object { $_.CommandLine -match 'openclaw|clawd' } | Select-Object -First 1 -ExpandProperty ProcessId";
-  const answer = await run("powershell", ["-NoProfile", "-Command", query], SERVICE_MS);
-  const pid = /\d+/.exec(answer ?? "")?.[0];
-  return pid === undefined ? [] : [`process ${pid} (node.exe)`];
+  return found.map(({ pid, words }) => `process ${pid} (${basename(words[0] ?? "")})`); // arguments may hold a token
 }
 
 /** Each line: process, parent, command line. */
 function parsed(listing: string): Running[] {
-  return listing.split("\n").flatMap((line) => {
+  return listing.split(/\r?\n/).flatMap((line) => {
     const found = /^\s*(\d+)\s+(\d+)\s+(\S.*)$/.exec(line);
     if (!found) return [];
-    return [{ pid: Number(found[1]), parent: Number(found[2]), words: (found[3] ?? "").trim().split(/\s+/) }];
+    const words = found[3]?.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
+    return [{ pid: Number(found[1]), parent: Number(found[2]), words }];
   });
 }
 
@@ -94,20 +82,13 @@ function isOpenClaw(words: readonly string[]): boolean {
   return script?.split(/[/\\]/).some((part) => PRODUCT.test(part)) ?? false;
 }
 
-/** Without the arguments, which may hold a token. */
-function programOf(words: readonly string[]): string {
-  return basename(words[0] ?? "");
-}
-
 /** Platforms that a running Hermes gateway of this home is connected to; none when it does not run. */
 export function connectedPlatforms(home: string, isAlive: (pid: number) => boolean = isRunning): string[] {
-  const text = readTextFile(join(home, "gateway_state.json"));
-  const pidText = readTextFile(join(home, "gateway.pid"));
-  const state = recordOf(
-    text.ok && text.value !== undefined ? outsideJsonOr(text.value, undefined) : undefined,
-  );
-  const pidFile =
-    pidText.ok && pidText.value !== undefined ? outsideJsonOr(pidText.value, undefined) : undefined;
+  const json = (name: string): unknown => {
+    const text = readTextFile(join(home, name));
+    return jsonOf(text.ok ? text.value : undefined);
+  };
+  const [state, pidFile] = [recordOf(json("gateway_state.json")), json("gateway.pid")];
   const pid = Number(recordOf(pidFile)?.pid ?? pidFile ?? state?.pid);
   if (!Number.isSafeInteger(pid) || pid <= 0 || !isAlive(pid)) return [];
   return Object.entries(recordOf(state?.platforms) ?? {})

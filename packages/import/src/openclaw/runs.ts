@@ -1,19 +1,18 @@
-// The folders of migration runs below the Hermes home: where the next run writes, and what earlier runs reported.
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
-import { isRecord, outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
-import { listOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import { isFolder, isWithin, realpathOf } from "./source-files.ts";
+// The folders of migration runs below the Hermes home: where the next run writes, what earlier runs reported, and what they left to rename.
+import { lstatSync, renameSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describeCause, isRecord, outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
+import { listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
+import { foldersAt, isWithin, namesOf, realpathOf } from "./source-files.ts";
 
-export type EarlierRun = {
+type EarlierRun = {
   readonly folder: string;
+  /**
+   * `bare`: killed before it had written a report, so it has done nothing. `started`: the process ended before the run did. `other`: a dry
+   * run of Hermes' own migration.
+   */
+  readonly state: "bare" | "started" | "finished" | "other";
   readonly sourceRoot: string | undefined;
-  /** It was killed before it had written a report, so it has done nothing. */
-  readonly isBare: boolean;
-  /** False when the process ended before the run did, and for a dry run of Hermes' own migration. */
-  readonly isFinished: boolean;
-  /** The process ended before the run did. */
-  readonly isInterrupted: boolean;
   /** Where its archive is: another folder after `--output-dir`. */
   readonly output: string;
   readonly errors: number;
@@ -25,41 +24,29 @@ function runsDirectory(home: string): string {
 }
 
 /** Oldest first. A run whose report cannot be read is left out. */
-export function earlierRuns(home: string, outputDirectory?: string): EarlierRun[] {
-  const directory = runsDirectory(home);
-  const folders = foldersIn(directory).map((name) => join(directory, name));
-  const runs = folders.flatMap((folder) => runIn(folder) ?? []);
+function earlierRuns(home: string, outputDirectory?: string): EarlierRun[] {
+  const runs = foldersAt(runsDirectory(home)).flatMap((folder) => runIn(folder) ?? []);
   const given = outputDirectory === undefined ? undefined : runIn(outputDirectory);
-  return given === undefined || given.isBare ? runs : [...runs, given];
+  return given === undefined || given.state === "bare" ? runs : [...runs, given];
 }
-
-const NOTHING_DONE = {
-  sourceRoot: undefined,
-  isBare: true,
-  isFinished: false,
-  isInterrupted: false,
-  errors: 0,
-  hasSessions: false,
-};
 
 function runIn(folder: string): EarlierRun | undefined {
   const text = readTextFile(join(folder, "report.json"));
   if (!text.ok) return undefined;
-  if (text.value === undefined) return { ...NOTHING_DONE, folder, output: folder };
-  const report = recordOf(outsideJsonOr(text.value, undefined));
+  const report = text.value === undefined ? {} : recordOf(outsideJsonOr(text.value, undefined));
   if (report === undefined) return undefined;
-  const errors = recordOf(report.summary)?.error;
-  const items = listOf(report.items).filter(isRecord);
+  // Hermes' own migration writes no `state`, because it writes its report at the end.
+  const isFinished = report.state !== "started" && report.mode === "execute";
+  const ended = isFinished ? "finished" : report.state === "started" ? "started" : "other";
   return {
     folder,
+    state: text.value === undefined ? "bare" : ended,
     sourceRoot: textOf(report.source_root),
-    isBare: false,
-    // Hermes' own migration writes no `state`, because it writes its report at the end.
-    isFinished: report.state !== "started" && report.mode === "execute",
-    isInterrupted: report.state === "started",
     output: textOf(report.output_dir) ?? folder,
-    errors: typeof errors === "number" ? errors : 0,
-    hasSessions: items.some(({ kind, status }) => kind === "sessions" && status === "migrated"),
+    errors: numberOf(recordOf(report.summary)?.error) ?? 0,
+    hasSessions: listOf(report.items)
+      .filter(isRecord)
+      .some(({ kind, status }) => kind === "sessions" && status === "migrated"),
   };
 }
 
@@ -72,19 +59,14 @@ export function outputFolder(request: {
 }): { readonly folder: string; readonly isContinued: boolean } {
   const { home, sourceRoot, now, outputDirectory } = request;
   const interrupted = earlierRuns(home, outputDirectory).find(
-    (run) => run.isBare || (run.isInterrupted && isSameFolder(run.sourceRoot, sourceRoot)),
+    (run) => run.state === "bare" || (run.state === "started" && isSameFolder(run.sourceRoot, sourceRoot)),
   );
-  if (outputDirectory !== undefined)
-    return { folder: outputDirectory, isContinued: interrupted?.folder === outputDirectory };
-  if (interrupted !== undefined) return { folder: interrupted.folder, isContinued: true };
-  return { folder: newFolder(home, now), isContinued: false };
+  const folder = outputDirectory ?? interrupted?.folder ?? newFolder(home, now);
+  return { folder, isContinued: interrupted?.folder === folder };
 }
 
 function newFolder(home: string, now: Date): string {
-  const stem = join(runsDirectory(home), stampOf(now).replaceAll("-", ""));
-  let folder = stem;
-  for (let count = 2; existsSync(folder); count += 1) folder = `${stem}-${count}`;
-  return folder;
+  return freePath(join(runsDirectory(home), stampOf(now).replaceAll("-", "")));
 }
 
 /** Undefined for a run below the home; else the folder there that keeps a copy of its report, for later runs and the cleanup. */
@@ -94,14 +76,8 @@ export function recordFolder(home: string, output: string, now: Date): string | 
 
 /** `archive` folders of every run. */
 export function archiveFolders(home: string, output: string): string[] {
-  const directory = runsDirectory(home);
-  const elsewhere = earlierRuns(home).map((run) => run.output);
-  const folders = new Set([
-    output,
-    ...foldersIn(directory).map((name) => join(directory, name)),
-    ...elsewhere,
-  ]);
-  return [...folders].map((folder) => join(folder, "archive"));
+  const folders = earlierRuns(home).flatMap((run) => [run.folder, run.output]);
+  return [...new Set([output, ...folders])].map((folder) => join(folder, "archive"));
 }
 
 /** `2026-11-17T001530`, local time. */
@@ -111,14 +87,54 @@ export function stampOf(date: Date): string {
   return `${day}T${two(date.getHours())}${two(date.getMinutes())}${two(date.getSeconds())}`;
 }
 
-export function isSameFolder(one: string | undefined, other: string): boolean {
+/** With a number behind it where something has this name, if only a link that leads nowhere. */
+export function freePath(wanted: string): string {
+  let path = wanted;
+  for (let count = 2; isTaken(path); count += 1) path = `${wanted}-${count}`;
+  return path;
+}
+
+function isTaken(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function isSameFolder(one: string | undefined, other: string): boolean {
   return one !== undefined && (one === other || (realpathOf(one) ?? one) === (realpathOf(other) ?? other));
 }
 
-function foldersIn(directory: string): string[] {
+// ---- What is left of OpenClaw ----
+
+/** An OpenClaw folder that may be renamed, so that no program takes it for a current one. */
+export type Leftover = {
+  readonly folder: string;
+  readonly renamedTo: string;
+  /** A run without errors has migrated this folder. */
+  readonly isMigrated: boolean;
+  /** It has transcripts, and no run has imported any. */
+  readonly hasUnimportedSessions: boolean;
+};
+
+export function describeLeftover(folder: string, home: string, now: Date): Leftover {
+  const runs = earlierRuns(home).filter(({ sourceRoot }) => isSameFolder(sourceRoot, folder));
+  const agents = foldersAt(join(folder, "agents"));
+  const hasSessions = agents.some((agent) => namesOf(join(agent, "sessions")).length > 0);
+  const plain = `${folder}.pre-migration`;
+  const dated = `${plain}-${stampOf(now).slice(0, 10).replaceAll("-", "")}`;
+  return {
+    folder,
+    renamedTo: isTaken(plain) ? freePath(dated) : plain,
+    isMigrated: runs.some(({ state, errors }) => state === "finished" && errors === 0),
+    hasUnimportedSessions: hasSessions && !runs.some((run) => run.hasSessions),
+  };
+}
+
+/** The error, or undefined when the folder was renamed. */
+export function renameLeftover({ folder, renamedTo }: Leftover): string | undefined {
   try {
-    return readdirSync(directory).filter((name) => !name.startsWith(".") && isFolder(join(directory, name)));
-  } catch {
-    return []; // no run yet
+    if (isTaken(renamedTo)) return `${basename(renamedTo)} exists already`;
+    renameSync(folder, renamedTo);
+    return undefined;
+  } catch (cause) {
+    return describeCause(cause);
   }
 }

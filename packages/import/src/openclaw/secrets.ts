@@ -41,46 +41,41 @@ export function telegramToken({ config }: OpenClawSource): FoundKeys {
   return { values: new Map(isUsable ? [["TELEGRAM_BOT_TOKEN", token]] : []), unresolved: [] };
 }
 
+const SPEECH_KEYS = { elevenlabs: "ELEVENLABS_API_KEY", openai: "VOICE_TOOLS_OPENAI_KEY" };
+
 /** Keys of model providers. The first place that has a variable wins. */
 export function providerKeys(source: OpenClawSource): FoundKeys {
+  const { config, profiles, env } = source;
+  const values = new Map<string, string>();
+  const servers = new Map<string, string>();
   const unresolved: { name: string; reason: string }[] = [];
-  const resolve = (name: string, value: unknown): string | undefined => {
-    const found = resolvedSecret(value, source);
+  const resolve = (name: string, given: unknown): string | undefined => {
+    const found = resolvedSecret(given, source);
     if (found !== undefined && "reason" in found) unresolved.push({ name, reason: found.reason });
     return found !== undefined && "value" in found ? found.value : undefined;
   };
-  const servers = new Map<string, string>();
-  const places = [
-    fromProviders(source, resolve, servers),
-    fromSpeech(source.config, resolve),
-    new Map([...source.env].filter(([name]) => isProviderKey(name))),
-    fromConfigEnv(source.config),
-    fromProfiles(source, resolve),
-  ];
-  const values = new Map<string, string>();
-  for (const place of places)
-    for (const [name, value] of place) if (!values.has(name) && value !== "") values.set(name, value);
-  return { values, servers, unresolved };
-}
-
-type Resolve = (name: string, value: unknown) => string | undefined;
-
-function fromProviders(
-  { config, profiles }: OpenClawSource,
-  resolve: Resolve,
-  servers: Map<string, string>,
-): Map<string, string> {
-  const found = new Map<string, string>();
+  const add = (variable: string | undefined, value: string | undefined): void => {
+    if (variable !== undefined && value && !values.has(variable)) values.set(variable, value);
+  };
   for (const [name, entry] of Object.entries(recordOf(recordOf(config.models)?.providers) ?? {})) {
     const provider = recordOf(entry);
-    const target = provider && variableOfProvider(name, provider);
     const profile = profiles.find(([, each]) => each.provider === name && keyOf(each) !== undefined)?.[1];
-    const given = provider?.apiKey ?? (profile && keyOf(profile));
-    const value = given === undefined ? undefined : resolve(name, given);
+    const value = resolve(name, provider?.apiKey ?? (profile && keyOf(profile)));
     if (value !== undefined) servers.set(name, value);
-    if (target !== undefined && value !== undefined) found.set(target, value);
+    const variable = provider && variableOfProvider(name, provider);
+    if (variable !== undefined && value) values.set(variable, value);
   }
-  return found;
+  const tts = recordOf(recordOf(config.messages)?.tts);
+  for (const [name, variable] of Object.entries(SPEECH_KEYS))
+    add(variable, resolve(`tts.${name}`, recordOf(tts?.[name])?.apiKey));
+  for (const [name, value] of env) if (isProviderKey(name)) add(name, value);
+  for (const [name, value] of configEnv(config))
+    if (isProviderKey(name) && !/^\$\{/.test(value)) add(name, value);
+  for (const [name, profile] of profiles) {
+    const variable = variableOfProfile(name.toLowerCase());
+    if (variable !== undefined) add(variable, resolve(name, keyOf(profile)));
+  }
+  return { values, servers, unresolved };
 }
 
 /** Servers that Hermes knows itself. */
@@ -102,43 +97,12 @@ function variableOfProvider(name: string, { baseUrl, api }: Json): string | unde
   return name.toLowerCase().includes("openai") ? "OPENAI_API_KEY" : undefined;
 }
 
-function fromSpeech(config: Json, resolve: Resolve): Map<string, string> {
-  const tts = recordOf(recordOf(config.messages)?.tts);
-  const found = new Map<string, string>();
-  const places = [
-    ["elevenlabs", "ELEVENLABS_API_KEY"],
-    ["openai", "VOICE_TOOLS_OPENAI_KEY"],
-  ] as const;
-  for (const [name, variable] of places) {
-    const given = recordOf(tts?.[name])?.apiKey;
-    const value = given === undefined ? undefined : resolve(`tts.${name}`, given);
-    if (value !== undefined) found.set(variable, value);
-  }
-  return found;
-}
-
-function fromConfigEnv(config: Json): Map<string, string> {
-  const env = configEnv(config);
-  return new Map([...env].filter(([name, value]) => isProviderKey(name) && !/^\$\{/.test(value)));
-}
-
 /** The variables of `env` and of `env.vars`; the former win. */
 function configEnv(config: Json): Map<string, string> {
   const env = recordOf(config.env) ?? {};
   const texts = (record: Json): [string, string][] =>
     Object.entries(record).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
   return new Map([...texts(recordOf(env.vars) ?? {}), ...texts(env)]);
-}
-
-function fromProfiles({ profiles }: OpenClawSource, resolve: Resolve): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const [name, profile] of profiles) {
-    const variable = variableOfProfile(name.toLowerCase());
-    const given = keyOf(profile);
-    const value = variable === undefined || given === undefined ? undefined : resolve(name, given);
-    if (variable !== undefined && value !== undefined && !found.has(variable)) found.set(variable, value);
-  }
-  return found;
 }
 
 function keyOf({ key, keyRef, apiKey }: Json): unknown {

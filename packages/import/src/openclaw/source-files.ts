@@ -3,7 +3,14 @@
 import { isUtf8 } from "node:buffer";
 import { type Dirent, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
-import { describeCause, err, errnoCode, ok, type Result } from "@hermes-memory/core/internal/lib";
+import {
+  describeCause,
+  err,
+  errnoCode,
+  isDirectory,
+  ok,
+  type Result,
+} from "@hermes-memory/core/internal/lib";
 
 /** Notes and skills are kilobytes. The limit keeps a wrong file from filling memory. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
@@ -68,12 +75,12 @@ export class SourceFiles {
   foldersIn(path: string, bound: string): string[] {
     const real = realpathOf(path);
     if (real === undefined || !this.#isAllowed(real, bound)) return [];
-    return namesOf(real).filter((name) => isFolder(join(real, name)));
+    return namesOf(real).filter((name) => isDirectory(join(real, name)));
   }
 
   isFolderIn(path: string, bound: string): boolean {
     const real = realpathOf(path);
-    return real !== undefined && this.#isAllowed(real, bound) && isFolder(real);
+    return real !== undefined && this.#isAllowed(real, bound) && isDirectory(real);
   }
 
   /** The regular files below a folder. A link is followed only to a file of the same folder. */
@@ -121,13 +128,24 @@ export function isWithin(folder: string, path: string): boolean {
   return inner !== ".." && !inner.startsWith(`..${sep}`) && !/^(?:[A-Za-z]:)?[/\\]/.test(inner);
 }
 
-export function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
 /** Names in code-point order; none when the folder cannot be read. */
 export function namesOf(path: string): string[] {
   return entriesOf(path).map(({ name }) => name);
+}
+
+/** The folders and links to folders in a folder, without hidden ones. */
+export function foldersAt(path: string): string[] {
+  const names = namesOf(path).filter((name) => !name.startsWith("."));
+  return names.map((name) => join(path, name)).filter(isDirectory);
+}
+
+/** Each file or folder once, under its first name. */
+export function distinct<T extends { readonly path: string }>(places: readonly T[]): T[] {
+  const seen = new Set<string>();
+  return places.filter(({ path }) => {
+    const real = realpathOf(path) ?? path;
+    return !seen.has(real) && seen.add(real);
+  });
 }
 
 function entriesOf(path: string): Dirent[] {

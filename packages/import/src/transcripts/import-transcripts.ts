@@ -1,13 +1,12 @@
 // The story of an import: find the transcripts of the wanted products, leave out what has not changed since the last time, read the rest
 // one file at a time into the session store, connect the sessions, and report.
-import { open } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { dirname } from "node:path";
 import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import { transcriptSessionId } from "@hermes-memory/core/internal/sessions";
-import { KnownTranscripts } from "./known-transcripts.ts";
 import {
   type Continuation,
-  isUnchanged,
+  KnownTranscripts,
   type Links,
   noteKeys,
   readLinks,
@@ -20,7 +19,7 @@ import {
 import type { PrepareOptions } from "./prepare.ts";
 import type { Place, Reading, SessionFacts, TranscriptReader, Unit } from "./reader.ts";
 import { OPTED_OUT, type SessionOutcome, SessionWriter } from "./session-writer.ts";
-import type { ImportTarget } from "./target.ts";
+import { type ImportTarget, transcriptRows } from "./target.ts";
 
 export type Wanted = {
   readonly reader: TranscriptReader;
@@ -90,7 +89,6 @@ const LISTED_LINES = 100;
 const LISTED_ERRORS = 1000;
 /** Different names of unknown records; a damaged file could have millions. */
 const LISTED_TYPES = 200;
-const ROWS_AT_ONCE = 1000;
 
 export async function importTranscripts(
   wanted: readonly Wanted[],
@@ -158,20 +156,21 @@ class ImportRun {
     this.#deps = deps;
     this.#known = known;
     this.#continuations = new Map(links.continuations.map((one) => [one.id, one]));
-    this.#isLinkNeeded = !links.isDone;
-    this.#isLinkNoted = !links.isDone;
+    this.#isLinkNeeded = !links.done;
+    this.#isLinkNoted = !links.done;
   }
 
   get reports(): readonly SourceReport[] {
     return [...this.#reports.values()];
   }
 
+  /** How many sessions are new or have changed. */
+  get #changed(): number {
+    return this.reports.reduce((sum, one) => sum + one.sessionsAdded + one.sessionsUpdated, 0);
+  }
+
   get isFull(): boolean {
-    const changed = this.reports.reduce(
-      (sum, report) => sum + report.sessionsAdded + report.sessionsUpdated,
-      0,
-    );
-    return changed >= (this.#filters.limit ?? Number.POSITIVE_INFINITY);
+    return this.#changed >= (this.#filters.limit ?? Number.POSITIVE_INFINITY);
   }
 
   /** The files to read, in the order in which they must be read. */
@@ -187,16 +186,15 @@ class ImportRun {
           const stamp = await stampOf(reader, unit);
           if (found.has(stamp.key)) continue; // two roots lead to the same file
           report.files += 1;
-          const note = await readNote(target, stamp);
-          const isSame = isUnchanged(note, stamp, this.#parserOf(reader), filterName(this.#filters));
+          const options = { parser: this.#parserOf(reader), filter: filterName(this.#filters) };
+          const { sessions, isUnchanged } = await readNote(target, stamp, options);
           const isOld = stamp.mtimeMs / 1000 < (this.#filters.since ?? 0);
-          if ((isSame && this.#filters.force !== true) || isOld) {
-            report.unchanged += isOld && !isSame ? 0 : 1;
-            if (isOld && !isSame) count(report.skipped, "before --since");
-            continue;
+          if (isUnchanged && (isOld || this.#filters.force !== true)) report.unchanged += 1;
+          else if (isOld) count(report.skipped, "before --since");
+          else {
+            found.set(stamp.key, { reader, unit, stamp, sessions });
+            this.#totalBytes += stamp.size;
           }
-          found.set(stamp.key, { reader, unit, stamp, sessions: note?.sessions ?? [] });
-          this.#totalBytes += stamp.size;
         } catch (cause) {
           if (cause instanceof HermesError) throw cause;
           addError(report, unit.path, describeCause(cause));
@@ -229,14 +227,13 @@ class ImportRun {
     addFindings(report, this.#told);
     this.#bytes = this.#bytesBefore + work.stamp.size;
     report.bytes += work.stamp.size;
-    const note = {
-      stamp: work.stamp,
+    await writeNote(target, work.stamp, {
       parser: this.#parserOf(work.reader),
       sessions: [...sessions],
-      isComplete,
+      complete: isComplete,
       filter: this.#isFiltered ? filterName(this.#filters) : undefined,
-    };
-    await writeNote(target, note, now() / 1000);
+      at: now() / 1000,
+    });
     this.#progress(work.reader.source);
   }
 
@@ -379,15 +376,15 @@ class ImportRun {
         source: reader.source,
         path: unit.path,
         session: continues.session === undefined ? undefined : writer.idOf(continues.session),
-        messageId: continues.messageId,
+        message: continues.messageId,
       });
     else if (this.#isLinkNoted) return;
     await this.#noteLinks(false);
   }
 
-  async #noteLinks(isDone: boolean): Promise<void> {
-    this.#isLinkNoted = !isDone;
-    await writeLinks(this.#deps.target, { isDone, continuations: [...this.#continuations.values()] });
+  async #noteLinks(done: boolean): Promise<void> {
+    this.#isLinkNoted = !done;
+    await writeLinks(this.#deps.target, { done, continuations: [...this.#continuations.values()] });
   }
 
   /** Sessions that go on after a compaction belong to one conversation; subagents belong to the session that ran them. */
@@ -396,10 +393,9 @@ class ImportRun {
     const { target } = this.#deps;
     const links = [];
     const planned = this.#continuations.size;
-    for (const { source, id, session, messageId, path } of this.#continuations.values()) {
-      const parent =
-        session ??
-        (messageId === undefined ? undefined : await this.#sessionWith(source, messageId, id, path));
+    for (const one of this.#continuations.values()) {
+      const { id, session } = one;
+      const parent = session ?? (await this.#sessionWith(one));
       // A parent that was not imported yet, perhaps because of a filter, is waited for.
       const isMissing = session !== undefined && this.#known.originOf(session) === undefined;
       if (!isMissing) this.#continuations.delete(id);
@@ -409,25 +405,17 @@ class ImportRun {
     if (this.#isLinkNoted || this.#continuations.size < planned) await this.#noteLinks(true);
   }
 
-  async #sessionWith(
-    source: string,
-    messageId: string,
-    except: string,
-    path: string,
-  ): Promise<string | undefined> {
+  /** The session that has the message. */
+  async #sessionWith({ source, message, id: except, path }: Continuation): Promise<string | undefined> {
+    if (message === undefined) return undefined;
     const ids = this.#known.idsOf(source).filter((id) => id !== except);
-    const found = await this.#deps.target.findTranscriptMessage(ids, messageId);
+    const found = await this.#deps.target.findTranscriptMessage(ids, message);
     if (found !== undefined) return found;
     // A record that became no message, or only a part of one, still names its file.
-    const folder = dirname(path);
     for (const id of ids) {
       const file = this.#known.originOf(id)?.path;
-      if (
-        file !== undefined &&
-        dirname(file) === folder &&
-        (await fileContains(file, `"uuid":"${messageId}"`))
-      )
-        return id;
+      if (file === undefined || dirname(file) !== dirname(path)) continue;
+      if (await fileContains(file, `"uuid":"${message}"`)) return id;
     }
     return undefined;
   }
@@ -447,18 +435,12 @@ class ImportRun {
   }
 
   #progress(source: string): void {
-    const { onProgress } = this.#deps;
-    if (onProgress === undefined) return;
-    const reports = this.reports;
-    onProgress({
+    this.#deps.onProgress?.({
       source,
       bytes: Math.min(this.#bytes, this.#totalBytes),
       totalBytes: this.#totalBytes,
-      sessions: reports.reduce(
-        (sum, { sessionsAdded, sessionsUpdated }) => sum + sessionsAdded + sessionsUpdated,
-        0,
-      ),
-      messages: reports.reduce((sum, { messagesAdded }) => sum + messagesAdded, 0),
+      sessions: this.#changed,
+      messages: this.reports.reduce((sum, { messagesAdded }) => sum + messagesAdded, 0),
     });
   }
 
@@ -484,14 +466,10 @@ class ImportRun {
       bytes: 0,
       sessionsAdded: 0,
       sessionsUpdated: 0,
-      sessionsUnchanged: 0,
       messagesAdded: 0,
       messagesUpdated: 0,
       skipped: newCounts(),
-      malformedLines: 0,
-      malformed: [],
-      unknownTypes: newCounts(),
-      errors: [],
+      ...newFindings(),
     };
     this.#reports.set(source, report);
     return report;
@@ -509,13 +487,9 @@ class IdsNeeded extends Error {
 
 async function messageIdsOf(target: ImportTarget, session: string): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
-  for (let after = 0; ; ) {
-    const rows = await target.listTranscriptRows(session, { after, limit: ROWS_AT_ONCE });
-    for (const row of rows) if (row.platform_message_id !== null) ids.add(row.platform_message_id);
-    const last = rows.at(-1);
-    if (last === undefined) return ids;
-    after = last.id;
-  }
+  for await (const { platform_message_id: id } of transcriptRows(target, session))
+    if (id !== null) ids.add(id);
+  return ids;
 }
 
 /** Where memory tools run agents on other conversations. Products that name folders after it write a `-` for each separator. */
@@ -587,19 +561,16 @@ function addError(report: Pick<SourceReport, "errors">, path: string, message: s
   if (report.errors.length < LISTED_ERRORS) report.errors.push({ path, message });
 }
 
-const CHUNK_BYTES = 1024 ** 2;
-
+/** False where the file cannot be read. */
 async function fileContains(path: string, text: string): Promise<boolean> {
-  const wanted = Buffer.from(text);
+  let end = "";
   try {
-    await using file = await open(path, "r");
-    const buffer = Buffer.alloc(CHUNK_BYTES + wanted.length);
-    for (let at = 0; ; at += CHUNK_BYTES) {
-      const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
-      if (buffer.subarray(0, bytesRead).includes(wanted)) return true;
-      if (bytesRead < buffer.length) return false;
+    for await (const chunk of createReadStream(path, { encoding: "latin1" })) {
+      if ((end + chunk).includes(text)) return true;
+      end = chunk.slice(-text.length);
     }
   } catch {
-    return false;
+    // It is gone since.
   }
+  return false;
 }

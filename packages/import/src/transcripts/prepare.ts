@@ -158,29 +158,19 @@ function withoutData(text: string): string {
   return kept === 0 ? short : result + short.slice(kept);
 }
 
+const BASE64 = /[A-Za-z0-9+/=_-]+/y;
+const BEHIND_BASE64 = /(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]*$/;
+
 /** Runs of base64 characters. Looks at every 1024th character first, since a long run must contain one of them. */
 function* longRuns(text: string): Generator<readonly [from: number, to: number]> {
   for (let at = LONG_BASE64 - 1; at < text.length; at += LONG_BASE64) {
-    if (!isBase64(text.charCodeAt(at))) continue;
-    let from = at;
-    while (from > 0 && isBase64(text.charCodeAt(from - 1))) from -= 1;
-    let to = at + 1;
-    while (to < text.length && isBase64(text.charCodeAt(to))) to += 1;
+    BASE64.lastIndex = at;
+    if (!BASE64.test(text)) continue;
+    const to = BASE64.lastIndex;
+    const from = at - (BEHIND_BASE64.exec(text.slice(at - LONG_BASE64 + 1, at))?.[0].length ?? 0);
     if (to - from >= LONG_BASE64) yield [from, to];
     at = to - 1 - ((to - 1 - at) % LONG_BASE64);
   }
-}
-
-function isBase64(code: number): boolean {
-  return (
-    (code >= 0x61 && code <= 0x7a) ||
-    (code >= 0x41 && code <= 0x5a) ||
-    (code >= 0x2f && code <= 0x39) || // digits and the slash
-    code === 0x2b ||
-    code === 0x2d ||
-    code === 0x3d ||
-    code === 0x5f
-  );
 }
 
 function dataNote(data: string): string {

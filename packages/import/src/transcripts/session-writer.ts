@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { codePointLength, takeCodePoints, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import { chatSessionId } from "@hermes-memory/core/internal/memory";
 import { strippedUserText } from "@hermes-memory/core/internal/security";
 import {
@@ -15,16 +16,15 @@ import {
   transcriptSessionId,
 } from "@hermes-memory/core/internal/sessions";
 import { isOfMemoryTool, isOptedOut } from "./injected.ts";
-import type { KnownTranscripts } from "./known-transcripts.ts";
+import type { KnownTranscripts } from "./ledger.ts";
 import { type Likeness, likenessOf, mergeFollowed } from "./merge-followed.ts";
 import { madeId, type PrepareOptions, prepared, soundId } from "./prepare.ts";
 import type { SessionFacts, TranscriptMessage, TranscriptReader, Usage } from "./reader.ts";
-import type { ImportTarget } from "./target.ts";
+import { type ImportTarget, transcriptRows } from "./target.ts";
 
 /** What is written in one transaction. Larger sessions take several, so that other programs can write in between. */
 const BATCH_CHARS = 1_000_000;
 const BATCH_MESSAGES = 2000;
-const PAGE_ROWS = 500;
 /** Added to the time of the message before, for one without a time. */
 const MICROSECOND = 1e-6;
 const EARLIEST_TIME = Date.UTC(1990, 0, 1) / 1000;
@@ -93,7 +93,9 @@ export class SessionWriter {
   #isCreated = false;
   #isWithdrawn = false;
   #storedCount = 0;
-  #stored: StoredRows | undefined;
+  /** Rows that are not compared yet, and the id of the last one that was. */
+  #stored: AsyncGenerator<TranscriptRow, undefined> | undefined;
+  #comparedId = 0;
   #ordinal = 0;
   #prepared = 0;
   #added = 0;
@@ -344,7 +346,7 @@ export class SessionWriter {
     const holder = state.origin.path;
     const isElsewhere = holder !== undefined && holder !== path && existsSync(holder);
     this.#mode = isElsewhere && !isPreferred(id) ? "count" : "compare";
-    if (this.#mode === "compare") this.#stored = new StoredRows(target, id);
+    if (this.#mode === "compare") this.#stored = transcriptRows(target, id);
   }
 
   /**
@@ -402,7 +404,8 @@ export class SessionWriter {
     if (this.#mode === "count") return;
     const change = await this.#compared(batch);
     // A transcript that became shorter: what was stored stays as it is.
-    if (isLast && this.#mode === "compare" && (await this.#stored?.next()) !== undefined) isLast = false;
+    if (isLast && this.#mode === "compare" && (await this.#stored?.next())?.value !== undefined)
+      isLast = false;
     const finish = isLast ? this.#finishing() : undefined;
     const { append, update, moved } = change;
     const isSame = append.length + update.length + moved.length === 0 && change.removeAfter === undefined;
@@ -458,18 +461,15 @@ export class SessionWriter {
     const moved: (TranscriptPlace & { id: number })[] = [];
     const rest = (from: number): Prepared[] => batch.slice(from).map((message) => this.#inOrder(message));
     if (this.#mode === "append") return { append: rest(0), update, moved };
-    const stored = this.#stored ?? new StoredRows(this.#deps.target, this.id);
     for (const [at, given] of batch.entries()) {
-      const row = await stored.next();
-      if (row === undefined) {
+      const row = (await this.#stored?.next())?.value;
+      if (row?.platform_message_id !== given.platformMessageId) {
         this.#mode = "append";
-        return { append: rest(at), update, moved };
-      }
-      if (row.platform_message_id !== given.platformMessageId) {
         // From here on the transcript took another course than the one that was stored.
-        this.#mode = "append";
-        return { append: rest(at), update, moved, removeAfter: stored.before };
+        const removeAfter = row === undefined ? {} : { removeAfter: this.#comparedId };
+        return { append: rest(at), update, moved, ...removeAfter };
       }
+      this.#comparedId = row.id;
       const message = this.#inOrder(this.#withStoredTime(given, row));
       const place = { line: message.line ?? null, path: message.path ?? null };
       if (!isEqual(row, message)) update.push({ ...message, id: row.id });
@@ -505,7 +505,7 @@ export class SessionWriter {
       native_id: nativeId,
       path,
       parser,
-      ...defined({
+      ...withoutUndefined({
         cli_version: this.#facts.cliVersion,
         git_branch: this.#facts.gitBranch,
         provider: this.#facts.provider,
@@ -548,39 +548,8 @@ export class SessionWriter {
       startedAt: this.#firstTime ?? this.#deps.fileTime,
       endedAt: this.#end() || this.#deps.fileTime,
       branches: [...this.#branches],
-      usage: { ...this.#usage, ...defined(facts.usage ?? {}) },
+      usage: { ...this.#usage, ...withoutUndefined(facts.usage ?? {}) },
     };
-  }
-}
-
-/** Rows of the store, a page at a time. */
-class StoredRows {
-  readonly #target: ImportTarget;
-  readonly #id: string;
-  #page: readonly TranscriptRow[] = [];
-  #at = 0;
-  #isAtEnd = false;
-  /** The id of the row before the one that `next` gave last. */
-  before = 0;
-  #last = 0;
-
-  constructor(target: ImportTarget, id: string) {
-    this.#target = target;
-    this.#id = id;
-  }
-
-  async next(): Promise<TranscriptRow | undefined> {
-    if (this.#at >= this.#page.length && !this.#isAtEnd) {
-      const after = this.#page.at(-1)?.id ?? 0;
-      this.#page = await this.#target.listTranscriptRows(this.#id, { after, limit: PAGE_ROWS });
-      this.#at = 0;
-      this.#isAtEnd = this.#page.length === 0;
-    }
-    const row = this.#page[this.#at];
-    this.#at += 1;
-    this.before = this.#last;
-    if (row !== undefined) this.#last = row.id;
-    return row;
   }
 }
 
@@ -600,14 +569,5 @@ function isEqual(row: TranscriptRow, message: Prepared): boolean {
 const MAX_TITLE = 100;
 
 function withSuffix(title: string, suffix: string): string {
-  return (
-    [...title]
-      .slice(0, MAX_TITLE - [...suffix].length)
-      .join("")
-      .trimEnd() + suffix
-  );
-}
-
-function defined<T extends object>(values: T): Partial<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<T>;
+  return takeCodePoints(title, MAX_TITLE - codePointLength(suffix)).trimEnd() + suffix;
 }

@@ -1,6 +1,6 @@
 // The session database of another home or profile (`state.db`): read without a change to it, and copied into this home's.
 import { existsSync, rmSync, statSync } from "node:fs";
-import { chmod, copyFile, mkdir, open, realpath, rename, stat } from "node:fs/promises";
+import { chmod, copyFile, mkdir, realpath, rename, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
 import {
@@ -10,21 +10,20 @@ import {
   type SessionStore,
   type TranscriptPlace,
 } from "@hermes-memory/core/internal/sessions";
+import { sampleOf } from "./find-reader.ts";
+import { isDatabaseWith } from "./kit/database-sessions.ts";
 import { howToOpen, looksOf, type Opening, openSource } from "./kit/sqlite-source.ts";
 import { jsonOf, recordOf } from "./kit/values.ts";
 
 const NAME = "state.db";
 const RESULTS = "tool-results";
-const SQLITE_HEADER = "SQLite format 3\0";
 
 /** The database that a path means: itself, or the one in that home or profile. Undefined for anything else. */
 export async function stateDatabaseAt(path: string): Promise<string | undefined> {
   const inside = join(path, NAME);
   const file = statSync(path).isDirectory() ? inside : path;
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
-  await using opened = await open(file, "r");
-  const { buffer } = await opened.read(Buffer.alloc(SQLITE_HEADER.length), 0, SQLITE_HEADER.length, 0);
-  return buffer.toString("latin1") === SQLITE_HEADER ? file : undefined;
+  return isDatabaseWith((await sampleOf(file)).head, /^/) ? file : undefined;
 }
 
 export type StateImport = {
@@ -55,22 +54,42 @@ export type StateImported = Required<ImportOutcome> & {
 
 /** Throws an Error with a reason if the file is no session database, or the same as the target. */
 export async function importStateDatabase(path: string, wanted: StateImport): Promise<StateImported> {
-  const { isDry, signal, target } = wanted;
+  const { isDry, signal, target, isWanted, since = 0, until = Number.POSITIVE_INFINITY } = wanted;
   await checkTables(path, signal);
   await using looked = await lookInto(path);
   const { opening, store: source } = looked;
-  const results = { from: join(dirname(await realpath(path)), RESULTS), to: wanted.resultsDir };
-  const reading = new StateReading(source, results, wanted);
-  const sessions = reading.sessions();
+  const results = join(dirname(await realpath(path)), RESULTS);
+  /** Of the messages of the current session. */
+  let places: ReadonlyMap<number, TranscriptPlace> = new Map();
+  let [sessionsRead, resultsCopied] = [0, 0];
+
+  async function* sessions(): AsyncGenerator<ExportedSession> {
+    const total = await source.sessionCount({ includeArchived: true });
+    let seen = 0;
+    // Inactive messages too: a turn that was taken back is part of the history, and extending compares all of them.
+    for await (const exported of source.exportEach({ includeInactive: true })) {
+      const { last_active: lastActive, ...session } = exported;
+      if (signal.aborted || sessionsRead >= (wanted.limit ?? Number.POSITIVE_INFINITY)) return;
+      seen += 1;
+      wanted.onProgress?.(seen, total);
+      if (lastActive < since || session.started_at >= until) continue;
+      if (isWanted !== undefined && !isWanted(session.cwd ?? undefined)) continue;
+      sessionsRead += 1;
+      if (!isDry) places = await placesOf(session, source);
+      yield session;
+      if (!isDry) resultsCopied += await copyResults(session.id, source, results, wanted.resultsDir);
+    }
+  }
+
   const outcome =
     isDry || target === undefined
-      ? await compared(sessions, target)
-      : await target.importSessions(sessions, { extend: true, signal, placeOf: (id) => reading.placeOf(id) });
+      ? await compared(sessions(), target)
+      : await target.importSessions(sessions(), { extend: true, signal, placeOf: (id) => places.get(id) });
   return {
     extended: NOTHING_EXTENDED,
     ...outcome,
-    sessionsRead: reading.count,
-    resultsCopied: reading.resultsCopied,
+    sessionsRead,
+    resultsCopied,
     isStopped: signal.aborted,
     hasChanged: opening.unchanged !== undefined && looksOf(path) !== opening.unchanged.looks,
   };
@@ -120,94 +139,42 @@ async function checkTables(path: string, signal: AbortSignal): Promise<void> {
     throw new Error("it is a SQLite database, but not one with sessions of Hermes");
 }
 
-/** The wanted sessions of the other database, one at a time. */
-class StateReading {
-  count = 0;
-  resultsCopied = 0;
-  readonly #source: SessionStore;
-  readonly #results: { readonly from: string; readonly to: string };
-  readonly #wanted: StateImport;
-  /** Of the messages of the current session. */
-  #places: ReadonlyMap<number, TranscriptPlace> = new Map();
+/** Without them an import of the transcript would take the session for one that was continued here, and leave it alone. */
+async function placesOf(
+  { model_config: config, messages }: ExportedSession,
+  source: SessionStore,
+): Promise<Map<number, TranscriptPlace>> {
+  const origin = recordOf(recordOf(jsonOf(config ?? undefined))?._import);
+  if (origin === undefined) return new Map();
+  const places = await source.listProvenance(messages.map(({ id }) => id));
+  return new Map(
+    places.map(({ messageId, path, line }) => [
+      messageId,
+      { line, path: path === origin.path ? null : path },
+    ]),
+  );
+}
 
-  constructor(
-    source: SessionStore,
-    results: { readonly from: string; readonly to: string },
-    wanted: StateImport,
-  ) {
-    this.#source = source;
-    this.#results = results;
-    this.#wanted = wanted;
-  }
-
-  async *sessions(): AsyncGenerator<ExportedSession> {
-    const {
-      since,
-      until,
-      isWanted,
-      limit = Number.POSITIVE_INFINITY,
-      signal,
-      onProgress,
-      isDry,
-    } = this.#wanted;
-    const total = await this.#source.sessionCount({ includeArchived: true });
-    let seen = 0;
-    // Inactive messages too: a turn that was taken back is part of the history, and extending compares all of them.
-    for await (const { last_active: lastActive, ...session } of this.#source.exportEach({
-      includeInactive: true,
-    })) {
-      if (signal.aborted || this.count >= limit) return;
-      seen += 1;
-      onProgress?.(seen, total);
-      if (since !== undefined && lastActive < since) continue;
-      if (until !== undefined && session.started_at >= until) continue;
-      if (isWanted !== undefined && !isWanted(session.cwd ?? undefined)) continue;
-      this.count += 1;
-      if (!isDry) this.#places = await this.#placesOf(session);
-      yield session;
-      if (!isDry) await this.#copyResults(session.id);
+/** Returns how many. */
+async function copyResults(id: string, source: SessionStore, from: string, to: string): Promise<number> {
+  let copied = 0;
+  for (const { id: resultId } of await source.listKeptResults([id], { includeInactive: true })) {
+    try {
+      await mkdir(to, { recursive: true, mode: 0o700 });
+      const place = join(to, `${resultId}.txt`);
+      if (existsSync(place)) continue; // copied before
+      // Under another name first: an import that is killed here must not leave half a result.
+      const temporary = `${place}.tmp`;
+      await copyFile(join(from, `${resultId}.txt`), temporary);
+      await chmod(temporary, 0o600);
+      await rename(temporary, place);
+      copied += 1;
+    } catch (cause) {
+      // Deleted there. The row says that its text was cut either way.
+      if (errnoCode(cause) !== "ENOENT") throw cause;
     }
   }
-
-  placeOf(messageId: number): TranscriptPlace | undefined {
-    return this.#places.get(messageId);
-  }
-
-  /** Without them an import of the transcript would take the session for one that was continued here, and leave it alone. */
-  async #placesOf({
-    model_config: config,
-    messages,
-  }: ExportedSession): Promise<Map<number, TranscriptPlace>> {
-    const origin = recordOf(recordOf(jsonOf(config ?? undefined))?._import);
-    if (origin === undefined) return new Map();
-    const places = await this.#source.listProvenance(messages.map(({ id }) => id));
-    return new Map(
-      places.map(({ messageId, path, line }) => [
-        messageId,
-        { line, path: path === origin.path ? null : path },
-      ]),
-    );
-  }
-
-  async #copyResults(id: string): Promise<void> {
-    const { from, to } = this.#results;
-    for (const { id: resultId } of await this.#source.listKeptResults([id], { includeInactive: true })) {
-      try {
-        await mkdir(to, { recursive: true, mode: 0o700 });
-        const place = join(to, `${resultId}.txt`);
-        if (existsSync(place)) continue; // copied before
-        // Under another name first: an import that is killed here must not leave half a result.
-        const temporary = `${place}.tmp`;
-        await copyFile(join(from, `${resultId}.txt`), temporary);
-        await chmod(temporary, 0o600);
-        await rename(temporary, place);
-        this.resultsCopied += 1;
-      } catch (cause) {
-        // Deleted there. The row says that its text was cut either way.
-        if (errnoCode(cause) !== "ENOENT") throw cause;
-      }
-    }
-  }
+  return copied;
 }
 
 /** What an import would do, by the number of messages. */

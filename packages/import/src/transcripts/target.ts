@@ -52,15 +52,19 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
       return state;
     return { kind: "imported", origin: own.origin, messages: own.messages };
   };
-  const empty: ImportTarget = {
+  const there = store ?? NO_STORE;
+  return {
+    listTranscripts: there.listTranscripts,
+    listUnclaimedChats: there.listUnclaimedChats,
+    findTranscriptMessage: there.findTranscriptMessage,
+    listNotedTranscripts: there.listNotedTranscripts,
+    getMessages: there.getMessages,
+    getMeta: there.getMeta,
     getTranscriptState: stateOf,
-    listTranscripts: async () => [],
-    listUnclaimedChats: async () => [],
-    listTranscriptRows: async () => [],
-    findTranscriptMessage: async () => undefined,
-    listNotedTranscripts: async () => [],
-    getMessages: async () => [],
-    getMeta: async () => null,
+    listTranscriptRows: async (id, page) => {
+      const rows = (await store?.listTranscriptRows(id, page)) ?? [];
+      return rows.length > 0 ? rows : plannedRows(planned.get(id), page);
+    },
     writeTranscript: async ({ session, append = [], merge, claim }) => {
       const holder = claim?.[0]?.id;
       if (holder !== undefined && (await stateOf(session.id)).kind !== "followed")
@@ -69,13 +73,13 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
       const before = state.kind === "imported" ? state.messages : 0;
       const merged = merge?.order.filter((item) => typeof item !== "number") ?? [];
       const known = merge?.known.map(({ message }) => message) ?? [];
-      const ids = [...append, ...merged, ...known]
-        .map(({ platformMessageId }) => `${platformMessageId}\u0000`)
-        .join("");
+      const ids = [...append, ...merged, ...known].map(
+        ({ platformMessageId }) => `${platformMessageId}\u0000`,
+      );
       planned.set(session.id, {
         origin: session.origin,
         messages: before + append.length,
-        ids: (planned.get(session.id)?.ids ?? "") + ids,
+        ids: (planned.get(session.id)?.ids ?? "") + ids.join(""),
       });
       return state.kind;
     },
@@ -83,24 +87,17 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     setMeta: async () => {},
     discard: async (id) => void planned.delete(id),
   };
-  const { listTranscripts, listUnclaimedChats, findTranscriptMessage, listNotedTranscripts } = store ?? empty;
-  const { getMeta, getMessages } = store ?? empty;
-  return {
-    ...empty,
-    ...{
-      listTranscripts,
-      listUnclaimedChats,
-      findTranscriptMessage,
-      listNotedTranscripts,
-      getMeta,
-      getMessages,
-    },
-    listTranscriptRows: async (id, page) => {
-      const rows = (await store?.listTranscriptRows(id, page)) ?? [];
-      return rows.length > 0 ? rows : plannedRows(planned.get(id), page);
-    },
-  };
 }
+
+/** What is read of a home without a database. */
+const NO_STORE = {
+  listTranscripts: async () => [],
+  listUnclaimedChats: async () => [],
+  findTranscriptMessage: async () => undefined,
+  listNotedTranscripts: async () => [],
+  getMessages: async () => [],
+  getMeta: async () => null,
+} satisfies Partial<ImportTarget>;
 
 /** Only the ids are known, which is what readers ask for. */
 function plannedRows(
@@ -115,4 +112,19 @@ function plannedRows(
     ...{ role: "", content: null, tool_calls: null, tool_call_id: null, tool_name: null },
     ...{ timestamp: 0, finish_reason: null, reasoning: null, line: null, path: null },
   }));
+}
+
+const PAGE_ROWS = 500;
+
+/** Rows of the store, read a page at a time. */
+export async function* transcriptRows(
+  target: Pick<ImportTarget, "listTranscriptRows">,
+  session: string,
+): AsyncGenerator<TranscriptRow, undefined> {
+  let after: number | undefined = 0;
+  while (after !== undefined) {
+    const page = await target.listTranscriptRows(session, { after, limit: PAGE_ROWS });
+    yield* page;
+    after = page.at(-1)?.id;
+  }
 }

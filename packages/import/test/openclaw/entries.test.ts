@@ -1,13 +1,40 @@
 // How notes become entries: golden vectors of Hermes' own migration, the rows of its rules, and our second parser.
 
-import { parseEntries } from "@hermes-memory/core/internal/curated";
+import { measure, parseEntries } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { readVectors } from "../../../core/test/golden/vectors.ts";
-import { mergeEntries, rebranded } from "../../src/openclaw/entries.ts";
+import { memoryFiles } from "../../src/notes/markdown.ts";
+import { type NoteStatus, planNotes } from "../../src/notes/plan-notes.ts";
+import { rebranded } from "../../src/openclaw/plan-memory.ts";
 import { markdownEntries } from "../../src/transcripts/kit/markdown.ts";
 
 const compatible = (markdown: string): string[] =>
   markdownEntries(markdown, "compat").map(({ text }) => text);
+
+type Incoming = { readonly text: string; readonly priority?: number };
+
+/** What becomes of entries in a file that has `limit` characters. */
+function mergeEntries(existing: readonly string[], notes: readonly Incoming[], limit: number) {
+  const store = {
+    readEntries: (target: string) => (target === "memory" ? [...existing] : []),
+    archived: () => [],
+    usage: () => ({ used: 0, limit }),
+    check: () => undefined,
+    isEnabled: () => true,
+    history: () => [],
+  };
+  const source = { path: "MEMORY.md", format: memoryFiles, notes, remarks: [] };
+  const plan = planNotes([source], store, { target: "memory", again: false });
+  const textsWith = (...statuses: readonly NoteStatus[]): string[] =>
+    plan.filter(({ status }) => statuses.includes(status)).map(({ text }) => text);
+  const added = textsWith("add");
+  return {
+    added,
+    overflowed: textsWith("over_budget", "too_long"),
+    duplicates: textsWith("duplicate").length,
+    finalChars: measure([...existing, ...added], limit).used,
+  };
+}
 
 type Vector =
   | {

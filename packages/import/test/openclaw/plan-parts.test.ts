@@ -1,6 +1,6 @@
 // Single planners: settings, keys and skills; and the snapshot of a home.
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { loadConfig } from "@hermes-memory/core/internal/config";
@@ -8,8 +8,7 @@ import { MemoryStore } from "@hermes-memory/core/internal/curated";
 import { err } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { openSource } from "../../src/openclaw/discover.ts";
-import type { Item, Operation, PlannedItem } from "../../src/openclaw/operation.ts";
+import { openSource, readGenerated } from "../../src/openclaw/discover.ts";
 import { selectOptions } from "../../src/openclaw/options.ts";
 import {
   planAgentDefaults,
@@ -18,12 +17,17 @@ import {
   planProviders,
   planSessionConfig,
 } from "../../src/openclaw/plan-config.ts";
-import type { MigrationRequest, PlanContext } from "../../src/openclaw/plan-context.ts";
+import type {
+  Item,
+  MigrationRequest,
+  Operation,
+  PlanContext,
+  PlannedItem,
+} from "../../src/openclaw/plan-context.ts";
 import { planMemory, planUserProfile } from "../../src/openclaw/plan-memory.ts";
 import { planSharedSkills, planWorkspaceSkills } from "../../src/openclaw/plan-skills.ts";
 import { redactorFor } from "../../src/openclaw/secrets.ts";
 import { snapshotHome } from "../../src/openclaw/snapshot.ts";
-import { readGenerated } from "../../src/openclaw/templates.ts";
 
 type Files = Readonly<Record<string, string>>;
 type Databases = Readonly<Record<string, (database: DatabaseSync) => void>>;
@@ -375,10 +379,16 @@ describe("the snapshot", () => {
     });
     for (let day = 1; day <= 7; day += 1) await snapshotHome(home, new Date(2026, 0, day, 8, 0, 0));
     const names = readdirSync(join(home, "backups"));
-    expect(names).toEqual([3, 4, 5, 6, 7].map((day) => `pre-migration-2026-01-0${day}-080000.zip`));
-    const bytes = readFileSync(join(home, "backups", names[0] ?? "")).toString("latin1");
-    expect(bytes).toContain("state.db");
-    expect(bytes).toContain("skills/hermes-agent/SKILL.md");
-    expect(bytes).not.toMatch(/state\.db-wal|notes\.lock|node_modules/);
+    expect(names).toEqual([3, 4, 5, 6, 7].map((day) => `pre-migration-2026-01-0${day}-080000`));
+    const snapshot = join(home, "backups", names[0] ?? "");
+    const files = readdirSync(snapshot, { recursive: true }).map(String);
+    expect(files.sort()).toEqual([
+      "skills",
+      "skills/hermes-agent",
+      "skills/hermes-agent/SKILL.md",
+      "state.db",
+    ]);
+    using copied = new DatabaseSync(join(snapshot, "state.db"), { readOnly: true });
+    expect(copied.prepare("SELECT x FROM t").all()).toMatchObject([{ x: 1 }]);
   });
 });

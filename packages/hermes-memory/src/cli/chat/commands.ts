@@ -1,39 +1,22 @@
 // The `hermes chat` command as data. Its body is loaded when it runs.
-import type { CommandSpec } from "../command.ts";
+import { type CommandSpec, flag } from "../command.ts";
 
 export const chatCommands: readonly CommandSpec[] = [
   {
     name: "chat",
     summary: "talk to a model that remembers; a question with -q, a conversation without",
     flags: {
-      query: {
-        kind: "text",
-        short: "q",
-        placeholder: "question",
-        summary: "ask this, print the answer, end; '-' reads it from standard input",
-      },
-      resume: {
-        kind: "text",
-        placeholder: "session",
-        summary: "go on with this session: its id, a beginning of it, or its title",
-      },
-      continue: { kind: "boolean", short: "c", summary: "go on with the newest session" },
-      model: { kind: "text", placeholder: "name", summary: "the model, instead of the configured one" },
-      provider: {
-        kind: "text",
-        placeholder: "name",
-        summary: "the provider that serves it: anthropic, openai, ollama, ...",
-      },
-      "base-url": { kind: "text", placeholder: "url", summary: "address of an OpenAI-compatible server" },
-      toolsets: {
-        kind: "text",
-        placeholder: "a,b",
-        summary: "only the tools of these sets; 'none' for none",
-      },
-      "max-turns": { kind: "integer", minimum: 1, summary: "the most model calls in one turn" },
+      query: flag.text("question", "ask this, print the answer, end; '-' reads it from standard input", "q"),
+      resume: flag.text("session", "go on with this session: its id, a beginning of it, or its title"),
+      continue: flag.on("go on with the newest session", "c"),
+      model: flag.text("name", "the model, instead of the configured one"),
+      provider: flag.text("name", "the provider that serves it: anthropic, openai, ollama, ..."),
+      "base-url": flag.text("url", "address of an OpenAI-compatible server"),
+      toolsets: flag.text("a,b", "only the tools of these sets; 'none' for none"),
+      "max-turns": flag.count("the most model calls in one turn"),
       system: { kind: "text", summary: "instructions of your own, added to the system prompt" },
-      "no-memory": { kind: "boolean", summary: "without curated memory and memory provider" },
-      quiet: { kind: "boolean", summary: "print answers and errors only (with -q and in a pipe)" },
+      "no-memory": flag.on("without curated memory and memory provider"),
+      quiet: flag.on("print answers and errors only (with -q and in a pipe)"),
     },
     examples: [
       "hermes chat",

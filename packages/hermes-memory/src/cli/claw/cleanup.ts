@@ -41,7 +41,10 @@ export const cleanup: CommandBody = async (input, context) => {
   const rows: Row[] = [];
   for (const folder of folders) {
     const leftover = describeLeftover(folder, home.home, memory.clock.now());
-    io.note(`${descriptionOf(leftover, surroundings.userHome).join("\n")}\n`);
+    if (leftover.hasUnimportedSessions)
+      io.note(
+        `${shownPath(folder, surroundings.userHome)} has conversations that no migration imported: 'hermes sessions import --from openclaw' does.\n`,
+      );
     rows.push(await cleaned(leftover, input, context));
   }
   const isStopped = rows.some(({ outcome }) => outcome === "not-migrated" || outcome === "kept");
@@ -84,20 +87,6 @@ async function cleaned(leftover: Leftover, { flags }: CommandInput, { io }: Comm
   }
   const problem = renameLeftover(leftover);
   return problem === undefined ? { ...row, outcome: "renamed" } : { ...row, outcome: "failed", problem };
-}
-
-function descriptionOf(leftover: Leftover, home: string): string[] {
-  const { folder, workspaces, workspaceCount, stateFiles, hasUnimportedSessions } = leftover;
-  const more = workspaceCount - workspaces.length;
-  return [
-    shownPath(folder, home),
-    ...workspaces.map(({ name, files }) => `  workspace ${printable(name)}: ${files.join(", ")}`),
-    ...(more > 0 ? [`  and ${more} more workspaces`] : []),
-    ...(stateFiles.length > 0 ? [`  state: ${stateFiles.map(printable).join(", ")}`] : []),
-    ...(hasUnimportedSessions
-      ? ["  It has conversations that no migration imported: 'hermes sessions import --from openclaw' does."]
-      : []),
-  ];
 }
 
 function lineOf({ folder, renamed_to: to, outcome, problem }: Row, home: string): string {

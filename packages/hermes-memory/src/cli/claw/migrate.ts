@@ -41,7 +41,8 @@ import { userHome } from "../mcp/clients.ts";
 import { mirrorToProvider } from "../memory/memory-command.ts";
 import { counted, printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { holdImportLock, placeOf } from "../sessions/import-transcripts.ts";
+import { holdImportLock } from "../sessions/import.ts";
+import { placeOf } from "../sessions/import-sources.ts";
 import { databasePath, listFlag, openOrMakeSessions, textFlag } from "../sessions/session-command.ts";
 import { reportLines, shownPath } from "./report-lines.ts";
 
@@ -80,12 +81,12 @@ export const migrate: CommandBody = async (input, context) => {
     plan.items.map(({ item }) => item),
     { mode: "dry-run", state: "finished", now },
   );
-  const show = (report: Report): string[] =>
-    reportLines(report, plan.output, surroundings.userHome, io.paint);
+  const show = (report: Report, paint = io.paint): string[] =>
+    reportLines(report, plan.output, surroundings.userHome, paint);
   const ended = await endsWithPreview({ input, context, plan, preview, show });
   if (ended !== undefined) return ended;
 
-  const { report, added, notes } = await applied(plan, { input, context, importSessions });
+  const { report, added, notes } = await applied(plan, { input, context, importSessions, show });
   const mirrored = await mirrorToProvider(input, context, added.flatMap(committedWrites));
   return {
     json: { ...report, ...mirrored.json },
@@ -262,11 +263,12 @@ type Running = {
   readonly input: CommandInput;
   readonly context: CommandContext;
   readonly importSessions: ImportSessions;
+  readonly show: (report: Report, paint?: Paint) => string[];
 };
 
 async function applied(
   plan: Plan,
-  { input, context, importSessions }: Running,
+  { input, context, importSessions, show }: Running,
 ): Promise<{
   readonly report: Report;
   readonly added: readonly MemoryOpOutcome[];
@@ -298,6 +300,6 @@ async function applied(
   const store = await memory.administrator.curatedIn(memoriesDirectory(home));
   const items = await applyPlan(plan, { store, importSessions, onAdded: (outcome) => added.push(outcome) });
   const report = reportOf(plan, items, { ...told, state: "finished", now: memory.clock.now() });
-  writeReport(plan, report);
+  writeReport(plan, report, `${show(report, (_style, text) => text).join("\n")}\n`);
   return { report, added, notes };
 }

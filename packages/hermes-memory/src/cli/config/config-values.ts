@@ -16,18 +16,17 @@ import {
   unsetConfigValue,
 } from "@hermes-memory/core/internal/config";
 import { ifUsable } from "@hermes-memory/core/internal/memory";
-import { isFindingId } from "@hermes-memory/core/internal/security";
+import { hideSettings, isFindingId, isFlag } from "@hermes-memory/core/internal/security";
+import { Document, isScalar } from "yaml";
 import {
   type CommandBody,
   type CommandContext,
   CommandFailure,
   type CommandOutcome,
   failureOf,
-  type Paint,
   unwrap,
 } from "../command.ts";
 import { counted } from "../printing.ts";
-import { presentable } from "./presentable.ts";
 
 const CHECK = "'hermes config check' lists every mistake.";
 const HIDDEN_NOTE = "Secrets are hidden; --reveal prints them.";
@@ -112,18 +111,19 @@ function otherName(key: string, from: string): string {
 function section(
   effective: readonly Setting[],
   isRevealed: boolean,
-  { home, io }: CommandContext,
+  { home }: CommandContext,
 ): CommandOutcome {
   const { show, notes } = showing(isRevealed);
   const settings = effective.map((setting) => ({ ...setting, value: show(setting.path, setting.value) }));
+  const document = toDocument(settings);
   return {
     json: {
       path: resolve(configPath(home.home)),
-      config: toNested(settings),
+      config: document.toJS() as unknown,
       set: settings.filter(({ isDefault }) => !isDefault).map(({ key }) => key),
       not_in_hermes: settings.filter(({ isOurs }) => isOurs).map(({ key }) => key),
     },
-    lines: yamlLines(settings, io.paint),
+    lines: settings.length === 0 ? [] : document.toString({ lineWidth: 0 }).trimEnd().split("\n"),
     notes: notes(),
   };
 }
@@ -258,48 +258,23 @@ function namesOf(config: HermesConfig, path: readonly string[]): string[] {
   return Object.keys(asRecord(Array.isArray(held) ? at(config.raw, path) : held));
 }
 
-function toNested(settings: readonly Setting[]): Record<string, unknown> {
-  const root: Record<string, unknown> = {};
-  for (const { path, value } of settings) {
-    const last = path.at(-1) ?? "";
-    let holder = root;
-    for (const part of path.slice(0, -1)) {
-      if (!Object.hasOwn(holder, part)) holder[part] = {};
-      holder = holder[part] as Record<string, unknown>;
-    }
-    holder[last] = value;
-  }
-  return root;
-}
-
-/** Lines of YAML. Marked are defaults, and keys that Hermes Agent does not know. */
-function yamlLines(settings: readonly Setting[], paint: Paint): string[] {
-  const lines: string[] = [];
-  let open: readonly string[] = [];
+/** As YAML. Marked are defaults, and keys that Hermes Agent does not know. */
+function toDocument(settings: readonly Setting[]): Document {
+  const document = new Document({});
   for (const { path, value, isDefault, isOurs } of settings) {
-    const sections = path.slice(0, -1);
-    const shared = sections.findIndex((part, depth) => part !== open[depth]);
-    for (let depth = shared === -1 ? sections.length : shared; depth < sections.length; depth += 1)
-      lines.push(`${"  ".repeat(depth)}${sections[depth]}:`);
-    open = sections;
+    const node = document.createNode(value, { flow: true });
+    // The Python program reads `on` without quotes as true.
+    if (isScalar(node) && /^(on|off|yes|no|y|n)$/i.test(String(value))) node.type = "QUOTE_DOUBLE";
     const marks = [...(isDefault ? ["default"] : []), ...(isOurs ? ["not in Hermes"] : [])];
-    const mark = marks.length === 0 ? "" : paint("dim", `  # ${marks.join(", ")}`);
-    lines.push(`${"  ".repeat(sections.length)}${path.at(-1)}: ${yamlScalar(value)}${mark}`);
+    if (marks.length > 0) node.comment = ` ${marks.join(", ")}`;
+    document.setIn(path, node);
   }
-  return lines;
+  return document;
 }
 
 /** A single value on its own line: text without quotes, the rest in YAML's flow style. */
 function scalar(value: unknown): string {
-  return typeof value === "string" && value !== "" ? value : yamlScalar(value);
-}
-
-function yamlScalar(value: unknown): string {
-  const isPlain =
-    typeof value === "string" &&
-    /^[A-Za-z][\w-]*$/.test(value) &&
-    !/^(on|off|yes|no|true|false|null|y|n)$/i.test(value);
-  return isPlain ? value : (JSON.stringify(value) ?? "null");
+  return typeof value === "string" && value !== "" ? value : (JSON.stringify(value) ?? "null");
 }
 
 function camel(name: string): string {
@@ -317,4 +292,18 @@ function at(value: unknown, path: readonly string[]): unknown {
 
 function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+// Hides secrets in config values before they are printed, also in the settings of other programs that share the file.
+
+/** A value under a secret name is replaced as a whole; a secret inside a text is cut out of it. */
+export function presentable(path: readonly string[], value: unknown): unknown {
+  const [section, , field] = path;
+  // A single argument may be the value of the flag before it, which this call does not see.
+  const isArgument = section === "mcp_servers" && field === "args" && path.length === 4;
+  return isArgument && !isFlag(value) ? "[hidden]" : hideSettings(path, value, { isFreelyNamed });
+}
+
+function isFreelyNamed([section, , field, ...rest]: readonly string[]): boolean {
+  return section === "mcp_servers" && (field === "env" || field === "headers") && rest.length === 0;
 }

@@ -9,8 +9,6 @@ import {
 import { type HermesConfig, nearest, setConfigValue } from "@hermes-memory/core/internal/config";
 import {
   type Budgets,
-  type CachingPolicy,
-  cachingPolicy,
   compressorSettings,
   deriveBudgets,
   type ListedEngine,
@@ -21,57 +19,66 @@ import {
   windowFit,
 } from "@hermes-memory/core/internal/context";
 import { usable } from "@hermes-memory/core/internal/memory";
-import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { type CommandBody, CommandFailure } from "../command.ts";
+import { addressJson, cachingJson, windowJson } from "../model/resolution.ts";
 import { printable } from "../printing.ts";
 
-type ContextReport = {
-  readonly config: HermesConfig;
-  /** Undefined when the configured engine is not installed. */
-  readonly engine: ListedEngine | undefined;
-  readonly window: ContextWindow;
-  /** For the built-in engines; a plugin has its own rules. */
-  readonly budgets: Budgets;
-  readonly summary: SummaryReport;
-  /** Undefined when config names no model, or no server for it. */
-  readonly caching: CachingPolicy | undefined;
-  readonly notices: readonly string[];
-};
-
-type SummaryReport = {
-  /** Undefined when it is the model of the conversation. */
-  readonly model: string | undefined;
-  readonly provider: string;
-  readonly window: number | undefined;
-};
-
-export const status: CommandBody = async (_input, { memory }) => ({
-  json: toJson(await inspectContext(await memory.config(), memory.home)),
-});
-
-// The context of the next session, from config, the model's server and the plugins folder.
-
-async function inspectContext(config: HermesConfig, home: string): Promise<ContextReport> {
-  const { engines, warnings } = await listEngines(home);
-  const engine = engines.find(({ name }) => name === config.context.engine);
+/** The context of the next session, from config, the model's server and the plugins folder. */
+export const status: CommandBody = async (_input, { memory }) => {
+  const { home } = memory;
+  const config = await memory.config();
+  const { compression, context } = config;
+  const { engines: all, warnings } = await listEngines(home);
+  const engine = all.find(({ name }) => name === context.engine); // undefined when it is not installed
   const { default: model, provider, baseUrl, apiKey } = config.model;
   const window = await resolveContextWindow({ model, provider, baseUrl, apiKey }, { home, config });
   const budgets = budgetsOf(config, engine, window.tokens);
   const summary = await inspectSummary(config, home);
-  const notices = [
-    ...engineNotices(config, engine),
-    ...warnings,
-    ...windowNotices(config, window),
-    ...summaryNotices(config, { window, budgets, summary }),
-  ];
-  const place = [provider, baseUrl, config.model.apiMode];
+  const isBuiltIn = engine?.source !== "plugin"; // a plugin has its own rules
   // Caching depends on the server, not on the model alone.
-  const isKnown = model !== "" && place.some((part) => part !== "");
-  const caching = isKnown
-    ? cachingPolicy({ model, provider, baseUrl, apiMode: apiModeOf(config) })
-    : undefined;
-  return { config, engine, window, budgets, summary, caching, notices };
-}
+  const isKnown = model !== "" && [provider, baseUrl, config.model.apiMode].some((part) => part !== "");
+  const identity = { model, provider, baseUrl, apiMode: apiModeOf(config) };
+  return {
+    json: {
+      engine: context.engine,
+      engine_installed: engine !== undefined && engine.problem === undefined,
+      engine_source: engine?.source ?? null,
+      model: model || null,
+      provider: provider || null,
+      base_url: addressJson(baseUrl),
+      window: windowJson(window),
+      compression: {
+        enabled: compression.enabled,
+        threshold: compression.threshold,
+        threshold_tokens: isBuiltIn ? budgets.thresholdTokens : null,
+        tail_tokens: isBuiltIn ? budgets.tailTokens : null,
+        max_summary_tokens: isBuiltIn ? budgets.maxSummaryTokens : null,
+        protect_first_n: compression.protectFirstN,
+        protect_last_n: compression.protectLastN,
+      },
+      hygiene: {
+        threshold_tokens: Math.trunc(window.tokens * compression.hygieneThreshold),
+        message_limit: compression.hygieneHardMessageLimit,
+      },
+      summary_model: {
+        model: summary.model ?? (model || null),
+        provider: summary.provider,
+        is_main: summary.model === undefined,
+        window: summary.window ?? window.tokens,
+      },
+      prompt_caching: cachingJson(isKnown ? identity : undefined, config.promptCaching.cacheTtl),
+      notices: [
+        ...engineNotices(config, engine),
+        ...warnings,
+        ...windowNotices(config, window),
+        ...summaryNotices(config, { window, budgets, summary }),
+      ],
+    },
+  };
+};
+
+/** `model` is undefined when it is the model of the conversation. */
+type SummaryModel = Awaited<ReturnType<typeof inspectSummary>>;
 
 function budgetsOf(config: HermesConfig, engine: ListedEngine | undefined, window: number): Budgets {
   const settings = compressorSettings(config, window);
@@ -80,7 +87,7 @@ function budgetsOf(config: HermesConfig, engine: ListedEngine | undefined, windo
 }
 
 /** Its window matters only when it is not the model of the conversation. */
-async function inspectSummary(config: HermesConfig, home: string): Promise<SummaryReport> {
+async function inspectSummary(config: HermesConfig, home: string) {
   const { model, provider, baseUrl, apiKey, contextLength } = config.auxiliary.compression;
   if (model === "") return { model: undefined, provider, window: contextLength };
   if (contextLength !== undefined) return { model, provider, window: contextLength };
@@ -127,7 +134,7 @@ function windowNotices({ model, raw }: HermesConfig, window: ContextWindow): str
 
 function summaryNotices(
   { model: main, compression }: HermesConfig,
-  { window, budgets, summary }: Pick<ContextReport, "window" | "budgets" | "summary">,
+  { window, budgets, summary }: { window: ContextWindow; budgets: Budgets; summary: SummaryModel },
 ): string[] {
   if (!compression.enabled || summary.window === undefined || main.default === "") return [];
   const feasibility: SummaryFeasibility = summaryFeasibility({
@@ -145,46 +152,6 @@ function apiModeOf({ model }: HermesConfig): string {
   const isAnthropic =
     model.provider === "anthropic" || /^https?:\/\/api\.anthropic\.com(?:[:/]|$)/i.test(model.baseUrl);
   return isAnthropic ? "anthropic_messages" : "chat_completions";
-}
-
-function toJson({ config, engine, window, budgets, summary, caching, notices }: ContextReport): object {
-  const { model, compression } = config;
-  const { tokens, source, server, isProvisional } = window;
-  const isBuiltIn = engine?.source !== "plugin";
-  return {
-    engine: config.context.engine,
-    engine_installed: engine !== undefined && engine.problem === undefined,
-    engine_source: engine?.source ?? null,
-    model: model.default || null,
-    provider: model.provider || null,
-    base_url: model.baseUrl === "" ? null : redactSecrets(model.baseUrl),
-    window: { tokens, source, server: server ?? null, provisional: isProvisional },
-    compression: {
-      enabled: compression.enabled,
-      threshold: compression.threshold,
-      threshold_tokens: isBuiltIn ? budgets.thresholdTokens : null,
-      tail_tokens: isBuiltIn ? budgets.tailTokens : null,
-      max_summary_tokens: isBuiltIn ? budgets.maxSummaryTokens : null,
-      protect_first_n: compression.protectFirstN,
-      protect_last_n: compression.protectLastN,
-    },
-    hygiene: {
-      threshold_tokens: Math.trunc(tokens * compression.hygieneThreshold),
-      message_limit: compression.hygieneHardMessageLimit,
-    },
-    summary_model: {
-      model: summary.model ?? (model.default || null),
-      provider: summary.provider,
-      is_main: summary.model === undefined,
-      window: summary.window ?? tokens,
-    },
-    prompt_caching: {
-      enabled: caching?.enabled ?? null,
-      layout: caching?.enabled ? (caching.native ? "native" : "envelope") : null,
-      ttl: config.promptCaching.cacheTtl,
-    },
-    notices,
-  };
 }
 
 // The engines, and choosing one.

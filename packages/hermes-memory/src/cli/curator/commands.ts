@@ -1,7 +1,7 @@
 // The `hermes curator` commands as data. Their bodies are loaded when they run.
-import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, command, flag } from "../command.ts";
 
-const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
+const yes = flag.on("do it without asking", "y");
 const skill: ArgumentSpec = { name: "skill", summary: "the skill's name" };
 const run: ArgumentSpec = {
   name: "run",
@@ -10,39 +10,28 @@ const run: ArgumentSpec = {
 };
 
 export const curatorCommands: readonly CommandSpec[] = [
-  {
-    name: "curator run",
-    summary: "find duplicates, outdated entries and unused skills, and stage proposals",
+  command("curator run", "find duplicates, outdated entries and unused skills, and stage proposals", {
     flags: {
-      "dry-run": { kind: "boolean", summary: "only show it; nothing is written" },
-      apply: {
-        kind: "boolean",
-        summary: "apply the proposals of the fixed rules instead of staging them; 'rollback' undoes it",
-      },
-      memory: { kind: "boolean", summary: "only memory" },
-      skills: { kind: "boolean", summary: "only skills" },
-      "no-model": { kind: "boolean", summary: "use fixed rules only" },
+      "dry-run": flag.on("only show it; nothing is written"),
+      apply: flag.on("apply the proposals of the fixed rules instead of staging them; 'rollback' undoes it"),
+      memory: flag.on("only memory"),
+      skills: flag.on("only skills"),
+      "no-model": flag.on("use fixed rules only"),
     },
     examples: ["hermes curator run --dry-run", "hermes curator run --apply --memory --no-model"],
-    load: async () => (await import("./run-curator.ts")).run,
-  },
-  {
-    name: "curator approve",
-    summary: "apply the staged proposals of a run",
+    load: async () => (await import("./curator.ts")).run,
+  }),
+  command("curator approve", "apply the staged proposals of a run", {
     arguments: [run],
     examples: ["hermes curator approve", "hermes curator approve 1f2e3d4c"],
     load: async () => (await import("../staged.ts")).approveProposals,
-  },
-  {
-    name: "curator reject",
-    summary: "drop the staged proposals of a run",
+  }),
+  command("curator reject", "drop the staged proposals of a run", {
     arguments: [run],
     examples: ["hermes curator reject 1f2e3d4c"],
     load: async () => (await import("../staged.ts")).rejectProposals,
-  },
-  {
-    name: "curator rollback",
-    summary: "undo a run, or restore the skills from a backup",
+  }),
+  command("curator rollback", "undo a run, or restore the skills from a backup", {
     arguments: [
       {
         name: "id",
@@ -50,67 +39,49 @@ export const curatorCommands: readonly CommandSpec[] = [
         isOptional: true,
       },
     ],
-    flags: { list: { kind: "boolean", summary: "list the runs and backups that can be restored" }, yes },
+    flags: { list: flag.on("list the runs and backups that can be restored"), yes },
     examples: ["hermes curator rollback --list", "hermes curator rollback 1f2e3d4c --yes"],
-    load: async () => (await import("./past-runs.ts")).rollback,
-  },
-  {
-    name: "curator history",
-    summary: "list past runs, newest first",
-    flags: { limit: { kind: "integer", minimum: 1, summary: "how many to list (20)" } },
+    load: async () => (await import("./curator.ts")).rollback,
+  }),
+  command("curator history", "list past runs, newest first", {
+    flags: { limit: flag.count("how many to list (20)") },
     examples: ["hermes curator history --limit 5"],
-    load: async () => (await import("./past-runs.ts")).history,
-  },
-  {
-    name: "curator status",
-    summary: "show when it ran, when it runs next, and what waits for approval",
+    load: async () => (await import("./curator.ts")).history,
+  }),
+  command("curator status", "show when it ran, when it runs next, and what waits for approval", {
     examples: ["hermes curator status --json"],
-    load: async () => (await import("./past-runs.ts")).status,
-  },
-  {
-    name: "curator pause",
-    summary: "start no scheduled runs until 'resume'",
+    load: async () => (await import("./curator.ts")).status,
+  }),
+  command("curator pause", "start no scheduled runs until 'resume'", {
     examples: ["hermes curator pause"],
-    load: async () => (await import("./past-runs.ts")).pause,
-  },
-  {
-    name: "curator resume",
-    summary: "let scheduled runs start again",
+    load: async () => (await import("./curator.ts")).pause,
+  }),
+  command("curator resume", "let scheduled runs start again", {
     examples: ["hermes curator resume"],
-    load: async () => (await import("./past-runs.ts")).resume,
-  },
-  {
-    name: "curator pin",
-    summary: "keep a skill from ever being archived",
+    load: async () => (await import("./curator.ts")).resume,
+  }),
+  command("curator pin", "keep a skill from ever being archived", {
     arguments: [skill],
     examples: ["hermes curator pin deploy"],
-    load: async () => (await import("./skill-archive.ts")).pin,
-  },
-  {
-    name: "curator unpin",
-    summary: "allow a skill to be archived again when it is unused",
+    load: async () => (await import("./curator.ts")).pin,
+  }),
+  command("curator unpin", "allow a skill to be archived again when it is unused", {
     arguments: [skill],
     examples: ["hermes curator unpin deploy"],
-    load: async () => (await import("./skill-archive.ts")).unpin,
-  },
-  {
-    name: "curator archive",
-    summary: "move a skill to the archive",
+    load: async () => (await import("./curator.ts")).unpin,
+  }),
+  command("curator archive", "move a skill to the archive", {
     arguments: [skill],
     examples: ["hermes curator archive deploy"],
-    load: async () => (await import("./skill-archive.ts")).archive,
-  },
-  {
-    name: "curator restore",
-    summary: "bring a skill back from the archive",
+    load: async () => (await import("./curator.ts")).archive,
+  }),
+  command("curator restore", "bring a skill back from the archive", {
     arguments: [{ name: "skill", summary: "a name from 'hermes curator list-archived'" }],
     examples: ["hermes curator restore deploy"],
-    load: async () => (await import("./skill-archive.ts")).restore,
-  },
-  {
-    name: "curator list-archived",
-    summary: "list the skills in the archive",
+    load: async () => (await import("./curator.ts")).restore,
+  }),
+  command("curator list-archived", "list the skills in the archive", {
     examples: ["hermes curator list-archived --json"],
-    load: async () => (await import("./skill-archive.ts")).listArchived,
-  },
+    load: async () => (await import("./curator.ts")).listArchived,
+  }),
 ];

@@ -22,7 +22,6 @@ import {
   ifReadable,
   inspectConnection,
   loadProvider,
-  readProviderHealth,
   recordConnection,
 } from "@hermes-memory/core/internal/providers";
 import { isFindingId } from "@hermes-memory/core/internal/security";
@@ -30,6 +29,7 @@ import { readLocalToken } from "@hermes-memory/gateway/internal";
 import { readOutbox, unreadableOutboxes } from "@hermes-memory/providers/internal";
 import { issueText, unreadKeyText } from "../config/config-values.ts";
 import { isDirectory, statOf } from "../inspect-files.ts";
+import { describeActive } from "../memory/provider/provider-status.ts";
 import { counted, localTime, sizeText } from "../printing.ts";
 import { type CheckedHome, type Finding, fail, fine, quoted, warn } from "./finding.ts";
 
@@ -47,22 +47,15 @@ export function checkNode(): Finding[] {
 
 /** Makes a full-text table in a database in memory: a build of Node.js can have SQLite without FTS5. */
 export async function checkSqlite(): Promise<Finding[]> {
-  let sqlite: typeof import("node:sqlite");
   try {
-    sqlite = await import("node:sqlite");
-  } catch (cause) {
-    return [fail("sqlite", `SQLite cannot be loaded: ${describeCause(cause)}.`, UPGRADE)];
-  }
-  const database = new sqlite.DatabaseSync(":memory:");
-  try {
+    const { DatabaseSync } = await import("node:sqlite");
+    using database = new DatabaseSync(":memory:");
     const row = database.prepare("SELECT sqlite_version() AS version").get();
     database.exec("CREATE VIRTUAL TABLE probe USING fts5(body)");
     return [fine("sqlite", `SQLite ${String(row?.version)} with full-text search`)];
   } catch (cause) {
-    const message = `SQLite has no full-text search (FTS5): ${describeCause(cause)}.`;
+    const message = `There is no SQLite with full-text search (FTS5): ${describeCause(cause)}.`;
     return [fail("sqlite", message, `Use an official build of Node.js. ${UPGRADE}`)];
-  } finally {
-    database.close();
   }
 }
 
@@ -219,24 +212,26 @@ const OUTBOX = "outbox";
 const SEE_STATUS = "'hermes memory status' shows what it needs.";
 const CHOOSE_ANOTHER = "Choose one with 'hermes memory setup', or switch it off with 'hermes memory off'.";
 
-export async function checkProvider({ home, config }: CheckedHome): Promise<Finding[]> {
+export async function checkProvider({ memory, home, config }: CheckedHome): Promise<Finding[]> {
   const name = activeProviderName(config.provider);
   if (name === "")
     return [fine(PROVIDER, "No external memory provider is chosen; the built-in memory needs none.")];
-  const found = await findProvider(home, name);
-  if (found === undefined)
-    return [
-      warn(
-        PROVIDER,
-        `The memory provider '${name}' is chosen in config.yaml but not installed.`,
-        CHOOSE_ANOTHER,
-      ),
-    ];
-  if (found.problem !== undefined)
-    return [
-      warn(PROVIDER, `The memory provider '${name}' cannot be loaded. ${found.problem}`, CHOOSE_ANOTHER),
-    ];
-  return [found.source === "bundled" ? await askBundled(home, name) : recorded(home, name)];
+  const { installed, problem, availability } = await describeActive(
+    memory,
+    name,
+    await findProvider(home, name),
+  );
+  const the = `The memory provider '${name}'`;
+  if (!installed)
+    return [warn(PROVIDER, `${the} is chosen in config.yaml but not installed.`, CHOOSE_ANOTHER)];
+  if (problem !== undefined) return [warn(PROVIDER, `${the} cannot be loaded. ${problem}`, CHOOSE_ANOTHER)];
+  if (availability === null)
+    return [fine(PROVIDER, `${the} is installed. 'hermes memory test' tries it out.`)];
+  const { available, reason = "It gives no reason.", checked_at: at } = availability;
+  const when = at === undefined ? "" : ` when it was last asked (${localTime(at)})`;
+  return available
+    ? [fine(PROVIDER, `${the} ${at === undefined ? "is" : "was"} available${when}.`)]
+    : [warn(PROVIDER, `${the} is not available${when}. ${reason}`, SEE_STATUS)];
 }
 
 /** Nothing when no provider with a server was ever used. */
@@ -298,29 +293,4 @@ export async function checkService({ home, config }: CheckedHome): Promise<Findi
           `hermes memory setup ${name}, or wait until the service answers; turns are kept in the outbox.`,
         ),
   ];
-}
-
-async function askBundled(home: string, name: string): Promise<Finding> {
-  useEnvFile(home);
-  const loaded = await loadProvider(home, name);
-  if (!loaded.ok) return warn(PROVIDER, loaded.error.message, SEE_STATUS);
-  const { available, reason } = await checkAvailability(loaded.value.provider);
-  return available
-    ? fine(PROVIDER, `The memory provider '${name}' is available.`)
-    : unavailable(name, reason, "");
-}
-
-function recorded(home: string, name: string): Finding {
-  const known = readProviderHealth(home, name)?.availability;
-  if (known === undefined)
-    return fine(PROVIDER, `The memory provider '${name}' is installed. 'hermes memory test' tries it out.`);
-  const when = ` when it was last asked (${localTime(known.checked_at)})`;
-  return known.available
-    ? fine(PROVIDER, `The memory provider '${name}' was available${when}.`)
-    : unavailable(name, known.reason, when);
-}
-
-function unavailable(name: string, reason: string | undefined, when: string): Finding {
-  const message = `The memory provider '${name}' is not available${when}. ${reason ?? "It gives no reason."}`;
-  return warn(PROVIDER, message, SEE_STATUS);
 }

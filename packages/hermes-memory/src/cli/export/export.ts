@@ -23,47 +23,35 @@ import {
   openSessions,
   textFlag,
 } from "../sessions/session-command.ts";
-import { redactedSession, type Written } from "./exported-message.ts";
-import { FORMATS, type Format } from "./formats.ts";
+import { redactedSession } from "./exported-message.ts";
+import { FORMATS } from "./formats.ts";
 import { type OutputFile, type StagedOutput, stagedOutput, stdoutOutput } from "./staged-output.ts";
 
-export const exportAll: CommandBody = async (input, context) => {
-  const name = textFlag(input, "format") ?? "markdown";
-  const format = FORMATS[name as keyof typeof FORMATS]; // the parser refuses any other word
+export const exportAll: CommandBody = (input, context) => {
+  const name = (textFlag(input, "format") ?? "markdown") as keyof typeof FORMATS; // the parser refuses any other word
+  const { extension, fileName } = FORMATS[name];
   const out = input.args.out ?? "";
-  const isFile = format.extension !== undefined && extname(out).toLowerCase() === format.extension;
-  const { redact, ...flags } = input.flags;
-  const wanted: Wanted = {
-    ...selectionOf(input),
-    format,
-    out,
+  const isFile = extension !== undefined && extname(out).toLowerCase() === extension;
+  const redact = input.flags.redact === true;
+  return exported(input, context, {
+    format: name,
     file: isFile ? resolve(out) : undefined,
-    sessionsFile: isFile ? basename(out) : format.fileName,
+    sessionsFile: isFile ? basename(out) : fileName,
     memoryFile: isFile ? `${basename(out, extname(out))}.memory.jsonl` : "memory.jsonl",
-    withMemory: flags["no-memory"] !== true,
+    withMemory: input.flags["no-memory"] !== true,
     includeInactive: true, // rows that a compaction replaced are inactive too
-    redact: redact === true,
-    edit: ({ last_active: _active, ...session }) => (redact === true ? redactedSession(session) : session),
-  };
-  return exported(wanted, input, context, ({ entries, files, bytes, sessions, messages }) => {
-    const memory = wanted.withMemory ? ` and ${counted(entries, "memory entry", "memory entries")}` : "";
-    const size = `${counted(files, "file")}, ${Math.ceil(bytes / 1000)} kB`;
-    return {
-      json: { path: out, format: name, sessions, messages, memory_entries: entries, files, bytes },
-      line: `Exported ${counted(sessions, "session")} with ${counted(messages, "message")}${memory} to ${printable(out)} (${size}).`,
-    };
+    redact,
+    edit: ({ last_active: _active, ...session }) => (redact ? redactedSession(session) : session),
   });
 };
 
 const STDOUT = "-";
 
-export const exportSessions: CommandBody = async (input, context) => {
-  const out = input.args.out ?? "";
+export const exportSessions: CommandBody = (input, context) => {
+  const { out = "" } = input.args;
   const file = out === STDOUT ? undefined : resolveLinks(resolve(out));
-  const wanted: Wanted = {
-    ...selectionOf(input),
-    format: FORMATS.jsonl,
-    out,
+  return exported(input, context, {
+    format: "jsonl",
     file,
     sessionsFile: basename(file ?? out),
     memoryFile: "",
@@ -71,27 +59,16 @@ export const exportSessions: CommandBody = async (input, context) => {
     includeInactive: input.flags.all === true,
     redact: false,
     edit: (session) => session,
-  };
-  return exported(wanted, input, context, ({ sessions, messages }) => ({
-    json: { path: out, sessions, messages },
-    line: `Exported ${counted(sessions, "session")} to ${printable(out)}`,
-  }));
+  });
 };
 
 type Wanted = {
-  readonly format: Format;
-  /** As typed. */
-  readonly out: string;
+  readonly format: keyof typeof FORMATS;
   /** Undefined for a folder, and for stdout. */
   readonly file: string | undefined;
   readonly sessionsFile: string;
   readonly memoryFile: string;
-  readonly source: string | undefined;
-  readonly since: number | undefined;
-  readonly sessionId: string | undefined;
   readonly withMemory: boolean;
-  /** Also turns that were taken back. */
-  readonly all: boolean;
   readonly includeInactive: boolean;
   readonly redact: boolean;
   readonly edit: (session: ActiveExport) => ExportedSession;
@@ -99,42 +76,41 @@ type Wanted = {
 
 type ActiveExport = ExportedSession & { readonly last_active?: number };
 
-function selectionOf(input: CommandInput): Pick<Wanted, "source" | "since" | "sessionId" | "all"> {
-  return {
-    source: textFlag(input, "source"),
-    since: momentFlag(input, "since"),
-    sessionId: textFlag(input, "session-id"),
-    all: input.flags.all === true,
-  };
-}
-
-type Totals = Written & { readonly entries: number; readonly files: number; readonly bytes: number };
-
 async function exported(
-  wanted: Wanted,
   input: CommandInput,
   context: CommandContext,
-  report: (totals: Totals) => { readonly json: object; readonly line: string },
+  wanted: Wanted,
 ): Promise<CommandOutcome> {
   const { io } = context;
-  const isStdout = wanted.out === STDOUT;
-  const source = await openSource(wanted, context);
+  const { format, withMemory } = wanted;
+  const { out = "" } = input.args;
+  const all = input.flags.all === true; // also turns that were taken back
+  const since = momentFlag(input, "since");
+  const isStdout = out === STDOUT;
+  const source = await openSource(input, context, wanted.includeInactive);
   const notes = source.isMissing ? [noDatabaseNote(context)] : [];
-  const memories = wanted.withMemory ? await openMemories(context) : [];
+  const memories = withMemory ? await openMemories(context) : [];
   return io.untilInterrupted(async (signal) => {
-    await using output = isStdout ? stdoutOutput(io) : await openOutput(wanted, input, context);
+    await using output = isStdout ? stdoutOutput(io) : await openOutput(out, wanted, input, context);
     const progress = progressDisplay(io, { isVerbose: input.flags.verbose === true });
     const onEach = (done: number): void =>
       progress.show({ step: "exporting sessions", done, total: source.total });
-    const written = await wanted.format
-      .write(edited(source.sessions, wanted, { signal, onEach }), output, wanted)
+    const { sessions, messages } = await FORMATS[format]
+      .write(edited(source.sessions, { since, edit: wanted.edit, signal, onEach }), output, {
+        ...wanted,
+        all,
+      })
       .finally(progress.clear);
     if (signal.aborted) {
       const json = isStdout ? undefined : { success: false, kind: "interrupted" };
       return { json, lines: [], notes: [...notes, "Stopped. No file was written."], exitCode: 130 };
     }
     const entries = await writeMemory(memories, output, wanted);
-    const { json, line } = report({ ...written, entries, ...(await output.finish()) });
+    const { files, bytes } = await output.finish();
+    const memory = withMemory ? ` and ${counted(entries, "memory entry", "memory entries")}` : "";
+    const size = `${counted(files, "file")}, ${Math.ceil(bytes / 1000)} kB`;
+    const line = `Exported ${counted(sessions, "session")} with ${counted(messages, "message")}${memory} to ${printable(out)} (${size}).`;
+    const json = { path: out, format, sessions, messages, memory_entries: entries, files, bytes };
     const { exitCode, ...damage } = damageOf(source.loss());
     return {
       // stdout holds nothing but the sessions.
@@ -147,7 +123,8 @@ async function exported(
 }
 
 function openOutput(
-  { file, out, withMemory, sessionsFile, memoryFile }: Wanted,
+  out: string,
+  { file, withMemory, sessionsFile, memoryFile }: Wanted,
   { flags }: CommandInput,
   context: CommandContext,
 ): Promise<StagedOutput> {
@@ -171,8 +148,13 @@ type Source = Selection & {
 };
 
 /** The database. When it is too damaged to open or to query: a copy with every row that can be read. */
-async function openSource(wanted: Wanted, context: CommandContext): Promise<Source> {
-  const { sessionId, source, includeInactive } = wanted;
+async function openSource(
+  input: CommandInput,
+  context: CommandContext,
+  includeInactive: boolean,
+): Promise<Source> {
+  const sessionId = textFlag(input, "session-id");
+  const source = textFlag(input, "source");
   let loss: ExportLoss | undefined;
   const onLoss = (found: ExportLoss): void => {
     loss = found;
@@ -210,8 +192,16 @@ async function* only(session: ExportedSession | null): AsyncGenerator<ExportedSe
 /** The sessions that are wanted, as they are written. Ends when the user interrupts it. */
 async function* edited(
   sessions: AsyncIterable<ActiveExport>,
-  { since, edit }: Wanted,
-  { signal, onEach }: { readonly signal: AbortSignal; readonly onEach: (done: number) => void },
+  {
+    since,
+    edit,
+    signal,
+    onEach,
+  }: Pick<Wanted, "edit"> & {
+    readonly since: number | undefined;
+    readonly signal: AbortSignal;
+    readonly onEach: (done: number) => void;
+  },
 ): AsyncGenerator<ExportedSession> {
   let done = 0;
   for await (const session of sessions) {
@@ -273,7 +263,7 @@ async function writeMemory(
 ): Promise<number> {
   if (memories.length === 0) return 0;
   const shown = (text: string): string => (redact ? redactSecrets(text) : text);
-  const isReadable = format.extension === undefined; // then the memory is written as the files of an agent, too
+  const isReadable = FORMATS[format].extension === undefined; // then the memory is written as the files of an agent, too
   const lines = await output.open(isReadable ? "memory/entries.jsonl" : memoryFile);
   let count = 0;
   for (const { store, user } of memories)

@@ -1,12 +1,15 @@
 // A stored message as every readable export shows it.
-import { isRecord } from "@hermes-memory/core/internal/lib";
-import { parseContent, partName, textOf } from "@hermes-memory/core/internal/message";
+import {
+  parseContent,
+  parseToolCalls,
+  partName,
+  type ToolCall,
+  textOf,
+} from "@hermes-memory/core/internal/message";
 import { masked } from "@hermes-memory/core/internal/security";
 import type { ExportedSession } from "@hermes-memory/core/internal/sessions";
 
 export type Written = { readonly sessions: number; readonly messages: number };
-
-type ShownCall = { readonly name: string; readonly arguments: string };
 
 export type ShownMessage = {
   readonly id: number;
@@ -14,7 +17,7 @@ export type ShownMessage = {
   readonly text: string;
   /** Seconds since 1970. */
   readonly at: number;
-  readonly calls: readonly ShownCall[];
+  readonly calls: readonly Pick<ToolCall, "name" | "arguments">[];
   readonly toolName: string | undefined;
   /** Not taken back by the user. */
   readonly isActive: boolean;
@@ -36,23 +39,11 @@ export function shownMessages(session: ExportedSession, { all }: { readonly all:
         role: row.role,
         text: textOf(parseContent(row.content), { image: "[image]", other: partName }),
         at: row.timestamp,
-        calls: callsOf(row.tool_calls),
+        calls: parseToolCalls(row.tool_calls),
         toolName: row.tool_name ?? undefined,
         isActive,
       },
     ];
-  });
-}
-
-function callsOf(value: unknown): ShownCall[] {
-  if (!Array.isArray(value)) return [];
-  return value.filter(isRecord).map((call) => {
-    const made = isRecord(call.function) ? call.function : call;
-    const given = made.arguments ?? made.input ?? {};
-    return {
-      name: typeof made.name === "string" ? made.name : "tool",
-      arguments: typeof given === "string" ? given : JSON.stringify(given),
-    };
   });
 }
 

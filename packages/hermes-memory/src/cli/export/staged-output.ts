@@ -1,13 +1,15 @@
 // Output files of an export: private, written in a folder beside the target, and moved to their place when all of them are complete.
-import { readdirSync, type Stats, statSync } from "node:fs";
-import { type FileHandle, lstat, mkdir, mkdtemp, open, rename, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { createWriteStream, readdirSync, type Stats, statSync, type WriteStream } from "node:fs";
+import { lstat, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { finished } from "node:stream/promises";
 import { errnoCode, HermesError, resolveLinks, syncDirectory } from "@hermes-memory/core/internal/lib";
 import { CommandFailure, type Terminal } from "../command.ts";
 import { printable } from "../printing.ts";
 
-/** Texts are joined to pieces of this size, so that a message does not cost a write of its own. */
-const PIECE_CHARS = 256 * 1024;
+/** A message does not cost a write of its own. */
+const PIECE_BYTES = 256 * 1024;
 
 const STAGING = ".hermes-export-";
 
@@ -37,30 +39,36 @@ export async function stagedOutput(folder: string, place: Place): Promise<Staged
   const target = resolve(folder);
   await refuse(target, place);
   const staging = await makeStaging(target, place.names !== undefined);
-  const opened = new Set<string>();
-  const files = new Set<FileHandle>();
-  let bytes = 0;
+  const opened = new Map<string, WriteStream>();
   return {
     open: async (name) => {
       const path = join(staging, name);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      const file = await open(path, "wx", 0o600);
-      opened.add(name);
-      files.add(file);
-      const written = (count: number): void => {
-        bytes += count;
+      const file = createWriteStream(path, {
+        flags: "wx",
+        mode: 0o600,
+        flush: true,
+        highWaterMark: PIECE_BYTES,
+      });
+      opened.set(name, file);
+      const written = finished(file);
+      written.catch(() => {}); // reported by the next write, or by close
+      return {
+        write: async (text) => {
+          if (!file.write(text)) await Promise.race([once(file, "drain"), written]);
+        },
+        close: async () => {
+          file.end();
+          await written;
+        },
       };
-      const output = outputFile(file, written);
-      const close = async (): Promise<void> => {
-        await output.close();
-        files.delete(file);
-      };
-      return { ...output, close };
     },
     finish: async () => {
       await refuse(target, place); // another process may have written there meanwhile
       await mkdir(target, { recursive: true, mode: 0o700 });
-      for (const name of opened) {
+      let bytes = 0;
+      for (const [name, { bytesWritten }] of opened) {
+        bytes += bytesWritten;
         const path = join(target, name);
         await mkdir(dirname(path), { recursive: true, mode: 0o700 });
         await refuseOther(path);
@@ -70,7 +78,7 @@ export async function stagedOutput(folder: string, place: Place): Promise<Staged
       return { files: opened.size, bytes };
     },
     [Symbol.asyncDispose]: async () => {
-      for (const file of files) await file.close();
+      for (const file of opened.values()) file.destroy();
       await rm(staging, { recursive: true, force: true });
     },
   };
@@ -86,31 +94,6 @@ export function stdoutOutput(io: Pick<Terminal, "out" | "drained">): StagedOutpu
     open: async () => ({ write, close: async () => undefined }),
     finish: async () => ({ files: 0, bytes: 0 }),
     [Symbol.asyncDispose]: async () => undefined,
-  };
-}
-
-function outputFile(file: FileHandle, written: (bytes: number) => void): OutputFile {
-  let waiting: string[] = [];
-  let chars = 0;
-  const flush = async (): Promise<void> => {
-    if (chars === 0) return;
-    const bytes = Buffer.from(waiting.join(""));
-    waiting = [];
-    chars = 0;
-    await file.writeFile(bytes);
-    written(bytes.length);
-  };
-  return {
-    write: async (text) => {
-      waiting.push(text);
-      chars += text.length;
-      if (chars >= PIECE_CHARS) await flush();
-    },
-    close: async () => {
-      await flush();
-      await file.sync();
-      await file.close();
-    },
   };
 }
 

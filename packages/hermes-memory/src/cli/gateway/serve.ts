@@ -1,8 +1,8 @@
 // `hermes serve`: starts the gateway, says where it is, what is configured and what is missing, and drains it at Ctrl-C.
 import { type RunningGateway, startGateway } from "@hermes-memory/gateway";
 import type { CommandBody, CommandContext, CommandInput, Terminal } from "../command.ts";
-import { modelText, type Resolved, resolveModel } from "../model/resolution.ts";
-import { counted, printable } from "../printing.ts";
+import { resolveModel } from "../model/resolution.ts";
+import { counted, oneLine, printable } from "../printing.ts";
 import { untilStopped } from "../until-stopped.ts";
 import { baseUrls } from "./token.ts";
 
@@ -15,8 +15,8 @@ export const serve: CommandBody = async ({ flags }, context) => {
     const logCrash = (cause: unknown): void => running.gateway.log.error("The gateway crashed", { cause });
     process.on("uncaughtExceptionMonitor", logCrash);
     try {
-      const report = await describe(running, context);
-      io.out(isJson ? `${JSON.stringify(toJson(report))}\n` : `${toLines(report, io).join("\n")}\n`);
+      const json = await describe(running, context);
+      io.out(isJson ? `${JSON.stringify(json)}\n` : `${toLines(json, running, io).join("\n")}\n`);
       await stopped(signal);
       const left = running.requestsRunning;
       if (left > 0 && !isJson)
@@ -49,16 +49,8 @@ function stopped(signal: AbortSignal): Promise<void> {
 /** Something that is not set, what does not work without it, and the command that sets it. */
 type Missing = { readonly what: string; readonly command: string };
 
-type Report = {
-  readonly running: RunningGateway;
-  readonly home: CommandContext["home"];
-  readonly mode: "agent" | "proxy";
-  readonly model: Resolved | undefined;
-  readonly memoryProvider: string;
-  readonly missing: readonly Missing[];
-};
-
-async function describe(running: RunningGateway, { home, io }: CommandContext): Promise<Report> {
+async function describe(running: RunningGateway, { home, io }: CommandContext) {
+  const { url, host, port, portTaken, tokens } = running;
   const config = await running.gateway.config();
   const resolved = resolveModel({ env: running.gateway.env, config });
   const model = resolved.ok ? resolved.value : undefined;
@@ -75,17 +67,20 @@ async function describe(running: RunningGateway, { home, io }: CommandContext): 
       what: "The local token of your own programs cannot be used; the log says why. To replace it:",
       command: "hermes token local --new",
     });
-  if (running.tokens === 0)
+  if (tokens === 0)
     missing.push({
       what: "The local token has your rights. For other people, or for Open WebUI's users:",
       command: "hermes token create --name open-webui --names-users --platform open-webui",
     });
   return {
-    running,
-    home,
-    mode: config.gateway.mode,
-    model,
-    memoryProvider: config.memory.provider.trim(),
+    ...{ url, host, port, port_taken: portTaken ?? null, pid: process.pid },
+    ...{ home: home.home, profile: home.profile, mode: config.gateway.mode },
+    model: model?.identity.model ?? null,
+    provider: model?.identity.provider ?? null,
+    has_key: model?.hasKey ?? false,
+    memory_provider: config.memory.provider.trim() || null,
+    tokens,
+    base_urls: { openai: `${url}/v1`, anthropic: url, mcp: `${url}/mcp` },
     missing: missing.map(({ what, command }) => ({
       what: printable(what),
       command: asTyped(command, io.env),
@@ -93,44 +88,30 @@ async function describe(running: RunningGateway, { home, io }: CommandContext): 
   };
 }
 
-function toJson({ running, home, mode, model, memoryProvider, missing }: Report): object {
-  const { url, host, port, portTaken, tokens } = running;
-  return {
-    url,
-    host,
-    port,
-    port_taken: portTaken ?? null,
-    pid: process.pid,
-    home: home.home,
-    profile: home.profile,
-    mode,
-    model: model?.identity.model ?? null,
-    provider: model?.identity.provider ?? null,
-    has_key: model?.hasKey ?? false,
-    memory_provider: memoryProvider === "" ? null : memoryProvider,
-    tokens,
-    base_urls: { openai: `${url}/v1`, anthropic: url, mcp: `${url}/mcp` },
-    missing,
-  };
-}
-
-function toLines({ running, home, mode, model, memoryProvider, missing }: Report, io: Terminal): string[] {
-  const { url, portTaken, tokens, isLoopback, localToken } = running;
-  const taken = portTaken === undefined ? "" : io.paint("dim", `  (port ${portTaken} is taken)`);
+function toLines(
+  report: Awaited<ReturnType<typeof describe>>,
+  { isLoopback, localToken }: RunningGateway,
+  { paint, env, isOutTerminal }: Terminal,
+): string[] {
+  const { url, home, profile, mode, model, provider, port_taken: taken, tokens } = report;
   const address = (path: string): string => `${url}${path}`.padEnd(url.length + 7);
   const reach = isLoopback ? "this machine" : "the network";
   // Never into a file or a service's log.
-  const isShown = localToken !== undefined && io.isOutTerminal;
-  const command = io.paint("bold", asTyped("hermes token local", io.env));
+  const isShown = localToken !== undefined && isOutTerminal;
+  const command = paint("bold", asTyped("hermes token local", env));
+  const external = report.memory_provider === null ? "" : ` and ${printable(report.memory_provider)}`;
   return [
-    `${io.paint("bold", "The gateway answers at")} ${io.paint("cyan", url)}${taken}`,
-    row("home", `${printable(home.home)}  ${io.paint("dim", `profile ${home.profile}`)}`),
+    `${paint("bold", "The gateway answers at")} ${paint("cyan", url)}${taken === null ? "" : paint("dim", `  (port ${taken} is taken)`)}`,
+    row("home", `${printable(home)}  ${paint("dim", `profile ${profile}`)}`),
     row(
       "mode",
       mode === "agent" ? "agent: our loop and tools answer" : "proxy: memory for the client's own requests",
     ),
-    row("model", model === undefined ? io.paint("yellow", "none") : modelText(model.identity)),
-    row("memory", memoryProvider === "" ? "built-in" : `built-in and ${printable(memoryProvider)}`),
+    row(
+      "model",
+      model === null ? paint("yellow", "none") : `${oneLine(model)}, by ${oneLine(provider ?? "")}`,
+    ),
+    row("memory", `built-in${external}`),
     row(
       "access",
       `${reach}, with a token: the local one${tokens === 0 ? "" : ` or ${counted(tokens, "other")}`}`,
@@ -147,9 +128,9 @@ function toLines({ running, home, mode, model, memoryProvider, missing }: Report
           `  ${baseUrls(url, localToken).openai}`,
         ]
       : []),
-    ...missing.flatMap(({ what, command }) => ["", what, `  ${io.paint("bold", command)}`]),
+    ...report.missing.flatMap(({ what, command: typed }) => ["", what, `  ${paint("bold", typed)}`]),
     "",
-    io.paint("dim", "Ctrl-C stops it; running replies are finished first."),
+    paint("dim", "Ctrl-C stops it; running replies are finished first."),
   ];
 }
 

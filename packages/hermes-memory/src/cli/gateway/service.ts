@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DEFAULT_PROFILE } from "@hermes-memory/core/internal/home";
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
 import { usageFailure } from "../command.ts";
-import { readClientConfig, removeClientConfig, replaceClientConfig, userHome } from "../mcp/clients.ts";
+import { readClientConfig, replaceClientConfig, userHome } from "../mcp/clients.ts";
 import { isTemporary, type Program, thisProgram } from "../mcp/launch.ts";
 import { lineDiff } from "../mcp/line-diff.ts";
 import { printable } from "../printing.ts";
@@ -52,7 +52,8 @@ export const uninstall: CommandBody = ({ flags }, { io }) => {
   const before = readClientConfig(manager.path);
   const action = before === undefined ? "absent" : "removed";
   const isDryRun = flags["dry-run"] === true;
-  const backup = before === undefined || isDryRun ? undefined : removeClientConfig(manager.path, before);
+  const backup =
+    before === undefined || isDryRun ? undefined : replaceClientConfig(manager.path, before, undefined);
   const next = action === "absent" ? [] : manager.beforeUninstall;
   return outcome(
     manager,

@@ -1,5 +1,5 @@
 // `hermes token`: who may use the gateway. The token itself is alone on stdout; what to do with it goes to stderr.
-import { systemClock, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import { describeCause, systemClock, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import {
   openTokens,
@@ -19,7 +19,7 @@ import {
   unwrap,
   usageFailure,
 } from "../command.ts";
-import { declined } from "../confirm.ts";
+import { confirmed } from "../confirm.ts";
 import { localTime, printable } from "../printing.ts";
 import { render } from "../render.ts";
 
@@ -113,7 +113,7 @@ export const revoke: CommandBody = async (input, context) => {
       message: `There is no token with the id or name '${asked}'. List them with 'hermes token list'.`,
     } as { message: string });
   const token = tokenJson(found, new Date());
-  const left = await declined(
+  await confirmed(
     {
       list: [`  ${found.id}  ${printable(found.name)}  ${whom(found.rights)}`],
       question: "Revoke this token? Programs that use it are refused from then on.",
@@ -124,7 +124,6 @@ export const revoke: CommandBody = async (input, context) => {
     input,
     context,
   );
-  if (left !== undefined) return left;
   unwrap(await tokens.revoke(found.id));
   return {
     json: {
@@ -155,9 +154,11 @@ function rightsOf(flags: CommandInput["flags"]): TokenRights {
     );
   switch (chosen[0]) {
     case "user": {
-      const user = parseUserRef(String(flags.user), "--user");
-      if (!user.ok) throw usageFailure(user.error.message);
-      return { kind: "user", user: user.value };
+      try {
+        return { kind: "user", user: parseUserRef(String(flags.user), "--user") };
+      } catch (cause) {
+        throw usageFailure(describeCause(cause));
+      }
     }
     case "names-users":
       if (flags.platform === undefined)

@@ -1,7 +1,6 @@
 // Transcripts that wait for their import: one small file each in `<home>/capture`, and a marker that one process works on them. A hook
 // only writes its file and starts that process if there is none, so ten events in a row still lead to one import at a time.
 import {
-  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -22,7 +21,6 @@ export type CaptureRequest = { readonly client: HookClientName; readonly path?: 
 export const BEAT_MS = 5000;
 const DEAD_AFTER_MS = 30_000;
 const WAITING = ".waiting.json";
-const TAKEN = ".taken";
 const STARTED = ".started";
 /** Sessions are not continued after that, so their marker is not needed. */
 const STARTED_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
@@ -47,7 +45,7 @@ export class CaptureQueue {
 
   /**
    * True when this process has to start the worker. Two processes that find the same dead marker may both get true; then two workers
-   * run, which share the waiting files between them.
+   * run, and an import takes the lock of the home.
    */
   claim(now: number): boolean {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
@@ -75,42 +73,20 @@ export class CaptureQueue {
     rmSync(this.#marker, { force: true });
   }
 
-  isEmpty(): boolean {
-    return this.#waiting().length === 0;
-  }
-
   /**
-   * Takes the next request out of the queue; a request that arrives during its import is a new one. `done` has to be called after the
-   * import: until then a file keeps the request, in case the worker is killed.
+   * The next request. `done` has to be called after its import and removes it, unless it was added again meanwhile. Of a worker that is
+   * killed, the request still waits.
    */
-  take(): { readonly request: CaptureRequest; readonly done: () => void } | undefined {
-    for (const name of this.#waiting()) {
-      const taken = join(this.#folder, name + TAKEN);
-      try {
-        renameSync(join(this.#folder, name), taken);
-      } catch {
-        continue; // another worker has it
-      }
-      const request = parseRequest(readFileSync(taken, "utf8"));
-      const done = (): void => rmSync(taken, { force: true });
-      if (request) return { request, done };
-      done();
+  next(): { readonly request: CaptureRequest; readonly done: () => void } | undefined {
+    for (const name of this.#names().filter((each) => each.endsWith(WAITING))) {
+      const path = join(this.#folder, name);
+      const addedAt = changedAt(path);
+      const request = parseRequest(path);
+      if (request)
+        return { request, done: () => changedAt(path) === addedAt && rmSync(path, { force: true }) };
+      rmSync(path, { force: true });
     }
     return undefined;
-  }
-
-  /** What a worker had taken when it was killed waits again. */
-  restore(): void {
-    for (const name of this.#names().filter((one) => one.endsWith(WAITING + TAKEN))) {
-      const path = join(this.#folder, name);
-      const waiting = path.slice(0, -TAKEN.length);
-      try {
-        if (existsSync(waiting)) rmSync(path, { force: true });
-        else renameSync(path, waiting);
-      } catch (cause) {
-        if (errnoCode(cause) !== "ENOENT") throw cause; // another worker was faster
-      }
-    }
   }
 
   /** Whether a session gets the memory now. `isReset`: its earlier context is gone, so it needs the memory again. */
@@ -136,10 +112,6 @@ export class CaptureQueue {
     }
   }
 
-  #waiting(): string[] {
-    return this.#names().filter((name) => name.endsWith(WAITING));
-  }
-
   #names(): string[] {
     try {
       return readdirSync(this.#folder).sort();
@@ -162,9 +134,9 @@ function nameOf(path: string): string {
   return path.replace(/[^\w-]/g, "-").slice(-128);
 }
 
-function parseRequest(text: string): CaptureRequest | undefined {
+function parseRequest(path: string): CaptureRequest | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     if (!isRecord(value) || typeof value.client !== "string" || !isHookClient(value.client)) return undefined;
     return { client: value.client, ...(typeof value.path === "string" ? { path: value.path } : {}) };
   } catch {

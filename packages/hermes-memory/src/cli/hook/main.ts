@@ -1,8 +1,7 @@
 // The process of `hermes hook`, started without the rest of the command line: a client waits for it at every turn.
 import { writeSync } from "node:fs";
 import { systemHomeContext } from "@hermes-memory/core/internal/home";
-import { type HookRequest, homeOf, runHook } from "./run-hook.ts";
-import { systemHookProcess, WORKER } from "./system-hook-process.ts";
+import { type HookRequest, homeOf, runHook, systemHookProcess, WORKER } from "./run-hook.ts";
 
 /** The client goes on without an answer then. */
 const LONGEST_MS = 800;

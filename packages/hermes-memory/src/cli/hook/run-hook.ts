@@ -1,7 +1,17 @@
 // One call of `hermes hook <client> <event>`: prints the memory at the start of a session, or leaves the transcript for the worker that
 // imports it. The client waits for this process, so it loads little, and whatever goes wrong, it prints nothing and ends with 0.
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { type HomeContext, logPath, type SelectedHome, selectHome } from "@hermes-memory/core/internal/home";
+import {
+  DEFAULT_PROFILE,
+  type HomeContext,
+  logPath,
+  memoriesDirectory,
+  type SelectedHome,
+  selectHome,
+  systemHomeContext,
+} from "@hermes-memory/core/internal/home";
+import type { CommandBody } from "../command.ts";
 import { CaptureQueue } from "./capture-queue.ts";
 import { type Payload, readPayload } from "./payload.ts";
 import { answerText, findHookClient, type HookClient, type HookClientName } from "./protocols.ts";
@@ -22,6 +32,14 @@ export type HookProcess = {
   readonly now: () => number;
   /** Starts the detached process that imports what waits in the queue of this home. */
   readonly startWorker: (home: SelectedHome) => void;
+};
+
+/** `hermes hook` when it comes through the command line, for example after `-p work`. Clients start hook/main.ts instead. */
+export const hook: CommandBody = async ({ args: { client = "", event = "" }, flags }, { home }) => {
+  const profile = home.profile === DEFAULT_PROFILE ? DEFAULT_PROFILE : undefined;
+  const place = typeof flags.home === "string" ? { home: flags.home } : { home: home.home, profile };
+  const text = await runHook({ client, event, ...place }, systemHookProcess());
+  return { json: undefined, lines: text === "" ? [] : [text] };
 };
 
 /** Set to 0 for every process that we start ourselves, so that an agent below it does not call us back. */
@@ -91,7 +109,6 @@ async function memoryFor(client: HookClient, event: string, call: Call): Promise
   const { payload, home, process } = call;
   const source = payload.source ?? "startup";
   if (INHERITING.has(source) && !client.forgetsMemory) return "";
-  const { readMemory } = await import("./read-memory.ts"); // the threat scanner, which a capture does not need
   const text = await readMemory(home.home);
   if (text === undefined) return "";
   const queue = new CaptureQueue(home.home);
@@ -99,6 +116,17 @@ async function memoryFor(client: HookClient, event: string, call: Call): Promise
     payload.sessionId === undefined ||
     queue.isFirstStart(payload.sessionId, RESETTING.has(source), process.now());
   return isFirst ? answerText(client.answer, event, text) : "";
+}
+
+/** The blocks of the system prompt in a fence; undefined when nothing is remembered. A capture does not load the threat scanner. */
+async function readMemory(home: string): Promise<string | undefined> {
+  const [{ loadMemoryConfig }, { fenceFrozenBlocks, readFrozenBlocks }] = await Promise.all([
+    import("@hermes-memory/core/internal/config"),
+    import("@hermes-memory/core/internal/frozen-blocks"),
+  ]);
+  const config = await loadMemoryConfig(home); // the YAML library is loaded only for an unusual file
+  if (!config.ok) throw new Error("config.yaml cannot be used. 'hermes config check' says why.");
+  return fenceFrozenBlocks(readFrozenBlocks(memoriesDirectory(home), config.value));
 }
 
 // ---- Capture ----
@@ -126,6 +154,26 @@ async function capture({ name, client }: Caller, { payload, home, process }: Cal
 
 function cursorPath({ sessionId }: Payload, [root]: readonly string[]): string | undefined {
   return root === undefined || sessionId === undefined ? undefined : cursorTranscript(root, sessionId);
+}
+
+/** Instead of client and event: work on the queue. */
+export const WORKER = "--worker";
+
+export function systemHookProcess(): HookProcess {
+  return { system: systemHomeContext(), input: process.stdin, now: Date.now, startWorker };
+}
+
+/** No shell, and nothing of the client's input is among the words. */
+function startWorker({ home, profile }: SelectedHome): void {
+  const place = ["--home", home, ...(profile === DEFAULT_PROFILE ? ["--profile", DEFAULT_PROFILE] : [])];
+  const child = spawn(process.execPath, [process.argv[1] ?? "", "hook", ...place, WORKER], {
+    detached: true,
+    stdio: "ignore",
+    windowsHide: true,
+    env: { ...process.env, [OWN_PROCESS]: "0" },
+  });
+  child.on("error", () => {}); // the marker gets old, and a later hook tries again
+  child.unref();
 }
 
 /**

@@ -35,16 +35,15 @@ export async function drainQueue(home: SelectedHome, worker: WorkerProcess): Pro
   const queue = new CaptureQueue(home.home);
   const beats = setInterval(() => queue.beat(), BEAT_MS);
   try {
-    queue.restore();
     // A hook may add a request after the last look and before the release: it saw the marker and started nothing.
     do {
-      for (let next = queue.take(); next; next = queue.take()) {
+      for (let next = queue.next(); next; next = queue.next()) {
         await importOne(next.request, home, worker);
         next.done();
       }
       queue.tidy(worker.now());
       queue.release();
-    } while (!queue.isEmpty() && queue.claim(worker.now()));
+    } while (queue.next() && queue.claim(worker.now()));
   } finally {
     clearInterval(beats);
   }

@@ -102,28 +102,17 @@ export function protectedMode(path: string): string | undefined {
   return (stats.mode & 0o777).toString(8).padStart(3, "0");
 }
 
-/** Returns the path of the backup if there was a file. Follows links and keeps modes. */
+/** Deletes a file whose next text is undefined. Returns the path of the backup if there was a file. Follows links and keeps modes. */
 export function replaceClientConfig(
   path: string,
   before: string | undefined,
-  next: string,
+  next: string | undefined,
 ): string | undefined {
   try {
     mkdirSync(dirname(resolveLinks(path)), { recursive: true, mode: 0o700 });
     const backup = before === undefined ? undefined : backUp(path, before);
-    writeFileAtomic(path, next, {
-      beforeReplace: () => {
-        // A running client may have written to its file meanwhile; that must not be lost.
-        if (readClientConfig(path) === before) return;
-        throw new HermesError(
-          "client-config",
-          `${path} changed while it was being edited. Nothing was changed.`,
-          {
-            hint: "Close the program it belongs to, or just try again.",
-          },
-        );
-      },
-    });
+    if (next === undefined) rmSync(path);
+    else writeFileAtomic(path, next, { beforeReplace: () => refuseChanged(path, before) });
     return backup;
   } catch (cause) {
     if (cause instanceof HermesError) throw cause;
@@ -132,16 +121,12 @@ export function replaceClientConfig(
   }
 }
 
-/** Deletes a config that holds nothing any more. Returns the path of the backup. */
-export function removeClientConfig(path: string, before: string): string {
-  try {
-    const backup = backUp(path, before);
-    rmSync(path);
-    return backup;
-  } catch (cause) {
-    const message = `Cannot delete ${path}: ${describeCause(cause)}. It is unchanged.`;
-    throw new HermesError("client-config", message, { hint: "Check free space and permissions.", cause });
-  }
+/** A running client may have written to its file meanwhile; that must not be lost. */
+function refuseChanged(path: string, before: string | undefined): void {
+  if (readClientConfig(path) === before) return;
+  const message = `${path} changed while it was being edited. Nothing was changed.`;
+  const hint = "Close the program it belongs to, or just try again.";
+  throw new HermesError("client-config", message, { hint });
 }
 
 /** Beside the path the user knows, not beside the target of a link: the file may hold keys, and the other folder may be shared. */

@@ -1,33 +1,17 @@
 // The `hermes mcp` commands, and the one that serves; the SDK and the editors of client configs are loaded when needed.
-import type { CommandBody, CommandSpec, FlagSpec } from "../command.ts";
+import { type CommandBody, type CommandSpec, flag } from "../command.ts";
 import { untilStopped } from "../until-stopped.ts";
 import { DEFAULT_SERVER_NAME, INSTALL_CLIENTS } from "./clients.ts";
 
-const client: FlagSpec = {
-  kind: "text",
-  short: "c",
-  placeholder: "client",
-  summary: "the program to set up",
-  choices: INSTALL_CLIENTS,
+const client = { ...flag.choice(INSTALL_CLIENTS, "the program to set up"), placeholder: "client" };
+const name = flag.text("name", `the name of the server in that program (${DEFAULT_SERVER_NAME})`);
+const flags = {
+  client: { ...client, short: "c" },
+  name,
+  config: flag.text("path", "edit this file instead of the program's own, for example a project's .mcp.json"),
+  settings: flag.text("path", "edit the hooks in this file, for example a project's .claude/settings.json"),
+  "dry-run": flag.on("print what would change, and change nothing"),
 };
-const name: FlagSpec = {
-  kind: "text",
-  placeholder: "name",
-  summary: `the name of the server in that program (${DEFAULT_SERVER_NAME})`,
-};
-const config: FlagSpec = {
-  kind: "text",
-  placeholder: "path",
-  summary: "edit this file instead of the program's own, for example a project's .mcp.json",
-};
-const settings: FlagSpec = {
-  kind: "text",
-  placeholder: "path",
-  summary: "edit the hooks in this file, for example a project's .claude/settings.json",
-};
-const dryRun: FlagSpec = { kind: "boolean", summary: "print what would change, and change nothing" };
-const hooksFlag = (summary: string): FlagSpec => ({ kind: "boolean", summary });
-const flags = { client, name, config, settings, "dry-run": dryRun };
 
 export const mcpCommands: readonly CommandSpec[] = [
   {
@@ -37,7 +21,6 @@ export const mcpCommands: readonly CommandSpec[] = [
       // Not --client: the parser would take that of `mcp install` for this one.
       for: {
         ...client,
-        short: undefined,
         summary: "the program that is served: history names it as the origin",
       },
     },
@@ -50,7 +33,7 @@ export const mcpCommands: readonly CommandSpec[] = [
       "enter the server in the config of Claude Code, Codex or Cursor, and hooks in that of 11 programs",
     flags: {
       ...flags,
-      hooks: hooksFlag("also let it show the memory at the start of a session and keep its transcripts"),
+      hooks: flag.on("also let it show the memory at the start of a session and keep its transcripts"),
     },
     examples: [
       "hermes mcp install --client claude-code",
@@ -64,7 +47,7 @@ export const mcpCommands: readonly CommandSpec[] = [
   {
     name: "mcp uninstall",
     summary: "take the server and the hooks out of a client's config again, after a backup",
-    flags: { ...flags, hooks: hooksFlag("take out the hooks only") },
+    flags: { ...flags, hooks: flag.on("take out the hooks only") },
     examples: ["hermes mcp uninstall --client cursor", "hermes mcp uninstall --client claude-code --hooks"],
     load: async () => (await import("./install.ts")).uninstall,
   },

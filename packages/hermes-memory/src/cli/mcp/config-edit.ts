@@ -1,5 +1,4 @@
-// An edit of a client's config text, checked by the parser: what is ours is as wanted, and nothing else has changed.
-import { isDeepStrictEqual } from "node:util";
+// What an edit of a client's config text ends with, and pieces of such edits.
 import { err, ok, type Result } from "@hermes-memory/core/internal/lib";
 
 export type EditAction = "added" | "updated" | "unchanged" | "removed" | "absent";
@@ -40,24 +39,6 @@ export function attempt<T>(read: () => T): Result<T, EditFailure> {
   }
 }
 
-/**
- * `others` reads everything that is not ours. Only a text is returned that has the same as before, and where the same edit finds
- * nothing left to do.
- */
-export function checkedEdit(
-  text: string,
-  others: (text: string) => unknown,
-  edit: (text: string) => ConfigEdit,
-): Result<ConfigEdit, EditFailure> {
-  return attempt(() => {
-    const before = others(text);
-    const done = edit(text);
-    const again = done.text === text ? undefined : attempt(() => [others(done.text), edit(done.text).text]);
-    if (again === undefined || (again.ok && isDeepStrictEqual(again.value, [before, done.text]))) return done;
-    throw shapeError("it is written in a way that this command cannot change");
-  });
-}
-
 export type TextRange = { readonly start: number; readonly end: number };
 
 export function splice(text: string, { start, end }: TextRange, piece: string): string {
@@ -67,6 +48,3 @@ export function splice(text: string, { start, end }: TextRange, piece: string): 
 export function newlineOf(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }
-
-/** The command line of an entry, as the file has it. */
-export type Words = { readonly command: string; readonly args: readonly unknown[] };

@@ -1,13 +1,15 @@
 // The settings in which each client keeps its hooks: where the file is, how a hook is written there, and adding and removing ours.
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { ok, type Result } from "@hermes-memory/core/internal/lib";
+import { isRecord, type Result } from "@hermes-memory/core/internal/lib";
 import { findHookClient, type HookClient, type SettableClientName } from "../hook/protocols.ts";
 import { type Environment, userHome } from "./clients.ts";
-import { attempt, type ConfigEdit, checkedEdit, type EditFailure } from "./config-edit.ts";
+import { attempt, type ConfigEdit, type EditFailure, shapeError } from "./config-edit.ts";
 import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./hook-command.ts";
-import { type JsonHooks, otherSettings, readJsonHooks, removeJsonHooks, setJsonHooks } from "./json-hooks.ts";
-import { otherTables, removeTomlHooks, setTomlHooks, tomlHookCommands } from "./toml-hooks.ts";
+import { type Path, readJson, withJson } from "./json.ts";
+import { tomlHooks, withTomlHooks } from "./toml.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 type HookSettings = {
   readonly format: "json" | "toml";
@@ -21,8 +23,10 @@ type HookSettings = {
 const TIMEOUT = 10;
 
 type JsonForm = {
-  readonly layout: JsonHooks["layout"];
-  readonly top?: JsonHooks["top"];
+  /** `groups`: an event has a list of groups, and a group its own `hooks` list. `flat`: an event has a list of hooks. */
+  readonly layout: "groups" | "flat";
+  /** Members at the top that the client requires, such as `version`. */
+  readonly top?: Fields;
   readonly hook: (command: (shell?: "powershell") => string) => Record<string, unknown>;
   readonly matchers?: Readonly<Record<string, string>>;
   /** Seconds that the client allows where it allows fewer than TIMEOUT, by event. */
@@ -144,22 +148,17 @@ export function setHooks(
   launch: HookLaunch,
   platform: string,
 ): Result<ConfigEdit, EditFailure> {
-  const commands = commandsOf(target, launch, platform);
-  const form = SETTINGS[target.name].json;
-  if (form) {
-    const hooks = jsonHooks(target, form, commands);
-    return checkedEdit(
-      text,
-      (now) => otherSettings(now, hooks),
-      (now) => setJsonHooks(now, hooks),
-    );
-  }
-  const isOwn = ownHookOf(target);
-  const wanted = commands.map(({ event, command }) => ({ event, command: command() }));
-  return checkedEdit(
-    text,
-    (now) => otherTables(now, isOwn),
-    (now) => setTomlHooks(now, wanted, isOwn),
+  const { name, client } = target;
+  const form = SETTINGS[name].json;
+  const commands = Object.keys(client.events).map((event) => ({
+    event,
+    command: (shell?: "powershell") => hookCommand(launch, name, event, shell ?? shellOf(platform)),
+  }));
+  const tables = commands.map(({ event, command }) => ({ event, command: command() }));
+  return attempt(() =>
+    form === undefined
+      ? withTomlHooks(text, tables, ownHookOf(target))
+      : setJsonHooks(text, target, form, commands),
   );
 }
 
@@ -167,10 +166,11 @@ export function setHooks(
 export function hookCommands(text: string, target: HookTarget): Result<readonly string[], EditFailure> {
   const isOwn = ownHookOf(target);
   const form = SETTINGS[target.name].json;
-  if (form === undefined) return attempt(() => tomlHookCommands(text, isOwn));
-  return attempt(() =>
-    readJsonHooks(text, jsonHooks(target, form, [])).flatMap((hook) => Object.values(hook).filter(isOwn)),
-  );
+  return attempt(() => {
+    const hooks =
+      form === undefined ? tomlHooks(text).hooks : jsonHooks(text, target, form).map(({ hook }) => hook);
+    return hooks.flatMap((hook) => (isRecord(hook) ? Object.values(hook).filter(isOwn) : []));
+  });
 }
 
 /** The new text is undefined when the file should be deleted. */
@@ -178,49 +178,125 @@ export function removeHooks(
   text: string,
   target: HookTarget,
 ): Result<Omit<ConfigEdit, "text"> & { readonly text: string | undefined }, EditFailure> {
-  const isOwn = ownHookOf(target);
   const form = SETTINGS[target.name].json;
-  if (form === undefined)
-    return checkedEdit(
-      text,
-      (now) => otherTables(now, isOwn),
-      (now) => removeTomlHooks(now, isOwn),
-    );
-  const hooks = jsonHooks(target, form, []);
-  const others = (now: string): unknown => otherSettings(now, hooks);
-  const removed = checkedEdit(text, others, (now) => removeJsonHooks(now, hooks));
-  if (!removed.ok || removed.value.action !== "removed" || !target.settings.isForHooksOnly) return removed;
-  return isDeepStrictEqual(others(text), hooks.top) ? ok({ ...removed.value, text: undefined }) : removed;
+  return attempt(() => {
+    if (form === undefined) return withTomlHooks(text, [], ownHookOf(target));
+    const next = withoutHooks(text, target, form, () => true);
+    if (next === text) return { text, action: "absent" };
+    const { top = {} } = form;
+    const isEmpty = target.settings.isForHooksOnly && isDeepStrictEqual({ ...top, ...readJson(next) }, top);
+    return { text: isEmpty ? undefined : next, action: "removed" };
+  });
 }
 
 function ownHookOf({ name }: HookTarget): (command: unknown) => command is string {
   return (command): command is string => isOwnHook(command, name);
 }
 
-type EventCommand = { readonly event: string; readonly command: (shell?: "powershell") => string };
+// ---- In JSON: hooks of others in the same lists stay ----
 
-function commandsOf({ name, client }: HookTarget, launch: HookLaunch, platform: string): EventCommand[] {
-  return Object.keys(client.events).map((event) => ({
-    event,
-    command: (shell) => hookCommand(launch, name, event, shell ?? shellOf(platform)),
-  }));
+type OwnHook = { readonly event: string; readonly path: Path; readonly hook: Fields };
+
+/** Our hooks, as the file has them. */
+function jsonHooks(text: string, target: HookTarget, { layout }: JsonForm): readonly OwnHook[] {
+  const { hooks = {} } = readJson(text);
+  if (!isRecord(hooks)) throw shapeError("its 'hooks' is not a JSON object");
+  return Object.entries(hooks).flatMap(([event, list]) => {
+    if (!Array.isArray(list) && event in target.client.events)
+      throw shapeError(`its 'hooks.${event}' is not a list`);
+    const path: Path = ["hooks", event];
+    if (layout === "flat") return ownIn(list, event, path, target);
+    return listOf(list).flatMap((group, at) =>
+      isRecord(group) ? ownIn(group.hooks, event, [...path, at, "hooks"], target) : [],
+    );
+  });
 }
 
-function jsonHooks(
-  { name }: HookTarget,
-  { layout, top = {}, hook, matchers = {}, timeouts = {} }: JsonForm,
+function ownIn(list: unknown, event: string, path: Path, target: HookTarget): OwnHook[] {
+  return listOf(list).flatMap((hook, at) =>
+    isRecord(hook) && COMMANDS.some((name) => isOwnHook(hook[name], target.name))
+      ? [{ event, path: [...path, at], hook }]
+      : [],
+  );
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The members that we set in a hook of ours. Everything else, such as its time limit, the user may have changed. */
+const COMMANDS = ["command", "commandWindows", "bash", "powershell"];
+
+type EventCommand = { readonly event: string; readonly command: (shell?: "powershell") => string };
+
+/** A hook that is there already keeps its place and its group, also one of the user's groups. */
+function setJsonHooks(
+  text: string,
+  target: HookTarget,
+  form: JsonForm,
   commands: readonly EventCommand[],
-): JsonHooks {
-  return {
-    layout,
-    top,
-    wanted: commands.map(({ event, command }) => ({
-      event,
-      hook: { ...hook(command), ...(event in timeouts && { timeout: timeouts[event] }) },
-      matcher: matchers[event],
-      outdated: event in timeouts ? { timeout: TIMEOUT } : {},
-    })),
-    isOwn: (each) =>
-      [each.command, each.commandWindows, each.bash, each.powershell].some((word) => isOwnHook(word, name)),
-  };
+): ConfigEdit {
+  const { layout, top = {}, matchers = {}, timeouts = {} } = form;
+  const own = jsonHooks(text, target, form);
+  let next = text;
+  for (const { event, command } of commands) {
+    const timeout = timeouts[event];
+    const hook = { ...form.hook(command), ...(timeout === undefined ? {} : { timeout }) };
+    const present = own.find((each) => each.event === event);
+    if (present) {
+      // Earlier versions wrote more than the client allows.
+      const isOutdated = timeout !== undefined && present.hook.timeout === TIMEOUT;
+      const set = Object.entries(hook).filter(([name]) => COMMANDS.includes(name));
+      const wanted = {
+        ...hook,
+        ...present.hook,
+        ...Object.fromEntries(set),
+        ...(isOutdated ? { timeout } : {}),
+      };
+      next = withJson(next, present.path, wanted);
+      continue;
+    }
+    const group = event in matchers ? { matcher: matchers[event], hooks: [hook] } : { hooks: [hook] };
+    const { hooks } = readJson(next);
+    const { length } = listOf(isRecord(hooks) ? hooks[event] : undefined);
+    next = withJson(next, ["hooks", event, length], layout === "flat" ? hook : group);
+  }
+  const isFirst = (each: OwnHook, all: readonly OwnHook[]): boolean =>
+    all.find(({ event }) => event === each.event) === each;
+  next = withoutHooks(
+    next,
+    target,
+    form,
+    (each, all) => !(each.event in target.client.events) || !isFirst(each, all),
+  );
+  if (next === text) return { text, action: "unchanged" };
+  for (const [key, value] of Object.entries(top))
+    if (!(key in readJson(next))) next = withJson(next, [key], value);
+  return { text: next, action: own.length > 0 ? "updated" : "added" };
+}
+
+/** Removes hooks of ours, and groups, lists and the `hooks` member that are empty then. */
+function withoutHooks(
+  text: string,
+  target: HookTarget,
+  form: JsonForm,
+  isUnwanted: (hook: OwnHook, all: readonly OwnHook[]) => boolean,
+): string {
+  const own = jsonHooks(text, target, form);
+  const unwanted = own.findLast((each) => isUnwanted(each, own));
+  if (!unwanted) return text;
+  return withoutHooks(
+    withJson(text, outermost(readJson(text), unwanted.path), undefined),
+    target,
+    form,
+    isUnwanted,
+  );
+}
+
+/** The path of the hook, or of what holds nothing else: its group, its event, all hooks. */
+function outermost(data: unknown, path: Path): Path {
+  const within = path.slice(0, -1);
+  const list = within.reduce((value, key) => (value as Record<string | number, unknown>)[key], data);
+  if (Object.keys(list as object).length > 1 || within.length === 0) return path;
+  return outermost(data, within.at(-1) === "hooks" && within.length > 1 ? within.slice(0, -1) : within);
 }

@@ -16,7 +16,6 @@ import {
   findClient,
   INSTALL_CLIENTS,
   readClientConfig,
-  removeClientConfig,
   replaceClientConfig,
 } from "./clients.ts";
 import type { EditAction, EditFailure } from "./config-edit.ts";
@@ -68,12 +67,7 @@ export const uninstall: CommandBody = (input, context) => {
   );
 };
 
-type Part = {
-  readonly path: string;
-  readonly title: string;
-  readonly format: "json" | "toml";
-  readonly afterwards: string;
-};
+type Part = Pick<Client, "title" | "format" | "afterwards"> & { readonly path: string };
 type Server = Part & { readonly kind: "server"; readonly client: Client; readonly name: string };
 type Hooks = Part & HookTarget & { readonly kind: "hooks" };
 
@@ -97,21 +91,12 @@ function parse({ flags }: CommandInput, { io }: CommandContext): EditRequest {
   const config = typeof flags.config === "string" ? flags.config : found?.client.configPath(io.env);
   const settings = typeof flags.settings === "string" ? flags.settings : target?.settings.path(io.env);
   const server: Server | undefined = found && {
-    kind: "server",
-    client: found.client,
-    name,
+    ...{ ...found.client, kind: "server", client: found.client, name },
     path: resolve(config ?? ""),
-    title: found.client.title,
-    format: found.client.format,
-    afterwards: found.client.afterwards,
   };
   const hooks: Hooks | undefined = target && {
-    ...target,
-    kind: "hooks",
+    ...{ ...target, ...target.settings, kind: "hooks", title: target.client.title },
     path: resolve(settings ?? ""),
-    title: target.client.title,
-    format: target.settings.format,
-    afterwards: target.settings.afterwards,
   };
   if (server && server.path === hooks?.path)
     throw usageFailure(
@@ -154,7 +139,7 @@ function carryOut(edits: readonly Edited[], { clientName, isDryRun }: EditReques
     const diff = isChange
       ? lineDiff(part.path, before, next).map((line) => printable(redactSecrets(line)))
       : [];
-    const backup = isChange && !isDryRun ? replaced(part.path, before, next) : undefined;
+    const backup = isChange && !isDryRun ? replaceClientConfig(part.path, before, next) : undefined;
     const facts = {
       path: part.path,
       action,
@@ -181,12 +166,6 @@ function carryOut(edits: readonly Edited[], { clientName, isDryRun }: EditReques
   };
 }
 
-function replaced(path: string, before: string | undefined, next: string | undefined): string | undefined {
-  return next === undefined
-    ? removeClientConfig(path, before ?? "")
-    : replaceClientConfig(path, before, next);
-}
-
 function sentence(action: EditAction, part: Server | Hooks): string {
   const where = `${printable(part.path)} (${part.title})`;
   const isServer = part.kind === "server";
@@ -208,34 +187,32 @@ function sentence(action: EditAction, part: Server | Hooks): string {
 }
 
 function refused(failure: EditFailure, part: Server | Hooks): CommandFailure {
-  const { path } = part;
+  const { path, format } = part;
   const file = printable(path);
+  const refusal = (message: string, hint: string, details: object): CommandFailure =>
+    new CommandFailure(`${message}. Nothing was changed.`, {
+      hint,
+      details: {
+        kind: `client-config-${failure.kind === "syntax" ? "invalid" : failure.kind}`,
+        path,
+        ...details,
+      },
+    });
   switch (failure.kind) {
     case "syntax": {
       const { line, column, reason } = failure;
-      const format = part.format === "toml" ? "TOML" : "JSON";
-      return new CommandFailure(
-        `${file}:${line}:${column} is not valid ${format}: ${reason}. Nothing was changed.`,
-        {
-          hint: "Correct the file there, then run this again.",
-          details: { kind: "client-config-invalid", path, line, column },
-        },
-      );
+      const message = `${file}:${line}:${column} is not valid ${format.toUpperCase()}: ${reason}`;
+      return refusal(message, "Correct the file there, then run this again.", { line, column });
     }
-    case "shape":
-      return new CommandFailure(`${file} cannot be edited: ${failure.reason}. Nothing was changed.`, {
-        hint:
-          part.kind === "server"
-            ? "docs/mcp.md shows what to add by hand; or name another file with --config."
-            : "docs/live-capture.md shows what to add by hand; or name another file with --settings.",
-        details: { kind: "client-config-shape", path },
-      });
+    case "shape": {
+      const [page, flag] = part.kind === "server" ? ["mcp", "config"] : ["live-capture", "settings"];
+      const hint = `docs/${page}.md shows what to add by hand; or name another file with --${flag}.`;
+      return refusal(`${file} cannot be edited: ${failure.reason}`, hint, {});
+    }
     case "foreign": {
       const name = part.kind === "server" ? part.name : "";
-      return new CommandFailure(`${file} has another server named '${name}'. Nothing was changed.`, {
-        hint: "Choose another name with --name, or remove that entry first.",
-        details: { kind: "client-config-foreign", path, name },
-      });
+      const hint = "Choose another name with --name, or remove that entry first.";
+      return refusal(`${file} has another server named '${name}'`, hint, { name });
     }
     default:
       return failure satisfies never;

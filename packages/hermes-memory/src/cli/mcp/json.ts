@@ -1,4 +1,5 @@
-// JSON settings of other programs: their values with places, and edits in the indentation of the file that keep every other byte.
+// JSON settings of other programs: their values, and edits by path in the layout of the file that keep every other byte.
+import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import {
   createScanner,
@@ -11,15 +12,49 @@ import {
 } from "jsonc-parser";
 import { EditError, newlineOf, shapeError, splice, type TextRange } from "./config-edit.ts";
 
-export type { Node };
+export type Path = readonly (string | number)[];
 
 /** `jsonc`: with comments and commas behind the last part, which some programs allow in their settings. */
-export type Grammar = "json" | "jsonc";
+type Grammar = "json" | "jsonc";
+
+/** The members of the object that the text is; none for an empty text. */
+export function readJson(text: string, grammar: Grammar = "jsonc"): Readonly<Record<string, unknown>> {
+  return dataOf(open(text, grammar).root) as Record<string, unknown>;
+}
+
+/** With another value at a path, written as far as it differs. `undefined` removes it; objects and lists that are missing are made. */
+export function withJson(text: string, path: Path, value: unknown): string {
+  const document = open(text, "jsonc");
+  let node = document.root;
+  for (const [depth, key] of path.entries()) {
+    const below = partOf(node, key);
+    if (below === undefined) {
+      if (value === undefined) return text;
+      const nested = path
+        .slice(depth + 1)
+        .reduceRight((inner, step) => (typeof step === "number" ? [inner] : { [step]: inner }), value);
+      return append(document, node, typeof key === "string" ? key : undefined, nested);
+    }
+    node = below;
+  }
+  if (value === undefined) return withoutPart(text, node.parent?.type === "property" ? node.parent : node);
+  const present = dataOf(node);
+  if (isDeepStrictEqual(present, value)) return text;
+  if (isRecord(present) && isRecord(value))
+    return Object.keys({ ...present, ...value }).reduce(
+      (now, key) => withJson(now, [...path, key], value[key]),
+      text,
+    );
+  if (Array.isArray(present) && Array.isArray(value) && present.length === value.length)
+    return value.reduce((now: string, item, at) => withJson(now, [...path, at], item), text);
+  const style = styleOf(document);
+  return splice(text, rangeOf(node), render(value, style, indentAt(text, node.offset)));
+}
 
 /** A document whose root is an object; one for an empty text too. */
-export type JsonDocument = { readonly text: string; readonly root: Node };
+type JsonDocument = { readonly text: string; readonly root: Node };
 
-export function openJson(text: string, grammar: Grammar): JsonDocument {
+function open(text: string, grammar: Grammar): JsonDocument {
   const source = text.trim() === "" ? "{}\n" : text;
   const errors: ParseError[] = [];
   const root = parseTree(source.replace(/^\ufeff/, " "), errors, {
@@ -44,18 +79,14 @@ function syntaxError(text: string, offset: number, reason: string): EditError {
   return new EditError({ kind: "syntax", line, column: offset - before.lastIndexOf("\n"), reason });
 }
 
-/** The value of a key. The last one wins, as in every JSON parser. */
-export function memberOf(node: Node | undefined, key: string): Node | undefined {
-  if (node?.type !== "object") return undefined;
+/** The last one of a key wins, as in every JSON parser. */
+function partOf(node: Node, key: string | number): Node | undefined {
+  if (typeof key === "number") return node.children?.[key];
   return node.children?.findLast(({ children }) => children?.[0]?.value === key)?.children?.[1];
 }
 
-export function itemsOf(node: Node | undefined): readonly Node[] {
-  return (node?.type === "array" && node.children) || [];
-}
-
 /** A copy, because the parser's objects have no prototype and would equal none of ours. */
-export function dataOf(node: Node): unknown {
+function dataOf(node: Node): unknown {
   return structuredClone(getNodeValue(node));
 }
 
@@ -63,29 +94,8 @@ function rangeOf({ offset, length }: Node): TextRange {
   return { start: offset, end: offset + length };
 }
 
-/** The text with a last member in an object. */
-export function withMember({ text, root }: JsonDocument, into: Node, key: string, value: unknown): string {
-  const style = styleOf(text, root);
-  return append(
-    text,
-    into,
-    (shape, indent) => `${JSON.stringify(key)}:${style.gap}${render(value, shape, indent)}`,
-    style,
-  );
-}
-
-/** The text with a last item in an array. */
-export function withItem({ text, root }: JsonDocument, into: Node, value: unknown): string {
-  return append(text, into, (shape, indent) => render(value, shape, indent), styleOf(text, root));
-}
-
-/** The text with another value of a member or an item. */
-export function withValue({ text, root }: JsonDocument, node: Node, value: unknown): string {
-  return splice(text, rangeOf(node), render(value, styleOf(text, root), indentAt(text, node.offset)));
-}
-
-/** The text without a member or an item, and without its comma. Undoes an append; comments around it stay. */
-export function withoutPart({ text }: JsonDocument, part: Node): string {
+/** Without a member or an item, and without its comma. Undoes an append; comments around it stay. */
+function withoutPart(text: string, part: Node): string {
   const cut = (from: number, to: number): string => splice(text, { start: from, end: to }, "");
   const { start, end } = rangeOf(part);
   const around = part.parent ? rangeOf(part.parent) : { start, end };
@@ -111,33 +121,22 @@ function commaBehind(text: string, offset: number): number | undefined {
   return scanner.scan() === (5 satisfies SyntaxKind.CommaToken) ? scanner.getTokenOffset() : undefined;
 }
 
-type Style = {
-  readonly unit: string;
-  readonly newline: string;
-  readonly isOneLine: boolean;
-  readonly gap: string;
-};
+type Style = { readonly unit: string; readonly newline: string; readonly isOneLine: boolean };
 
-function styleOf(text: string, root: Node): Style {
+function styleOf({ text, root }: JsonDocument): Style {
   const [first] = root.children ?? [];
   const lead = first && text.slice(root.offset + 1, first.offset);
-  const isOneLine = lead !== undefined && !lead.includes("\n");
-  const value = first?.children?.[1];
-  const isDense = isOneLine && first && value && /":\S/.test(text.slice(first.offset, value.offset + 1));
   return {
     unit: (lead?.includes("\n") && lastLine(lead)) || "  ",
     newline: newlineOf(text),
-    isOneLine,
-    gap: isDense ? "" : " ",
+    isOneLine: lead !== undefined && !lead.includes("\n"),
   };
 }
 
-function append(
-  text: string,
-  into: Node,
-  part: (style: Style, indent: string) => string,
-  style: Style,
-): string {
+/** With a last member in an object, or a last item in a list. */
+function append(document: JsonDocument, into: Node, key: string | undefined, value: unknown): string {
+  const { text } = document;
+  const style = styleOf(document);
   const own = indentAt(text, into.offset);
   const { start, end } = rangeOf(into);
   const [first] = into.children ?? [];
@@ -145,31 +144,19 @@ function append(
   const lead = first ? text.slice(start + 1, first.offset) : "";
   const isOneLine = first ? !lead.includes("\n") : style.isOneLine;
   const indent = first && !isOneLine ? lastLine(lead) : own + style.unit;
-  const piece = part({ ...style, isOneLine }, indent);
-  if (last) {
-    const joint = isOneLine ? `,${style.gap}` : `,${style.newline}${indent}`;
-    const at = rangeOf(last).end;
-    return splice(text, { start: at, end: at }, joint + piece);
-  }
+  const name = key === undefined ? "" : `${JSON.stringify(key)}:${isOneLine ? "" : " "}`;
+  const piece = name + render(value, { ...style, isOneLine }, indent);
   const line = isOneLine ? piece : `${style.newline}${indent}${piece}`;
+  if (last) return splice(text, { start: rangeOf(last).end, end: rangeOf(last).end }, `,${line}`);
   // A comment stays behind the new part.
   if (/\S/.test(text.slice(start + 1, end - 1)))
     return splice(text, { start: start + 1, end: start + 1 }, line);
   return splice(text, { start: start + 1, end: end - 1 }, isOneLine ? line : `${line}${style.newline}${own}`);
 }
 
-function render(value: unknown, { unit, newline, isOneLine, gap }: Style, indent: string): string {
-  if (isOneLine) return gap === "" ? JSON.stringify(value) : spaced(value);
+function render(value: unknown, { unit, newline, isOneLine }: Style, indent: string): string {
+  if (isOneLine) return JSON.stringify(value);
   return JSON.stringify(value, null, unit).replaceAll("\n", `${newline}${indent}`);
-}
-
-/** `{"a": 1, "b": [2, 3]}` */
-function spaced(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
-  if (!isRecord(value)) return JSON.stringify(value);
-  return `{${Object.entries(value)
-    .map(([key, each]) => `${JSON.stringify(key)}: ${spaced(each)}`)
-    .join(", ")}}`;
 }
 
 /** The white space at the beginning of the line that contains the offset. */

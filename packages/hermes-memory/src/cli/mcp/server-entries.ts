@@ -1,7 +1,6 @@
-// The servers in a client's config, in JSON or TOML: list, set and remove them, and repair entries of ours whose program has moved.
+// The servers in a client's config, in JSON or TOML: set and remove them, and repair entries of ours whose program has moved.
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, isAbsolute } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import { isRecord, type Result } from "@hermes-memory/core/internal/lib";
 import {
   type Client,
@@ -10,49 +9,20 @@ import {
   readClientConfig,
   type ServerLaunch,
 } from "./clients.ts";
-import { attempt, type ConfigEdit, checkedEdit, type EditFailure, type Words } from "./config-edit.ts";
-import { dataOf } from "./json.ts";
-import { JSON_SERVERS, openServers, removeJsonServer, setJsonServer, withJsonEntry } from "./json-servers.ts";
-import { isHermes, type NamedLaunch, namedLaunch, type Program } from "./launch.ts";
-import { parseToml } from "./toml.ts";
-import {
-  removeTomlServer,
-  setTomlServer,
-  TOML_SERVERS,
-  tomlObstacle,
-  withTomlWords,
-} from "./toml-servers.ts";
+import { attempt, type ConfigEdit, EditError, type EditFailure, shapeError } from "./config-edit.ts";
+import { readJson, withJson } from "./json.ts";
+import { isHermes, isOurs, type NamedLaunch, namedLaunch, type Program } from "./launch.ts";
+import { tomlObstacle, tomlServers, withTomlServer } from "./toml.ts";
+
+const JSON_SERVERS = "mcpServers";
 
 type Format = Pick<Client, "format">;
 
-/** What the file holds, and its servers. */
-function contentOf(
-  text: string,
-  { format }: Format,
-): {
-  readonly others: Readonly<Record<string, unknown>>;
-  readonly servers: Readonly<Record<string, unknown>>;
-} {
-  const data = format === "toml" ? parseToml(text) : dataOf(openServers(text).root);
-  const { [format === "toml" ? TOML_SERVERS : JSON_SERVERS]: servers, ...others } = isRecord(data)
-    ? data
-    : {};
-  return { others, servers: isRecord(servers) ? servers : {} };
-}
-
-function othersThan(name: string, format: Format): (text: string) => unknown {
-  return (text) => {
-    const { others, servers } = contentOf(text, format);
-    const { [name]: _own, ...rest } = servers;
-    return [others, rest];
-  };
-}
-
-/** Servers that are local processes. Those at an address have no command. */
-function listServers(text: string, format: Format): readonly NamedLaunch[] {
-  return Object.entries(contentOf(text, format).servers).flatMap(([name, entry]) =>
-    isRecord(entry) ? namedLaunch(name, entry) : [],
-  );
+function serversOf(text: string, { format }: Format): Readonly<Record<string, unknown>> {
+  if (format === "toml") return tomlServers(text).servers;
+  const { [JSON_SERVERS]: servers = {} } = readJson(text, "json"); // the programs that read these files refuse comments
+  if (!isRecord(servers)) throw shapeError(`its '${JSON_SERVERS}' is not a JSON object`);
+  return servers;
 }
 
 export function setServer(
@@ -61,34 +31,53 @@ export function setServer(
   name: string,
   launch: ServerLaunch,
 ): Result<ConfigEdit, EditFailure> {
-  return checkedEdit(text, othersThan(name, { format }), (now) =>
-    format === "toml"
-      ? setTomlServer(now, name, launch)
-      : setJsonServer(now, name, namesTransport ? { type: "stdio", ...launch } : launch),
+  return attempt(() => {
+    const present = ownServer(text, { format }, name);
+    const { HERMES_HOME: _old, ...others } = isRecord(present?.env) ? present.env : {};
+    const home = launch.env.HERMES_HOME;
+    const env =
+      home === undefined ? others : { ...(isRecord(present?.env) ? present.env : {}), HERMES_HOME: home };
+    // What the user added to the entry stays, such as a timeout or an environment variable.
+    const next = withServer(text, { format }, name, {
+      ...(namesTransport ? { type: "stdio" } : {}),
+      ...present,
+      command: launch.command,
+      args: [...launch.args],
+      ...(present?.env !== undefined || Object.keys(env).length > 0 ? { env } : {}),
+    });
+    return { text: next, action: present === undefined ? "added" : next === text ? "unchanged" : "updated" };
+  });
+}
+
+export function removeServer(text: string, format: Format, name: string): Result<ConfigEdit, EditFailure> {
+  return attempt(() =>
+    ownServer(text, format, name) === undefined
+      ? { text, action: "absent" }
+      : { text: withServer(text, format, name, undefined), action: "removed" },
   );
 }
 
-export function removeServer(
+/** The entry of a server of ours; undefined when the file has none of this name. */
+function ownServer(
+  text: string,
+  format: Format,
+  name: string,
+): Readonly<Record<string, unknown>> | undefined {
+  const entry = serversOf(text, format)[name];
+  if (entry === undefined) return undefined;
+  const obstacle = format.format === "toml" ? tomlObstacle(text, name) : undefined;
+  if (obstacle !== undefined) throw shapeError(obstacle);
+  if (!isRecord(entry) || !isOurs(name, entry)) throw new EditError({ kind: "foreign" });
+  return entry;
+}
+
+function withServer(
   text: string,
   { format }: Format,
   name: string,
-): Result<ConfigEdit, EditFailure> {
-  return checkedEdit(text, othersThan(name, { format }), (now) =>
-    format === "toml" ? removeTomlServer(now, name) : removeJsonServer(now, name),
-  );
-}
-
-/** Undefined when that is not possible, or would change anything else. */
-function withWords(text: string, client: Format, name: string, words: Words): string | undefined {
-  const { others, servers } = contentOf(text, client);
-  const own = servers[name];
-  const wanted = { others, servers: { ...servers, [name]: { ...(isRecord(own) ? own : {}), ...words } } };
-  const edited = attempt(() => {
-    const next =
-      client.format === "toml" ? withTomlWords(text, name, words) : withJsonEntry(text, name, words);
-    return { next, content: contentOf(next, client) };
-  });
-  return edited.ok && isDeepStrictEqual(edited.value.content, wanted) ? edited.value.next : undefined;
+  entry: Readonly<Record<string, unknown>> | undefined,
+): string {
+  return format === "toml" ? withTomlServer(text, name, entry) : withJson(text, [JSON_SERVERS, name], entry);
 }
 
 // Entries that start this program: those `hermes doctor` checks, and those whose program has moved since `hermes mcp install`.
@@ -113,7 +102,11 @@ export function ownEntries(client: Client, env: Environment): OwnEntries | undef
   const path = client.configPath(env);
   const text = readClientConfig(path);
   if (text === undefined) return undefined;
-  const entries = attempt(() => listServers(text, client).flatMap((entry) => ownEntry(entry, text, client)));
+  const entries = attempt(() =>
+    Object.entries(serversOf(text, client))
+      .flatMap(([name, entry]) => (isRecord(entry) ? namedLaunch(name, entry) : []))
+      .flatMap((entry) => ownEntry(entry, text, client)),
+  );
   return { client, path, text, entries };
 }
 
@@ -160,7 +153,10 @@ export function withMovedPathsReplaced(
           command: moved.isCommandGone ? node : command,
           args: moved.isScriptGone ? args.with(script.at, ours) : args,
         };
-  return withWords(text, client, entry.name, next);
+  const edited = attempt(() =>
+    withServer(text, client, entry.name, { ...ownServer(text, client, entry.name), ...next }),
+  );
+  return edited.ok ? edited.value : undefined;
 }
 
 type OwnScript = {
@@ -191,7 +187,6 @@ function isForwarder(path: string): boolean {
 }
 
 const NODE = /(?:^|\/)node(?:js)?[\d.]*(?:\.exe)?$/i;
-const SCRIPT = /\.[cm]?[jt]s$/;
 /** The package as npm installs it and as it was before 0.3.0, and the checkout. */
 const OUR_PATH = /\/hermes-memory\/(?:(?:dist\/)?hermes\.js|src\/cli\/main\.ts)$/;
 
@@ -201,38 +196,12 @@ function isOurPath(path: string): boolean {
 
 function scriptOf({ command, args }: NamedLaunch): OwnScript | undefined {
   if (!NODE.test(slashed(command))) return isHermes(command) ? { path: command, at: undefined } : undefined;
-  const at = scriptIndex(args);
+  const at = args.findIndex((word) => typeof word === "string" && isHermes(word));
   const path = args[at];
-  return typeof path === "string" && (SCRIPT.test(path) || isHermes(path)) ? { path, at } : undefined;
-}
-
-/** Options of Node whose value may be the next word. */
-const WITH_VALUE: ReadonlySet<unknown> = new Set([
-  "-C",
-  "-r",
-  "--conditions",
-  "--disable-warning",
-  "--env-file",
-  "--env-file-if-exists",
-  "--experimental-loader",
-  "--import",
-  "--loader",
-  "--require",
-  "--title",
-]);
-/** Options with which Node runs no script from its arguments. */
-const WITHOUT_SCRIPT: ReadonlySet<unknown> = new Set(["-e", "-p", "-pe", "--eval", "--print", "--run"]);
-
-/** The index of the first argument that is not for Node itself, or -1. */
-function scriptIndex(args: readonly unknown[]): number {
-  for (let at = 0; at < args.length; at += 1) {
-    const word = args[at];
-    if (WITHOUT_SCRIPT.has(word)) return -1;
-    if (word === "--") return at + 1;
-    if (WITH_VALUE.has(word)) at += 1;
-    else if (typeof word !== "string" || !word.startsWith("-")) return at;
-  }
-  return -1;
+  const isFlag = (word: unknown): boolean => typeof word === "string" && word.startsWith("-");
+  // Only options of Node, with or without a value, are in front of its script.
+  const isFirst = args.slice(0, at).every((word, before) => isFlag(word) || isFlag(args[before - 1]));
+  return typeof path === "string" && isFirst ? { path, at } : undefined;
 }
 
 function slashed(path: string): string {

@@ -1,18 +1,27 @@
-// TOML settings of other programs: the package checks a text, and tells where each statement of a valid one ends.
+// TOML settings of other programs: ours is a block of whole tables. The package checks each text, and tells where a statement ends.
+import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { parse, TomlError } from "smol-toml";
-import { EditError, newlineOf, shapeError, type TextRange } from "./config-edit.ts";
+import {
+  attempt,
+  type ConfigEdit,
+  EditError,
+  newlineOf,
+  shapeError,
+  splice,
+  type TextRange,
+} from "./config-edit.ts";
 
 /** In front of every block that we write. It has no end mark: Codex puts new tables before the last comment of a file. */
 export const MARK = "# Written by 'hermes mcp install'; 'hermes mcp uninstall' removes it.";
 
-export type TomlData = Readonly<Record<string, unknown>>;
+type TomlData = Readonly<Record<string, unknown>>;
 
 /** Whole lines. Several for a value over several lines. */
-export type TomlPair = TextRange & { readonly text: string; readonly data: TomlData };
+type TomlPair = TextRange & { readonly text: string; readonly data: TomlData };
 
 /** The first one is the root, without header. */
-export type TomlTable = {
+type TomlTable = {
   readonly path: readonly string[];
   readonly isInArray: boolean;
   /** Of its mark or its header. */
@@ -22,7 +31,7 @@ export type TomlTable = {
   readonly pairs: readonly TomlPair[];
 };
 
-export function parseToml(text: string): TomlData {
+function parseToml(text: string): TomlData {
   try {
     return structuredClone(parse(text, { integersAsBigInt: true }));
   } catch (cause) {
@@ -74,14 +83,14 @@ function headerOf(data: TomlData): { readonly path: readonly string[]; readonly 
 }
 
 /** A file without a last line end gets a block without one, by which `withoutTables` knows it. */
-export function withBlock(text: string, block: string): string {
+function withBlock(text: string, block: string): string {
   if (text === "" || text === "\ufeff") return text + block;
   const newline = newlineOf(text);
   return text.endsWith("\n") ? `${text}${newline}${block}` : `${text}${newline}${newline}${block.trimEnd()}`;
 }
 
 /** Also without the blank line in front of each. A comment behind a table stays: it belongs to the next one. */
-export function withoutTables(text: string, tables: readonly TomlTable[]): string {
+function withoutTables(text: string, tables: readonly TomlTable[]): string {
   return tables.reduceRight((now, { start, inside, pairs }) => {
     const end = pairs.at(-1)?.end ?? inside;
     const before = now.slice(0, start).replace(/(^|\n)\r?\n$/, "$1");
@@ -90,13 +99,74 @@ export function withoutTables(text: string, tables: readonly TomlTable[]): strin
   }, text);
 }
 
-/** A text on one line. */
-export const STRING = String.raw`(?:"(?!"")(?:[^"\\\n]|\\.)*"|'(?!'')[^'\n]*')`;
-const VALUE = new RegExp(String.raw`^([^=]*=\s*)(?:${STRING}|\[(?:${STRING}|#.*|[^\]"'#])*\])`);
+// ---- The server in the config of Codex ----
 
-/** A pair with another text or list of texts. Comments stay; those inside a list only while it keeps its length. */
-export function withPairValue({ text, data }: TomlPair, key: string, value: unknown): string {
-  if (!VALUE.test(text)) throw shapeError(`it writes '${key}' in a way that this command cannot change`);
+const SERVERS = "mcp_servers";
+
+/** What the file holds, and its servers. */
+export function tomlServers(text: string): { readonly others: TomlData; readonly servers: TomlData } {
+  const { [SERVERS]: servers = {}, ...others } = parseToml(text);
+  if (!isRecord(servers)) throw shapeError(`its '${SERVERS}' is not a table`);
+  return { others, servers };
+}
+
+/** With another entry, of which only the keys whose value differs are written; without it for `undefined`. */
+export function withTomlServer(text: string, name: string, entry: TomlData | undefined): string {
+  const { others, servers } = tomlServers(text);
+  const { [name]: present, ...rest } = servers;
+  let next = text;
+  if (entry === undefined) next = withoutTables(text, tablesNamed(text, name));
+  else if (!isRecord(present))
+    next = withBlock(text, blockOf(`[${SERVERS}.${name}]`, entry, newlineOf(text)));
+  else
+    for (const [key, value] of Object.entries(entry))
+      if (!isDeepStrictEqual(present[key], value)) next = withKey(next, name, key, value);
+  return checked(next, tomlServers, {
+    others,
+    servers: entry === undefined ? rest : { ...rest, [name]: entry },
+  });
+}
+
+/** Why a server cannot be edited. */
+export function tomlObstacle(text: string, name: string): string | undefined {
+  return mainTable(text, name) ? undefined : `it writes '${SERVERS}.${name}' in another way than as a table`;
+}
+
+/** The tables of a server: its own, and those below. */
+function tablesNamed(text: string, name: string): readonly TomlTable[] {
+  return tablesOf(text).filter(({ path }) => isDeepStrictEqual(path.slice(0, 2), [SERVERS, name]));
+}
+
+function mainTable(text: string, name: string): TomlTable | undefined {
+  return tablesNamed(text, name).find(({ path, isInArray }) => path.length === 2 && !isInArray);
+}
+
+/** A text on one line. */
+const STRING = String.raw`(?:"(?!"")(?:[^"\\\n]|\\.)*"|'(?!'')[^'\n]*')`;
+const VALUE = new RegExp(
+  String.raw`^(\s*[\w-]+\s*=\s*)(?:${STRING}|\[(?:${STRING}|#.*|[^\]"'#])*\]|\{(?:${STRING}|[^}"'#])*\})`,
+);
+
+/** Comments behind a value stay; those inside a list only while it keeps its length. A value in several lines of their own becomes one. */
+function withKey(text: string, name: string, key: string, value: unknown): string {
+  const pair = mainTable(text, name)?.pairs.find(({ data }) => key in data);
+  if (pair && VALUE.test(pair.text)) return splice(text, pair, withValue(pair, key, value));
+  const below = withoutTables(
+    text,
+    tablesNamed(text, name).filter(({ path }) => path[2] === key),
+  );
+  const { inside = 0, pairs = [] } = mainTable(below, name) ?? {};
+  const cleared = pairs.reduceRight((now, each) => (key in each.data ? splice(now, each, "") : now), below);
+  const newline = newlineOf(text);
+  const line = `${key} = ${tomlValue(value)}`;
+  return splice(
+    cleared,
+    { start: inside, end: inside },
+    cleared[inside - 1] === "\n" ? line + newline : newline + line,
+  );
+}
+
+function withValue({ text, data }: TomlPair, key: string, value: unknown): string {
   const old = data[key];
   if (!Array.isArray(old) || !Array.isArray(value) || old.length !== value.length)
     return text.replace(VALUE, (_all, lead: string) => lead + tomlValue(value));
@@ -107,8 +177,69 @@ export function withPairValue({ text, data }: TomlPair, key: string, value: unkn
   });
 }
 
-/** A text, or a list of texts. TOML has the escapes of JSON, and requires DEL to be escaped as well. */
-export function tomlValue(value: unknown): string {
+// ---- Hooks in the config of Kimi ----
+
+const HOOKS = "hooks";
+
+export type TomlHook = { readonly event: string; readonly command: string };
+
+/** With the wanted hooks in place of ours; without any for an empty list. */
+export function withTomlHooks(
+  text: string,
+  wanted: readonly TomlHook[],
+  isOwn: (command: unknown) => boolean,
+): ConfigEdit {
+  const { others, hooks } = tomlHooks(text);
+  const tables = tablesOf(text).filter(
+    ({ path, isInArray }) => isInArray && isDeepStrictEqual(path, [HOOKS]),
+  );
+  if (hooks.length !== tables.length)
+    throw shapeError(`it writes '${HOOKS}' in another way than as [[${HOOKS}]] tables`);
+  const isOwnHook = (hook: unknown): boolean => isRecord(hook) && isOwn(hook.command);
+  const own = hooks.filter(isOwnHook);
+  if (isDeepStrictEqual(own, wanted)) return { text, action: wanted.length === 0 ? "absent" : "unchanged" };
+  const rest = withoutTables(
+    text,
+    tables.filter((_table, at) => isOwnHook(hooks[at])),
+  );
+  const newline = newlineOf(text);
+  // Any other key breaks the file for Kimi.
+  const blocks = wanted.map((hook, at) => blockOf(`[[${HOOKS}]]`, hook, newline, at === 0));
+  const next = wanted.length === 0 ? rest : withBlock(rest, blocks.join(newline));
+  const left = hooks.filter((hook) => !isOwnHook(hook));
+  return {
+    text: checked(next, tomlHooks, { others, hooks: [...left, ...wanted] }),
+    action: wanted.length === 0 ? "removed" : own.length > 0 ? "updated" : "added",
+  };
+}
+
+export function tomlHooks(text: string): { readonly others: TomlData; readonly hooks: readonly unknown[] } {
+  const { [HOOKS]: hooks = [], ...others } = parseToml(text);
+  if (!Array.isArray(hooks)) throw shapeError(`its '${HOOKS}' is not a list of tables`);
+  return { others, hooks };
+}
+
+// ---- Writing ----
+
+function checked<T>(text: string, read: (text: string) => T, wanted: T): string {
+  const content = attempt(() => read(text));
+  if (content.ok && isDeepStrictEqual(content.value, wanted)) return text;
+  throw shapeError("it is written in a way that this command cannot change");
+}
+
+function blockOf(header: string, data: TomlData, newline: string, isMarked = true): string {
+  const lines = Object.entries(data).map(([key, value]) => `${key} = ${tomlValue(value)}`);
+  return [...(isMarked ? [MARK] : []), header, ...lines].map((line) => line + newline).join("");
+}
+
+/** A text, a number, and a list or an inline table of them. TOML has the escapes of JSON, and requires DEL to be escaped as well. */
+function tomlValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(tomlValue).join(", ")}]`;
-  return JSON.stringify(String(value).toWellFormed()).replaceAll("\u007f", "\\u007f");
+  if (isRecord(value) && Object.keys(value).length === 0) return "{}";
+  if (isRecord(value))
+    return `{ ${Object.entries(value)
+      .map(([key, each]) => `${/^[\w-]+$/.test(key) ? key : tomlValue(key)} = ${tomlValue(each)}`)
+      .join(", ")} }`;
+  if (typeof value !== "string") return String(value);
+  return JSON.stringify(value.toWellFormed()).replaceAll("\u007f", "\\u007f");
 }

@@ -1,34 +1,23 @@
 // Specs of the `hermes memory` commands. Each body is loaded when its command runs.
-import { type ArgumentSpec, type CommandSpec, type FlagSpec, usageFailure } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, command, type FlagSpec, flag } from "../command.ts";
 
 const entryFlags: Readonly<Record<string, FlagSpec>> = {
-  entry: {
-    kind: "integer",
-    minimum: 1,
-    summary: "the entry with this number in 'hermes memory show' of the same target",
-  },
-  id: { kind: "text", placeholder: "id", summary: "the entry with this id, from 'hermes memory show --ids'" },
-  text: { kind: "text", summary: "the entry with this text, also when the text is a number" },
+  entry: flag.count("the entry with this number in 'hermes memory show' of the same target"),
+  id: flag.text("id", "the entry with this id, from 'hermes memory show --ids'"),
+  text: flag.text("text", "the entry with this text, also when the text is a number"),
 };
 
 const target: FlagSpec = {
-  kind: "text",
-  short: "t",
-  placeholder: "target",
-  summary: "'memory' (the agent's notes) or 'user' (the user's profile)",
-  choices: ["memory", "user"],
+  ...flag.choice(["memory", "user"], "'memory' (the agent's notes) or 'user' (the user's profile)"),
+  ...{ short: "t", placeholder: "target" },
 };
 
-const dir: FlagSpec = {
-  kind: "text",
-  placeholder: "path",
-  summary: "work on this memory directory instead of the home's",
-};
+const dir = flag.text("path", "work on this memory directory instead of the home's");
 
-const reason: FlagSpec = { kind: "text", summary: "why; saved in the history" };
-const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
-const full: FlagSpec = { kind: "boolean", summary: "print whole texts" };
-const allowSecret: FlagSpec = { kind: "boolean", summary: "store it although it looks like a credential" };
+const reason = flag.text("text", "why; saved in the history");
+const yes = flag.on("do it without asking", "y");
+const full = flag.on("print whole texts");
+const allowSecret = flag.on("store it although it looks like a credential");
 
 const oldText: ArgumentSpec = {
   name: "old_text",
@@ -43,41 +32,31 @@ const deadIds: ArgumentSpec = {
   isOptional: true,
   isVariadic: true,
 };
-const ofProvider: FlagSpec = { kind: "text", placeholder: "name", summary: "only those of this provider" };
+const ofProvider = flag.text("name", "only those of this provider");
 
-/** For a name that users try. Without it, the suggestion by spelling would be `reset`, which deletes everything. */
-function instead(name: string, right: string): CommandSpec {
-  return {
-    name,
-    summary: `use '${right}'`,
-    isHidden: true,
-    arguments: [{ name: "words", summary: "", isOptional: true, isVariadic: true }],
-    flags: { ...entryFlags, target, dir, reason, yes },
-    examples: [`hermes ${right} 'make ship'`],
-    load: async () => () => {
-      throw usageFailure(`There is no command '${name}'.`, {
-        hint: `Use 'hermes ${right}', which 'hermes memory undo' takes back.`,
-      });
-    },
-  };
-}
+const remove = command("memory remove", "remove an entry; 'undo' brings it back", {
+  arguments: [oldText],
+  flags: { ...entryFlags, target, dir, reason },
+  examples: [
+    "hermes memory remove 'make ship' --reason 'moved to the new pipeline'",
+    "hermes memory remove --entry 2 --target user",
+    "hermes memory remove --id 1a2b3c4d",
+  ],
+  load: async () => (await import("./entries.ts")).remove,
+});
 
 export const memoryCommands: readonly CommandSpec[] = [
-  {
-    name: "memory show",
-    summary: "print what is remembered",
+  command("memory show", "print what is remembered", {
     flags: {
       target,
       dir,
-      ids: { kind: "boolean", summary: "print the id of each entry" },
-      prompt: { kind: "boolean", summary: "print the blocks a system prompt gets (--json: to the byte)" },
+      ids: flag.on("print the id of each entry"),
+      prompt: flag.on("print the blocks a system prompt gets (--json: to the byte)"),
     },
     examples: ["hermes memory show", "hermes memory show --target user --json"],
     load: async () => (await import("./entries.ts")).show,
-  },
-  {
-    name: "memory add",
-    summary: "remember a text ('-' reads it from standard input)",
+  }),
+  command("memory add", "remember a text ('-' reads it from standard input)", {
     arguments: [{ name: "text", summary: "the new entry" }],
     flags: { target, dir, reason, "allow-secret": allowSecret },
     examples: [
@@ -86,10 +65,8 @@ export const memoryCommands: readonly CommandSpec[] = [
       "hermes memory add -- '- a text that starts with a dash'",
     ],
     load: async () => (await import("./entries.ts")).add,
-  },
-  {
-    name: "memory replace",
-    summary: "replace the text of an entry ('-' reads it from standard input)",
+  }),
+  command("memory replace", "replace the text of an entry ('-' reads it from standard input)", {
     arguments: [oldText, { name: "text", summary: "the new text of the entry", isOptional: true }],
     flags: { ...entryFlags, target, dir, reason, "allow-secret": allowSecret },
     examples: [
@@ -97,22 +74,9 @@ export const memoryCommands: readonly CommandSpec[] = [
       "hermes memory replace --entry 2 'Deploys go through make release'",
     ],
     load: async () => (await import("./entries.ts")).replace,
-  },
-  {
-    name: "memory remove",
-    summary: "remove an entry; 'undo' brings it back",
-    arguments: [oldText],
-    flags: { ...entryFlags, target, dir, reason },
-    examples: [
-      "hermes memory remove 'make ship' --reason 'moved to the new pipeline'",
-      "hermes memory remove --entry 2 --target user",
-      "hermes memory remove --id 1a2b3c4d",
-    ],
-    load: async () => (await import("./entries.ts")).remove,
-  },
-  {
-    name: "memory import",
-    summary: "turn notes of other agents into entries, after a preview",
+  }),
+  remove,
+  command("memory import", "turn notes of other agents into entries, after a preview", {
     arguments: [
       {
         name: "file",
@@ -123,29 +87,22 @@ export const memoryCommands: readonly CommandSpec[] = [
       },
     ],
     flags: {
-      from: {
-        kind: "text",
-        placeholder: "format",
-        summary: "read it as: hermes, claude-md, agents-md, gemini-md, claude-mem, letta, mem0 or markdown",
-      },
+      from: flag.text(
+        "format",
+        "read it as: hermes, claude-md, agents-md, gemini-md, claude-mem, letta, mem0 or markdown",
+      ),
       target: {
-        kind: "text",
-        short: "t",
-        placeholder: "target",
-        summary: "'memory' or 'user' for all entries, or 'auto' (default): as the file says, else memory",
+        ...target,
         choices: ["memory", "user", "auto"],
+        summary: "'memory' or 'user' for all entries, or 'auto' (default): as the file says, else memory",
       },
       dir,
-      limit: { kind: "integer", minimum: 1, summary: "add at most this many entries" },
-      overflow: {
-        kind: "text",
-        placeholder: "file",
-        summary: "write entries without room to this file, which can be imported later",
-      },
-      again: { kind: "boolean", summary: "also entries that were imported before and removed since" },
-      experimental: { kind: "boolean", summary: "allow formats that are known from few samples (mem0)" },
+      limit: flag.count("add at most this many entries"),
+      overflow: flag.text("file", "write entries without room to this file, which can be imported later"),
+      again: flag.on("also entries that were imported before and removed since"),
+      experimental: flag.on("allow formats that are known from few samples (mem0)"),
       "allow-secret": allowSecret,
-      "dry-run": { kind: "boolean", summary: "show what would be added, and write nothing" },
+      "dry-run": flag.on("show what would be added, and write nothing"),
       yes,
     },
     examples: [
@@ -155,149 +112,126 @@ export const memoryCommands: readonly CommandSpec[] = [
       "hermes memory import other-home/memories/USER.md --overflow no-room.md --yes",
     ],
     load: async () => (await import("./import-notes.ts")).importNotes,
-  },
-  instead("memory delete", "memory remove"),
-  instead("memory rm", "memory remove"),
-  {
-    name: "memory history",
-    summary: "list what changed, when and by whom, newest first",
+  }),
+  // Names that users try. Without them, the suggestion by spelling would be `reset`, which deletes everything.
+  ...["memory delete", "memory rm"].map((name) => ({ ...remove, name, isHidden: true })),
+  command("memory history", "list what changed, when and by whom, newest first", {
     flags: {
       target,
       dir,
-      limit: { kind: "integer", minimum: 1, summary: "how many changes to list (20)" },
+      limit: flag.count("how many changes to list (20)"),
       full,
     },
     examples: ["hermes memory history", "hermes memory history --target user --limit 5 --full"],
     load: async () => (await import("./history.ts")).history,
-  },
-  {
-    name: "memory undo",
-    summary: "undo a change: the newest, or the one with this id",
+  }),
+  command("memory undo", "undo a change: the newest, or the one with this id", {
     arguments: [{ name: "id", summary: "an id from 'hermes memory history'", isOptional: true }],
     flags: { target, dir, full },
     examples: ["hermes memory undo", "hermes memory undo 1a2b3c4d"],
     load: async () => (await import("./history.ts")).undo,
-  },
-  {
-    name: "memory explain",
-    summary:
-      "say whether a text is stored, blocked, archived, waiting, removed or refused, by whom and since when",
-    arguments: [
-      {
-        name: "text",
-        summary: "an entry, a part of one, or its id ('-' reads standard input)",
-        isOptional: true,
+  }),
+  command(
+    "memory explain",
+    "say whether a text is stored, blocked, archived, waiting, removed or refused, by whom and since when",
+    {
+      arguments: [
+        {
+          name: "text",
+          summary: "an entry, a part of one, or its id ('-' reads standard input)",
+          isOptional: true,
+        },
+      ],
+      flags: {
+        ...entryFlags,
+        target: { ...target, summary: "the target that --entry counts in (memory)" },
+        dir,
       },
-    ],
-    flags: {
-      ...entryFlags,
-      target: { ...target, summary: "the target that --entry counts in (memory)" },
-      dir,
+      examples: ["hermes memory explain 'make ship'"],
+      load: async () => (await import("./history.ts")).explain,
     },
-    examples: ["hermes memory explain 'make ship'"],
-    load: async () => (await import("./history.ts")).explain,
-  },
-  {
-    name: "memory pin",
-    summary: "keep an entry from ever being archived",
+  ),
+  command("memory pin", "keep an entry from ever being archived", {
     arguments: [{ ...oldText, name: "text" }],
     flags: { ...entryFlags, target, dir },
     examples: ["hermes memory pin 'metric units' --target user", "hermes memory pin --entry 2"],
-    load: async () => (await import("./archive.ts")).pin,
-  },
-  {
-    name: "memory unpin",
-    summary: "let a pinned entry be archived again",
+    load: async () => (await import("./entries.ts")).pin,
+  }),
+  command("memory unpin", "let a pinned entry be archived again", {
     arguments: [{ ...oldText, name: "text" }],
     flags: { ...entryFlags, target, dir },
     examples: ["hermes memory unpin 'metric units' --target user"],
-    load: async () => (await import("./archive.ts")).unpin,
-  },
-  {
-    name: "memory archive list",
-    summary: "list the entries that were archived to make room",
+    load: async () => (await import("./entries.ts")).unpin,
+  }),
+  command("memory archive list", "list the entries that were archived to make room", {
     flags: { target, dir, full },
     examples: ["hermes memory archive list", "hermes memory archive list --target user --full"],
-    load: async () => (await import("./archive.ts")).list,
-  },
-  {
-    name: "memory archive search",
-    summary: "find archived entries that contain all of these words",
+    load: async () => (await import("./entries.ts")).list,
+  }),
+  command("memory archive search", "find archived entries that contain all of these words", {
     arguments: [{ name: "words", summary: "in quotes when there are several; letter case does not matter" }],
     flags: { target, dir, full },
     examples: ["hermes memory archive search 'harbour crane'"],
-    load: async () => (await import("./archive.ts")).search,
-  },
-  {
-    name: "memory archive restore",
-    summary: "restore an archived entry",
+    load: async () => (await import("./entries.ts")).search,
+  }),
+  command("memory archive restore", "restore an archived entry", {
     arguments: [{ name: "id", summary: "an id from 'hermes memory archive list'" }],
     flags: { dir },
     examples: ["hermes memory archive restore 1a2b3c4d"],
-    load: async () => (await import("./archive.ts")).restore,
-  },
-  {
-    name: "memory forget",
-    summary: "erase a text from files, journal, archive, backups, staged writes and the active provider",
-    arguments: [
-      {
-        name: "text",
-        summary: "every entry that contains it is deleted whole ('-' reads standard input)",
-        isOptional: true,
+    load: async () => (await import("./entries.ts")).restore,
+  }),
+  command(
+    "memory forget",
+    "erase a text from files, journal, archive, backups, staged writes and the active provider",
+    {
+      arguments: [
+        {
+          name: "text",
+          summary: "every entry that contains it is deleted whole ('-' reads standard input)",
+          isOptional: true,
+        },
+      ],
+      flags: {
+        ...entryFlags,
+        target: { ...target, summary: "the target that --entry counts in (memory)" },
+        dir,
+        yes,
       },
-    ],
-    flags: {
-      ...entryFlags,
-      target: { ...target, summary: "the target that --entry counts in (memory)" },
-      dir,
-      yes,
+      examples: ["hermes memory forget 'the text'", "hermes memory forget - --yes < secret.txt"],
+      load: async () => (await import("./forget.ts")).forget,
     },
-    examples: ["hermes memory forget 'the text'", "hermes memory forget - --yes < secret.txt"],
-    load: async () => (await import("./forget.ts")).forget,
-  },
-  {
-    name: "memory pending",
-    summary: "list the writes that wait for approval",
+  ),
+  command("memory pending", "list the writes that wait for approval", {
     examples: ["hermes memory pending", "hermes memory pending --json"],
     load: async () => (await import("../staged.ts")).pendingMemory,
-  },
-  {
-    name: "memory approve",
-    summary: "save a staged write, or all of them",
+  }),
+  command("memory approve", "save a staged write, or all of them", {
     arguments: [pendingId],
     flags: { "allow-secret": allowSecret },
     examples: ["hermes memory approve 1a2b3c4d", "hermes memory approve all"],
     load: async () => (await import("../staged.ts")).approveMemory,
-  },
-  {
-    name: "memory reject",
-    summary: "drop a staged write, or all of them",
+  }),
+  command("memory reject", "drop a staged write, or all of them", {
     arguments: [pendingId],
     examples: ["hermes memory reject 1a2b3c4d", "hermes memory reject all"],
     load: async () => (await import("../staged.ts")).rejectMemory,
-  },
-  {
-    name: "memory reset",
-    summary: "delete the memory files; 'undo' brings them back unless --purge is given",
+  }),
+  command("memory reset", "delete the memory files; 'undo' brings them back unless --purge is given", {
     flags: {
       target: { ...target, summary: "'memory', 'user' or 'all' (all)", choices: ["all", "memory", "user"] },
       dir,
       yes,
-      purge: { kind: "boolean", summary: "also delete history, archive, backups, pins and staged writes" },
+      purge: flag.on("also delete history, archive, backups, pins and staged writes"),
     },
     examples: ["hermes memory reset", "hermes memory reset --target user --yes"],
     load: async () => (await import("./reset.ts")).reset,
-  },
-  {
-    name: "memory status",
-    summary: "show usage, sizes, pins, archive, journal, approval and the external provider",
+  }),
+  command("memory status", "show usage, sizes, pins, archive, journal, approval and the external provider", {
     flags: { dir },
     examples: ["hermes memory status", "hermes memory status --json"],
-    load: async () => (await import("./memory-status.ts")).status,
-  },
-  {
-    name: "memory setup",
-    summary: "choose an external memory provider, set it up and switch it on",
+    load: async () => (await import("./provider/provider-status.ts")).status,
+  }),
+  command("memory setup", "choose an external memory provider, set it up and switch it on", {
     arguments: [
       {
         name: "provider",
@@ -320,104 +254,88 @@ export const memoryCommands: readonly CommandSpec[] = [
       "hermes memory setup holographic --set auto_extract=true --set default_trust=0.6 --yes",
     ],
     load: async () => (await import("./provider/provider-setup.ts")).setup,
-  },
-  {
-    name: "memory off",
-    summary: "switch the external provider off; its data stays",
+  }),
+  command("memory off", "switch the external provider off; its data stays", {
     examples: ["hermes memory off"],
     load: async () => (await import("./provider/provider-setup.ts")).off,
-  },
-  {
-    name: "memory providers",
-    summary: "list the external memory providers, bundled and in the plugins folder",
+  }),
+  command("memory providers", "list the external memory providers, bundled and in the plugins folder", {
     examples: ["hermes memory providers", "hermes memory providers --json"],
     load: async () => (await import("./provider/provider-status.ts")).providers,
-  },
-  {
-    name: "memory test",
-    summary: "let a provider write, recall and clean up, and print how long each step takes",
+  }),
+  command("memory test", "let a provider write, recall and clean up, and print how long each step takes", {
     arguments: [{ name: "provider", summary: "its name; by default the active one", isOptional: true }],
     examples: ["hermes memory test", "hermes memory test holographic --json"],
     load: async () => (await import("./provider/run-provider.ts")).test,
-  },
-  {
-    name: "memory upload",
-    summary: "copy the entries that the active provider does not have yet",
+  }),
+  command("memory upload", "copy the entries that the active provider does not have yet", {
     flags: {
       target: { ...target, summary: "only 'memory' or 'user' (both)" },
-      "dry-run": { kind: "boolean", summary: "ask the provider what is missing and copy nothing" },
+      "dry-run": flag.on("ask the provider what is missing and copy nothing"),
     },
     examples: ["hermes memory upload --dry-run", "hermes memory upload --target user"],
-    load: async () => (await import("./provider/upload.ts")).upload,
-  },
-  {
-    name: "memory outbox list",
-    summary: "list what waits for a provider's server, and the dead letters that it refused",
-    flags: { provider: ofProvider },
-    examples: ["hermes memory outbox list", "hermes memory outbox list --json"],
-    load: async () => (await import("./provider/outbox.ts")).list,
-  },
-  {
-    name: "memory outbox send",
-    summary: "start the active provider and let it send what waits, also for users",
+    load: async () => (await import("./provider/run-provider.ts")).upload,
+  }),
+  command(
+    "memory outbox list",
+    "list what waits for a provider's server, and the dead letters that it refused",
+    {
+      flags: { provider: ofProvider },
+      examples: ["hermes memory outbox list", "hermes memory outbox list --json"],
+      load: async () => (await import("./provider/outbox.ts")).list,
+    },
+  ),
+  command("memory outbox send", "start the active provider and let it send what waits, also for users", {
     flags: {
       provider: { ...ofProvider, summary: "start this provider, although it is not active" },
-      timeout: { kind: "integer", minimum: 1, placeholder: "seconds", summary: "how long to wait (30)" },
+      timeout: { ...flag.count("how long to wait (30)"), placeholder: "seconds" },
     },
     examples: ["hermes memory outbox send", "hermes memory outbox send --timeout 120"],
-    load: async () => (await import("./provider/outbox-send.ts")).send,
-  },
-  {
-    name: "memory outbox retry",
-    summary: "let dead letters be sent again: all, or those with these ids",
+    load: async () => (await import("./provider/outbox.ts")).send,
+  }),
+  command("memory outbox retry", "let dead letters be sent again: all, or those with these ids", {
     arguments: [deadIds],
     flags: { provider: ofProvider },
     examples: ["hermes memory outbox retry", "hermes memory outbox retry 17 18"],
     load: async () => (await import("./provider/outbox.ts")).retry,
-  },
-  {
-    name: "memory outbox drop",
-    summary: "delete writes for good: all dead letters, or the writes with these ids, also waiting ones",
-    arguments: [
-      { ...deadIds, summary: "ids from 'hermes memory outbox list'; without one, all dead letters" },
-    ],
-    flags: { provider: ofProvider, yes },
-    examples: ["hermes memory outbox drop 17", "hermes memory outbox drop --provider mem0 --yes"],
-    load: async () => (await import("./provider/outbox.ts")).drop,
-  },
-  {
-    name: "memory recall",
-    summary: "print the text that the active provider adds to a prompt",
+  }),
+  command(
+    "memory outbox drop",
+    "delete writes for good: all dead letters, or the writes with these ids, also waiting ones",
+    {
+      arguments: [
+        { ...deadIds, summary: "ids from 'hermes memory outbox list'; without one, all dead letters" },
+      ],
+      flags: { provider: ofProvider, yes },
+      examples: ["hermes memory outbox drop 17", "hermes memory outbox drop --provider mem0 --yes"],
+      load: async () => (await import("./provider/outbox.ts")).drop,
+    },
+  ),
+  command("memory recall", "print the text that the active provider adds to a prompt", {
     arguments: [{ name: "text", summary: "as a user would type it ('-' reads standard input)" }],
     examples: ["hermes memory recall 'how do we deploy?'"],
     load: async () => (await import("./provider/run-provider.ts")).recall,
-  },
-  {
-    name: "memory tool",
-    summary:
-      "list the tools of memory, sessions, skills and the active provider, or call one as a model would",
-    arguments: [
-      { name: "name", summary: "the tool; without it all are listed", isOptional: true },
-      {
-        name: "arguments",
-        summary: "key=value, or one JSON object",
-        isOptional: true,
-        isVariadic: true,
-      },
-    ],
-    examples: [
-      "hermes memory tool",
-      "hermes memory tool session_search query='kiln temperature'",
-      "hermes memory tool fact_store action=add content='The kiln is fired at 1240 degrees'",
-      'hermes memory tool fact_store \'{"action": "probe", "entity": "Maria Duarte"}\'',
-    ],
-    load: async () => (await import("./tool.ts")).tool,
-  },
-  {
-    name: "memory path",
-    summary: "print the memory directory",
+  }),
+  command(
+    "memory tool",
+    "list the tools of memory, sessions, skills and the active provider, or call one as a model would",
+    {
+      arguments: [
+        { name: "name", summary: "the tool; without it all are listed", isOptional: true },
+        { name: "arguments", summary: "key=value, or one JSON object", isOptional: true, isVariadic: true },
+      ],
+      examples: [
+        "hermes memory tool",
+        "hermes memory tool session_search query='kiln temperature'",
+        "hermes memory tool fact_store action=add content='The kiln is fired at 1240 degrees'",
+        'hermes memory tool fact_store \'{"action": "probe", "entity": "Maria Duarte"}\'',
+      ],
+      load: async () => (await import("./tool.ts")).tool,
+    },
+  ),
+  command("memory path", "print the memory directory", {
     flags: { dir },
     examples: ["hermes memory path", 'cd "$(hermes memory path)"'],
-    load: async () => (await import("./memory-status.ts")).path,
-  },
+    load: async () => (await import("./provider/provider-status.ts")).path,
+  }),
 ];

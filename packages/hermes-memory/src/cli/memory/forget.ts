@@ -8,7 +8,7 @@ import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { Forgot } from "@hermes-memory/core/internal/providers";
 import { pendingSkillsDirectory, skillsDirectory, snapshotPath } from "@hermes-memory/core/internal/skills";
 import { type CommandBody, type CommandContext, unwrap } from "../command.ts";
-import { declined } from "../confirm.ts";
+import { confirmed } from "../confirm.ts";
 import { printable } from "../printing.ts";
 import { render } from "../render.ts";
 import { isHomeMemory, memoryFailure, openStore, stagedWritesOf } from "./memory-command.ts";
@@ -79,8 +79,7 @@ export const forget: CommandBody = async (input, context) => {
     };
   }
   const list = ["This cannot be undone. It deletes:", ...render(places(found), paint), ...unreached(outside)];
-  const refused = await declined({ list, question: "Forget it everywhere?", json: found }, input, context);
-  if (refused) return refused;
+  await confirmed({ list, question: "Forget it everywhere?", json: found }, input, context);
   const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }), memoryFailure);
   const done = isHome ? { ...outside, ...(await eraseOutside(text, context)) } : outside;
   const json = jsonOf(forgotten, done);

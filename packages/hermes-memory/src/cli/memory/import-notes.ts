@@ -24,10 +24,10 @@ import {
   type CommandOutcome,
   usageFailure,
 } from "../command.ts";
-import { declined } from "../confirm.ts";
+import { confirmed } from "../confirm.ts";
 import { counted, printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { placeOf } from "../sessions/import-transcripts.ts";
+import { placeOf } from "../sessions/import-sources.ts";
 import {
   memoryDirectory,
   memoryFailure,
@@ -75,8 +75,7 @@ export const importNotes: CommandBody = async (input, context) => {
   const list = [...preview, ...remarks];
   const untouched = "Nothing was imported";
   const ask = { list, question: `${question}?`, json, isShort: true, untouched };
-  const answer = await declined(ask, input, context);
-  if (answer !== undefined) return answer;
+  await confirmed(ask, input, context);
   if (!isThere) await store.load();
   const outcome = await carryOut(input, context, { plan, store, overflowFile, json });
   // A user who was asked has seen the preview.

@@ -18,7 +18,7 @@ import {
   type CommandOutcome,
   unwrap,
 } from "../command.ts";
-import { declined } from "../confirm.ts";
+import { confirmed } from "../confirm.ts";
 import { printable } from "../printing.ts";
 import { render } from "../render.ts";
 import {
@@ -60,8 +60,7 @@ async function resetAll(
   if (files.length === 0) return undefined;
   const json = { files: files.map(({ name, bytes }) => ({ name, bytes })) };
   const list = [`To be deleted in ${store.dir}:`, ...render(json.files, context.io.paint)];
-  const refused = await declined({ list, question: "Delete?", json }, input, context);
-  if (refused) return refused;
+  await confirmed({ list, question: "Delete?", json }, input, context);
   const writes: CommittedWrite[] = [];
   const changes: string[] = [];
   const removed: string[] = [];
@@ -102,8 +101,7 @@ async function purgeAll(
       ),
     ),
   ];
-  const refused = await declined({ list, question: "Delete all of it?", json: { targets } }, input, context);
-  if (refused) return refused;
+  await confirmed({ list, question: "Delete all of it?", json: { targets } }, input, context);
   const purged = [];
   // The provider still has the archived entries.
   const texts: { readonly target: MemoryTarget; readonly oldText: string }[] = [];

@@ -1,27 +1,13 @@
 // Specs of the `hermes model` commands. Each body is loaded when its command runs.
-import type { CommandSpec, FlagSpec } from "../command.ts";
+import { type CommandSpec, command, type FlagSpec, flag } from "../command.ts";
 
-const provider: FlagSpec = {
-  kind: "text",
-  placeholder: "name",
-  summary: "the provider, a name from 'hermes model list'",
-};
-const baseUrl: FlagSpec = {
-  kind: "text",
-  placeholder: "url",
-  summary: "address of its server, if not the provider's default",
-};
+const provider = flag.text("name", "the provider, a name from 'hermes model list'");
+const baseUrl = flag.text("url", "address of its server, if not the provider's default");
 const apiMode: FlagSpec = {
-  kind: "text",
+  ...flag.choice(["chat_completions", "responses", "anthropic_messages", "google"], "the server's protocol"),
   placeholder: "mode",
-  summary: "the server's protocol",
-  choices: ["chat_completions", "responses", "anthropic_messages", "google"],
 };
-const contextLength: FlagSpec = {
-  kind: "integer",
-  minimum: 1,
-  summary: "size of its context window in tokens, if the server does not report it",
-};
+const contextLength = flag.count("size of its context window in tokens, if the server does not report it");
 
 export const modelFlags = {
   provider,
@@ -31,37 +17,28 @@ export const modelFlags = {
 } as const;
 
 export const modelCommands: readonly CommandSpec[] = [
-  {
-    name: "model",
-    summary: "show the model conversations use, its window, and where its key comes from",
+  command("model", "show the model conversations use, its window, and where its key comes from", {
     examples: ["hermes model", "hermes model --json"],
     load: async () => (await import("./show-models.ts")).show,
-  },
-  {
-    name: "model show",
-    summary: "show the model conversations use; 'hermes model' alone does the same",
+  }),
+  command("model show", "show the model conversations use; 'hermes model' alone does the same", {
     examples: ["hermes model show --json"],
     load: async () => (await import("./show-models.ts")).show,
-  },
-  {
-    name: "model list",
-    summary:
-      "list the model servers on this machine with their models, and the vendors that a key is set for",
-    flags: { provider: { ...provider, summary: "only this one, with the models that its server lists" } },
-    examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
-    load: async () => (await import("./show-models.ts")).list,
-  },
-  {
-    name: "model set",
-    summary: "choose the model for new conversations (writes model.*; comments stay)",
+  }),
+  command(
+    "model list",
+    "list the model servers on this machine with their models, and the vendors that a key is set for",
+    {
+      flags: { provider: { ...provider, summary: "only this one, with the models that its server lists" } },
+      examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
+      load: async () => (await import("./show-models.ts")).list,
+    },
+  ),
+  command("model set", "choose the model for new conversations (writes model.*; comments stay)", {
     arguments: [{ name: "model", summary: "its name as the provider writes it" }],
     flags: {
       ...modelFlags,
-      yes: {
-        kind: "boolean",
-        short: "y",
-        summary: "remove another server's key from config.yaml without asking",
-      },
+      yes: flag.on("remove another server's key from config.yaml without asking", "y"),
     },
     examples: [
       "hermes model set claude-sonnet-5-5",
@@ -69,21 +46,23 @@ export const modelCommands: readonly CommandSpec[] = [
       "hermes model set my-model --base-url http://127.0.0.1:9000/v1 --context-length 32768",
     ],
     load: async () => (await import("./set-model.ts")).set,
-  },
-  {
-    name: "model test",
-    summary: "ask the model for a word and a tool call; print the times (exit code 1 when it fails)",
-    flags: {
-      model: { kind: "text", placeholder: "name", summary: "this model instead of the configured one" },
-      provider,
-      "base-url": baseUrl,
-      "api-mode": apiMode,
+  }),
+  command(
+    "model test",
+    "ask the model for a word and a tool call; print the times (exit code 1 when it fails)",
+    {
+      flags: {
+        model: flag.text("name", "this model instead of the configured one"),
+        provider,
+        "base-url": baseUrl,
+        "api-mode": apiMode,
+      },
+      examples: [
+        "hermes model test",
+        "hermes model test --model qwen3:8b --provider ollama",
+        "hermes model test --json",
+      ],
+      load: async () => (await import("./test-model.ts")).test,
     },
-    examples: [
-      "hermes model test",
-      "hermes model test --model qwen3:8b --provider ollama",
-      "hermes model test --json",
-    ],
-    load: async () => (await import("./test-model.ts")).test,
-  },
+  ),
 ];

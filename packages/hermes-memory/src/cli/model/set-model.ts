@@ -19,12 +19,12 @@ import {
   failureOf,
   unwrap,
 } from "../command.ts";
-import { cancelled } from "../confirm.ts";
+import { confirmed } from "../confirm.ts";
 import { printable } from "../printing.ts";
-import { isSameAddress } from "./model-servers.ts";
 import {
   choiceFailure,
   identityJson,
+  isSameAddress,
   type ModelSources,
   modelSources,
   modelText,
@@ -71,8 +71,7 @@ export const set: CommandBody = async (input, context) => {
   if (requested.model === "") throw new CommandFailure("The model's name is empty.", { exitCode: 2 });
   const sources = await modelSources(context);
   const change = planChange(sources, requested);
-  if (change.losesKey && !(await mayDropKey(input, context)))
-    return { ...cancelled(), lines: ["Cancelled. Nothing was changed."] };
+  if (change.losesKey) await confirmDroppedKey(input, context);
   return saved(sources, requested, change);
 };
 
@@ -92,20 +91,15 @@ export function textFlag(value: unknown): string | undefined {
 }
 
 /** A key that stayed in config.yaml would be sent to the new server. It is removed only when the user agrees. */
-export async function mayDropKey(
-  { flags }: Pick<CommandInput, "flags">,
-  { io, isJson }: CommandContext,
-): Promise<boolean> {
-  if (flags.yes === true) return true;
+export async function confirmDroppedKey(
+  input: Pick<CommandInput, "flags">,
+  context: CommandContext,
+): Promise<void> {
   const why =
-    "model.api_key in config.yaml is the key of the server that was set before; it has to be removed.";
-  if (!io.isInteractive || isJson)
-    throw new CommandFailure(`Nothing was changed. ${why}`, {
-      hint: "Keep a copy if you need it, then pass --yes.",
-      details: { kind: "unconfirmed", removes: ["model.api_key"] },
-    });
-  io.note(`${why}\n`);
-  return io.confirm("Remove it?", { short: true });
+    "model.api_key in config.yaml is the key of the server that was set before; it has to be removed. Keep a copy if you need it.";
+  const json = { removes: ["model.api_key"] };
+  const untouched = "Nothing was changed";
+  await confirmed({ list: [why], question: "Remove it?", json, isShort: true, untouched }, input, context);
 }
 
 async function saved(

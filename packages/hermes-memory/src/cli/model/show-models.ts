@@ -1,45 +1,27 @@
 // `hermes model`: the model of new conversations. `hermes model list`: the models to choose from.
-import { type ModelIdentity, resolveContextWindow } from "@hermes-memory/agent/internal/models";
-import { configPath, nearest } from "@hermes-memory/core/internal/config";
-import { redactSecrets } from "@hermes-memory/core/internal/security";
-import { type CommandBody, CommandFailure, type Paint } from "../command.ts";
+import { resolveContextWindow } from "@hermes-memory/agent/internal/models";
+import { configPath } from "@hermes-memory/core/internal/config";
+import type { CommandBody, Paint } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { render } from "../render.ts";
 import {
+  addressJson,
   allVendors,
-  isSameAddress,
-  keyVariable,
-  listingServer,
-  localServers,
-  type Vendor,
-} from "./model-servers.ts";
-import {
-  addressText,
   CHOOSING_VARIABLES,
   cachingJson,
   choiceFailure,
   identityJson,
+  isSameAddress,
+  keyVariable,
+  listingServer,
+  localServers,
   type ModelSources,
   modelSources,
   resolveModel,
+  type Vendor,
+  vendorNamed,
   windowJson,
 } from "./resolution.ts";
-
-type ListedServer = {
-  readonly provider: string;
-  readonly baseUrl: string;
-  readonly isAsked: boolean;
-  /** Undefined when it gave no list. */
-  readonly models: readonly string[] | undefined;
-};
-
-type ListedVendor = Vendor & { readonly keyIn: string | undefined };
-
-type ModelList = {
-  readonly current: ModelIdentity | undefined;
-  readonly servers: readonly ListedServer[];
-  readonly vendors: readonly ListedVendor[];
-};
 
 export const show: CommandBody = async (_input, context) => {
   const sources = await modelSources(context);
@@ -76,108 +58,92 @@ export const list: CommandBody = async ({ flags }, context) => {
   const resolved = resolveModel(sources);
   const asked = typeof flags.provider === "string" ? flags.provider.trim().toLowerCase() : "";
   const vendors = allVendors(sources.config);
-  const named = asked === "" ? undefined : vendorNamed(asked, vendors);
-  const current = resolved.ok ? resolved.value.identity : undefined;
-  const listed: ModelList = {
-    current,
-    servers: await askServers(named, { asked, isSet: resolved.ok, sources }),
-    vendors: vendors
-      .filter((vendor) => asked === "" || vendor === named)
-      .map((vendor) => ({ ...vendor, keyIn: keyPlace(vendor, sources) })),
+  const named = asked === "" ? undefined : vendorNamed(asked, sources);
+  const json = {
+    configured: resolved.ok ? identityJson(resolved.value.identity) : null,
+    servers: await askServers(named, asked, resolved.ok, sources),
+    providers: vendors
+      .filter(({ name }) => asked === "" || name === named?.name)
+      .map((vendor) => {
+        const { name, label, isLocal, envVars, models } = vendor;
+        // The variable that holds the key, or config.yaml.
+        const keyIn = keyVariable(vendor, sources.env) ?? (vendor.hasOwnKey ? "config.yaml" : null);
+        return {
+          ...{ name, label, local: isLocal, base_url: addressJson(vendor.defaultBaseUrl) },
+          key_variables: envVars,
+          has_key: isLocal || keyIn !== null,
+          key_in: keyIn,
+          suggested_models: models,
+        };
+      }),
   };
   context.io.endWithoutWaiting();
   return {
-    json: toJson(listed),
-    lines: listLines(listed, context.io.paint),
+    json,
+    lines: [
+      ...json.servers.flatMap((server) => serverLines(server, json.configured?.model, context.io.paint)),
+      ...render(
+        {
+          providers: json.providers.map(
+            ({ name, local, key_in, key_variables: [variable = "it"], suggested_models }) => ({
+              name,
+              key: local ? "none needed" : key_in === null ? `set ${variable}` : `in ${key_in}`,
+              suggested_models,
+            }),
+          ),
+        },
+        context.io.paint,
+      ),
+    ],
     notes: resolved.ok ? [] : [resolved.error.message, resolved.error.hint].map(printable),
   };
 };
 
-/** Undefined for `custom`, the address in config.yaml, which is not in the table. */
-function vendorNamed(name: string, vendors: readonly Vendor[]): Vendor | undefined {
-  const named = (vendor: Vendor): boolean =>
-    [vendor.name, vendor.label].some((text) => text.toLowerCase() === name);
-  const found = vendors.find(named);
-  if (found !== undefined || name === "custom") return found;
-  const names = [...vendors.map((vendor) => vendor.name), "custom"];
-  const meant = nearest(name, names);
-  throw new CommandFailure(`There is no provider '${name}'. There are: ${names.join(", ")}.`, {
-    exitCode: 2,
-    hint: meant === undefined ? undefined : `Did you mean '${meant}'?`,
-    details: { kind: "unknown_provider" },
-  });
-}
+type ListedServer = {
+  readonly provider: string;
+  readonly base_url: string | null;
+  readonly asked: boolean;
+  /** Null when it gave no list. */
+  readonly models: readonly string[] | null;
+};
 
 async function askServers(
   named: Vendor | undefined,
-  {
-    asked,
-    isSet,
-    sources,
-  }: { readonly asked: string; readonly isSet: boolean; readonly sources: ModelSources },
+  asked: string,
+  isSet: boolean,
+  sources: ModelSources,
 ): Promise<ListedServer[]> {
   const found = asked === "" || named?.isLocal === true ? await localServers(sources.env) : [];
   const local = found
     .filter(({ kind }) => asked === "" || kind === named?.name)
-    .map(({ kind, baseUrl, models }): ListedServer => ({ provider: kind, baseUrl, isAsked: true, models }));
+    .map(({ kind, baseUrl, models }) => ({ provider: kind, base_url: baseUrl, asked: true, models }));
   // The server that the settings lead to, or the one that was named.
   const server = listingServer(sources, asked === "" ? {} : { provider: named?.name ?? asked });
-  if (server === undefined || local.some(({ baseUrl }) => isSameAddress(baseUrl, server.baseUrl)))
+  if (server === undefined || local.some((each) => isSameAddress(each.base_url, server.baseUrl)))
     return local;
   const { provider, baseUrl, isLocal } = server;
-  if (asked === "" && (!isSet || (!isLocal && isVendor(provider, sources)))) return local;
+  const isVendor = allVendors(sources.config).some(({ name, isOwn }) => name === provider && !isOwn);
+  if (asked === "" && (!isSet || (!isLocal && isVendor))) return local;
   const isAsked = asked !== "" || isLocal;
-  return [...local, { provider, baseUrl, isAsked, models: isAsked ? await server.listModels() : undefined }];
-}
-
-function isVendor(provider: string, { config }: ModelSources): boolean {
-  return allVendors(config).some(({ name, isOwn }) => name === provider && !isOwn);
-}
-
-/** The variable that holds the key, or config.yaml. */
-function keyPlace(vendor: Vendor, { env }: ModelSources): string | undefined {
-  return keyVariable(vendor, env) ?? (vendor.hasOwnKey ? "config.yaml" : undefined);
-}
-
-function toJson({ current, servers, vendors }: ModelList): object {
-  const address = (baseUrl: string): string | null => (baseUrl === "" ? null : redactSecrets(baseUrl));
-  return {
-    configured: current === undefined ? null : identityJson(current),
-    servers: servers.map(({ provider, baseUrl, isAsked, models }) => {
-      return { provider, base_url: address(baseUrl), asked: isAsked, models: models ?? null };
-    }),
-    providers: vendors.map(({ name, label, isLocal, baseUrl, variables, keyIn, models }) => ({
-      name,
-      label,
-      local: isLocal,
-      base_url: address(baseUrl),
-      key_variables: variables,
-      has_key: isLocal || keyIn !== undefined,
-      key_in: keyIn ?? null,
-      suggested_models: models,
-    })),
-  };
+  const models = isAsked ? ((await server.listModels()) ?? null) : null;
+  return [...local, { provider, base_url: addressJson(baseUrl), asked: isAsked, models }];
 }
 
 /** A gateway may have hundreds; `--json` prints them all. */
 const MOST_MODELS = 100;
 
-/** The models of each server below its name, then the vendors. */
-function listLines({ servers, vendors, current }: ModelList, paint: Paint): string[] {
-  const models = servers.flatMap(({ provider, baseUrl, isAsked, models }) => {
-    const silent = isAsked ? "no answer, or no list of models" : "not asked; --provider asks it";
-    const names = models?.map((name) => `${name === current?.model ? "*" : " "} ${oneLine(name, 100)}`);
-    const more = (names?.length ?? 0) - MOST_MODELS;
-    return [
-      paint("bold", `${oneLine(provider)} at ${addressText(baseUrl)}`),
-      ...(names ?? [silent]).slice(0, MOST_MODELS).map((line) => `  ${line}`),
-      ...(more > 0 ? [`    and ${more} more; --json prints them all`] : []),
-    ];
-  });
-  const providers = vendors.map(({ name, isLocal, variables, keyIn, models: suggested }) => ({
-    name,
-    key: isLocal ? "none needed" : keyIn === undefined ? `set ${variables[0] ?? "it"}` : `in ${keyIn}`,
-    suggested_models: suggested,
-  }));
-  return [...models, ...render({ providers }, paint)];
+/** The models of a server below its name. */
+function serverLines(
+  { provider, base_url: address, asked, models }: ListedServer,
+  current: string | undefined,
+  paint: Paint,
+): string[] {
+  const silent = asked ? "no answer, or no list of models" : "not asked; --provider asks it";
+  const names = models?.map((name) => `${name === current ? "*" : " "} ${oneLine(name, 100)}`) ?? [silent];
+  const more = names.length - MOST_MODELS;
+  return [
+    paint("bold", `${oneLine(provider)} at ${oneLine(address ?? "", 100)}`),
+    ...names.slice(0, MOST_MODELS).map((line) => `  ${line}`),
+    ...(more > 0 ? [`    and ${more} more; --json prints them all`] : []),
+  ];
 }

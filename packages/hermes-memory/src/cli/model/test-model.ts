@@ -2,12 +2,9 @@
 import {
   type ChatModel,
   type ChosenModel,
-  type ContextWindow,
   callModel,
   chooseModel,
-  type FinishReason,
   type ModelFailure,
-  type ModelReply,
   type ModelRequest,
   openModel,
   resolveContextWindow,
@@ -18,14 +15,7 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import { type AssistantMessage, newMessage, textOf } from "@hermes-memory/core/internal/message";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import {
-  Cancelled,
-  type CommandBody,
-  CommandFailure,
-  type CommandOutcome,
-  type Terminal,
-  unwrap,
-} from "../command.ts";
+import { Cancelled, type CommandBody, failureOf, type Terminal, unwrap } from "../command.ts";
 import { printable } from "../printing.ts";
 import {
   cachingJson,
@@ -37,30 +27,14 @@ import {
 } from "./resolution.ts";
 import { modelFlagsOf } from "./set-model.ts";
 
-export type CallReport = {
-  /** Time to the first text or reasoning; undefined when none came. */
-  readonly firstMs: number | undefined;
-  readonly totalMs: number;
-  readonly usage: Usage | undefined;
-  readonly finish: FinishReason;
-  readonly text: string;
-  /** The name that the server reports. */
-  readonly model: string | undefined;
+/** One call, as `--json` prints it. `first_token_ms` is null when neither text nor reasoning came; `answered_by` is the name that the server reports. */
+type CallReport = Extract<Awaited<ReturnType<typeof timedCall>>, { ok: true }>["value"]["report"];
+
+type TrialFailure = {
+  readonly step: "answer" | "tool_call";
+  readonly kind: ModelFailure["kind"] | "no_tool_call";
+  readonly message: string;
 };
-
-type TrialFailure =
-  | { readonly step: "answer" | "tool_call"; readonly kind: "failed"; readonly failure: ModelFailure }
-  /** It answered without the requested call. */
-  | { readonly step: "tool_call"; readonly kind: "no_tool_call"; readonly saw: string };
-
-type Trial = {
-  /** Undefined when the first call failed. */
-  readonly answer?: CallReport;
-  readonly toolCall?: CallReport;
-  readonly failure?: TrialFailure;
-};
-
-type Tried = { readonly trial: Trial; readonly window: ContextWindow };
 
 export const test: CommandBody = async (input, context) => {
   const { io } = context;
@@ -76,7 +50,19 @@ export const test: CommandBody = async (input, context) => {
     const tried = await stoppable(io, (signal) => tryOut(chosen, sources, { signal, log: noting(notes) }));
     if (tried === undefined) throw new Cancelled("interrupt", "Interrupted.");
     const ttl = sources.config.promptCaching.cacheTtl;
-    return outcomeOf(chosen, tried, { ttl, notes: notes.map(printable) });
+    const { answer = null, toolCall = null, failure, window } = tried;
+    const details = {
+      ...identityJson(chosen),
+      key_source: chosen.keySource,
+      answer,
+      tool_call: toolCall,
+      window: windowJson(window),
+      prompt_caching: cachingJson(chosen, ttl),
+    };
+    if (failure === undefined)
+      return { json: { success: true, message: "It works.", ...details }, notes: notes.map(printable) };
+    const hint = notes.length === 0 ? undefined : notes.map(printable).join("\n");
+    throw failureOf({ ...failure, ...details }, hint);
   } finally {
     io.endWithoutWaiting();
   }
@@ -107,13 +93,13 @@ async function tryOut(
   chosen: ChosenModel,
   { home, config }: ModelSources,
   { signal, log }: { readonly signal: AbortSignal; readonly log: Logger },
-): Promise<Tried> {
+) {
   signal.throwIfAborted();
   const model = await openModel(chosen, { log });
   const trial = await tryModel(model, signal);
   // After the calls: a local server knows its window only once the model is loaded.
   const window = await resolveContextWindow(chosen, { home, config, signal });
-  return { trial, window };
+  return { ...trial, window };
 }
 
 /** Enough for a model that reasons first, and a bound for one that does not stop. */
@@ -138,25 +124,33 @@ export async function tryAnswer(
   signal: AbortSignal,
 ): Promise<Result<CallReport, TrialFailure>> {
   const answer = await timedCall(model, { ...asked("Answer with the single word: ready"), signal });
-  return answer.ok ? ok(answer.value.report) : err({ step: "answer", kind: "failed", failure: answer.error });
+  if (answer.ok) return ok(answer.value.report);
+  const { kind, message } = answer.error;
+  return err({ step: "answer", kind, message });
 }
+
+type Trial = {
+  readonly answer?: CallReport;
+  readonly toolCall?: CallReport;
+  readonly failure?: TrialFailure;
+};
 
 /** The second call is made only when the first succeeded. Rejects when the signal is aborted. */
 async function tryModel(model: ChatModel, signal: AbortSignal): Promise<Trial> {
   const answer = await tryAnswer(model, signal);
   if (!answer.ok) return { failure: answer.error };
-  const request = {
-    ...asked(`Call the tool ${TOOL.name} with the number ${NUMBER}.`),
-    tools: [TOOL],
-    signal,
+  const question = asked(`Call the tool ${TOOL.name} with the number ${NUMBER}.`);
+  const called = await timedCall(model, { ...question, tools: [TOOL], signal });
+  const failed = (kind: TrialFailure["kind"], message: string): Pick<Trial, "answer" | "failure"> => {
+    return { answer: answer.value, failure: { step: "tool_call", kind, message } };
   };
-  const called = await timedCall(model, request);
   if (!called.ok)
-    return { answer: answer.value, failure: { step: "tool_call", kind: "failed", failure: called.error } };
-  const { report, message } = called.value;
+    return failed(called.error.kind, `It answers, but a call with a tool fails. ${called.error.message}`);
+  const { report: toolCall, message } = called.value;
   const saw = callProblem(message);
-  const both = { answer: answer.value, toolCall: report };
-  return saw === undefined ? both : { ...both, failure: { step: "tool_call", kind: "no_tool_call", saw } };
+  if (saw === undefined) return { answer: answer.value, toolCall };
+  const text = `It answers, but did not call the tool it was asked to call: ${saw}. Memory and search need tools.`;
+  return { ...failed("no_tool_call", text), toolCall };
 }
 
 /** Why this is not the requested call; undefined when it is. */
@@ -170,24 +164,25 @@ export function callProblem({ toolCalls }: Pick<AssistantMessage, "toolCalls">):
     : "the arguments of its call are not the ones it was given";
 }
 
-type Timed = { readonly report: CallReport; readonly message: AssistantMessage };
-
-async function timedCall(model: ChatModel, request: ModelRequest): Promise<Result<Timed, ModelFailure>> {
+async function timedCall(model: ChatModel, request: ModelRequest) {
   const startedAt = performance.now();
+  const since = (): number => Math.round(performance.now() - startedAt);
   let firstMs: number | undefined;
   const onDelta = (): void => {
-    firstMs ??= since(startedAt);
+    firstMs ??= since();
   };
   const reply = await callModel(model, { ...request, onDelta }, { attempts: 1 });
-  return reply.ok
-    ? ok({ report: reportOf(reply.value, firstMs, startedAt), message: reply.value.message })
-    : reply;
-}
-
-function reportOf(reply: ModelReply, firstMs: number | undefined, startedAt: number): CallReport {
-  const { message, usage, finishReason, model } = reply;
-  const text = textOf(message.content);
-  return { firstMs, totalMs: since(startedAt), usage, finish: finishReason, text, model };
+  if (!reply.ok) return reply;
+  const { message, usage, finishReason, model: name } = reply.value;
+  const report = {
+    first_token_ms: firstMs ?? null,
+    total_ms: since(),
+    usage: usage === undefined ? null : usageJson(usage),
+    finish_reason: finishReason,
+    text: textOf(message.content),
+    answered_by: name ?? null,
+  };
+  return ok({ report, message });
 }
 
 function asked(text: string): ModelRequest {
@@ -201,53 +196,6 @@ function asked(text: string): ModelRequest {
     ],
     maxOutputTokens: MOST_TOKENS,
     staleAfterMs: STALE_MS,
-  };
-}
-
-function since(startedAt: number): number {
-  return Math.round(performance.now() - startedAt);
-}
-
-export function explainFailure(failure: TrialFailure): string {
-  if (failure.kind === "failed") {
-    const place = failure.step === "answer" ? "" : "It answers, but a call with a tool fails. ";
-    return `${place}${failure.failure.message}`;
-  }
-  return `It answers, but did not call the tool it was asked to call: ${failure.saw}. Memory and search need tools.`;
-}
-
-// The report
-
-function outcomeOf(
-  chosen: ChosenModel,
-  { trial, window }: Tried,
-  { ttl, notes }: { readonly ttl: string; readonly notes: readonly string[] },
-): CommandOutcome {
-  const { answer, toolCall, failure } = trial;
-  const details = {
-    ...identityJson(chosen),
-    key_source: chosen.keySource,
-    answer: answer === undefined ? null : callJson(answer),
-    tool_call: toolCall === undefined ? null : callJson(toolCall),
-    window: windowJson(window),
-    prompt_caching: cachingJson(chosen, ttl),
-  };
-  if (failure === undefined) return { json: { success: true, message: "It works.", ...details }, notes };
-  const kind = failure.kind === "failed" ? failure.failure.kind : failure.kind;
-  throw new CommandFailure(explainFailure(failure), {
-    hint: notes.length === 0 ? undefined : notes.join("\n"),
-    details: { kind, step: failure.step, ...details },
-  });
-}
-
-function callJson({ firstMs, totalMs, usage, finish, text, model }: CallReport): object {
-  return {
-    first_token_ms: firstMs ?? null,
-    total_ms: totalMs,
-    usage: usage === undefined ? null : usageJson(usage),
-    finish_reason: finish,
-    text,
-    answered_by: model ?? null,
   };
 }
 

@@ -16,6 +16,7 @@ import {
   notFound,
   notFoundAnywhere,
   numberFlag,
+  openSession,
   openSessions,
   textFlag,
 } from "./session-command.ts";
@@ -23,10 +24,9 @@ import {
 export const rename: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
   const wanted = input.rest.join(" ");
-  const store = await openSessions(context, "write");
-  if (!store) throw notFoundAnywhere(asked, context);
   if (wanted.trim() === "") throw usageFailure("The title cannot be empty.");
-  const { id } = await findSession(store, asked);
+  const { store, session } = await openSession(asked, context, "write");
+  const { id } = session;
   if (!(await store.setSessionTitle(id, wanted))) throw notFound(id);
   const title = await store.getSessionTitle(id); // the stored one: blanks and invisible characters may have been removed
   return {
@@ -38,9 +38,7 @@ export const rename: CommandBody = async (input, context) => {
 export const archive: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
   const archived = input.flags.undo !== true;
-  const store = await openSessions(context, "write");
-  if (!store) throw notFoundAnywhere(asked, context);
-  const session = await findSession(store, asked);
+  const { store, session } = await openSession(asked, context, "write");
   const wasArchived = session.archived !== 0;
   await store.setSessionArchived(session.id, archived);
   const did = archived ? "archived" : "back in the lists";

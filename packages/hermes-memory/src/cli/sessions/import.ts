@@ -1,14 +1,29 @@
-// `hermes sessions import`: a file written by `export`, one session per line. Transcripts of other agents: import-transcripts.ts.
+// `hermes sessions import`: transcripts of other agents, once or as they grow; the session database of another home; a file written by
+// `export`. One import into a home runs at a time: two would read the same files and wait for each other at every write.
+import { mkdirSync } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { describeCause, HermesError, parseOutsideJson } from "@hermes-memory/core/internal/lib";
-import type { ExportedSession, ImportOutcome } from "@hermes-memory/core/internal/sessions";
+import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { describeCause, holdFileLock, parseOutsideJson, snakeCase } from "@hermes-memory/core/internal/lib";
+import type { ExportedSession, ImportOutcome, SessionStore } from "@hermes-memory/core/internal/sessions";
 import {
+  dryTarget,
+  type ImportProgress,
+  type ImportReport,
+  importStateDatabase,
+  importTranscripts,
+  isSameFile,
   READERS,
   readerOf,
+  type StateImported,
   sampleOf,
   stateDatabaseAt,
+  storeTarget,
   type TranscriptReader,
+  type Wanted,
+  watchTranscripts,
 } from "@hermes-memory/import/internal";
 import { z } from "zod";
 import {
@@ -19,12 +34,21 @@ import {
   type CommandOutcome,
   usageFailure,
 } from "../command.ts";
-import { counted, printable } from "../printing.ts";
-import { databasesOf, exceptionLines, importDatabases } from "./import-state-db.ts";
-import { importFrom, wantedSources } from "./import-transcripts.ts";
+import { counted, firstLines, printable, sizeText } from "../printing.ts";
+import { flat } from "../text-layout.ts";
+import {
+  checkChosen,
+  filtersOf,
+  namesOf,
+  pathsOf,
+  placeOf,
+  prepareOptions,
+  unreadable,
+  wantedSources,
+} from "./import-sources.ts";
 import { type Line, LineTooLong, linesOf, lineText, untilAborted } from "./input-lines.ts";
-import { progressDisplay } from "./progress.ts";
-import { openOrMakeSessions } from "./session-command.ts";
+import { type ProgressDisplay, progressDisplay } from "./progress.ts";
+import { databasePath, filesOf, openOrMakeSessions, openSessions } from "./session-command.ts";
 
 export const importSessions: CommandBody = async (input, context) => {
   const name = input.args.file;
@@ -38,7 +62,12 @@ export const importSessions: CommandBody = async (input, context) => {
     const wanted = await wantedSources(input, context);
     return "json" in wanted ? wanted : importFrom(input, context, wanted);
   }
-  if (name === undefined) throw nothingNamed();
+  if (name === undefined)
+    throw usageFailure("Nothing was named to import.", {
+      hint:
+        "Name a source (hermes sessions import --from claude-code), let it look (--from auto), or name a file that " +
+        "'hermes sessions export' wrote.",
+    });
   const database = name === "-" ? undefined : await stateDatabaseAt(resolve(name)).catch(() => undefined);
   if (database !== undefined) return importDatabases([database], input, context);
   const reader = name === "-" ? undefined : await transcriptReaderOf(name);
@@ -46,89 +75,381 @@ export const importSessions: CommandBody = async (input, context) => {
   return importExport(name, input, context);
 };
 
-function nothingNamed(): CommandFailure {
-  return usageFailure("Nothing was named to import.", {
-    hint:
-      "Name a source (hermes sessions import --from claude-code), let it look (--from auto), or name a file that " +
-      "'hermes sessions export' wrote.",
-  });
-}
-
 /** The reader of a transcript of another agent; undefined for an export of ours, and for a file that cannot be read. */
 async function transcriptReaderOf(name: string): Promise<TranscriptReader | undefined> {
   const path = resolve(name);
   try {
     const found = await stat(path);
     if (!found.isFile() && !found.isDirectory()) return undefined; // what is read from a pipe is gone from it
-    const isOwn = found.isFile() && isExport((await sampleOf(path)).first);
+    const isOwn = found.isFile() && typeof parseExported((await sampleOf(path)).first) !== "string";
     return isOwn ? undefined : await readerOf(path, READERS, new AbortController().signal);
   } catch {
     return undefined; // reading it as an export says why
   }
 }
 
-function isExport(first: unknown): boolean {
-  return typeof parseExported(first) !== "string";
+// ---- Running ----
+
+type Run = {
+  readonly isDry: boolean;
+  /** Undefined in a dry run into a home without a database. */
+  readonly store: SessionStore | undefined;
+  readonly progress: ProgressDisplay;
+  readonly signal: AbortSignal;
+  /** Lets others import from here on. */
+  readonly release: () => void;
+};
+
+type Done = {
+  readonly json: object;
+  readonly lines: readonly string[];
+  readonly notes?: readonly string[];
+  readonly isStopped?: boolean;
+  readonly hasFailed?: boolean;
+};
+
+async function run(
+  input: CommandInput,
+  context: CommandContext,
+  work: (run: Run) => Promise<Done | CommandOutcome>,
+): Promise<CommandOutcome> {
+  const isDry = input.flags["dry-run"] === true;
+  let held = isDry ? undefined : await importLock(context);
+  const release = (): void => {
+    held?.[Symbol.dispose]();
+    held = undefined;
+  };
+  using _lock = { [Symbol.dispose]: release };
+  const store = isDry ? await openSessions(context, "read") : await openOrMakeSessions(context);
+  const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
+  // Awaited here, because the lock goes when this function returns.
+  const done = await context.io
+    .untilInterrupted((signal) => work({ isDry, store, progress, signal, release }))
+    .finally(progress.clear);
+  return "exitCode" in done ? done : outcomeOf(done as Done, isDry);
 }
 
-const importExport = async (
+function outcomeOf(
+  { json, lines, notes = [], isStopped = false, hasFailed = false }: Done,
+  isDry: boolean,
+): CommandOutcome {
+  return {
+    json: {
+      success: !isStopped && !hasFailed,
+      ...(isDry ? { dry_run: true } : {}),
+      ...(isStopped ? { kind: "interrupted" } : {}),
+      ...json,
+    },
+    lines: [...lines, ...(isDry ? ["Nothing was written (--dry-run)."] : [])],
+    notes: [...notes, ...(isStopped ? ["Stopped. The same command goes on where this stopped."] : [])],
+    exitCode: isStopped ? 130 : hasFailed ? 1 : 0,
+  };
+}
+
+export function holdImportLock(context: CommandContext): ReturnType<typeof holdFileLock> {
+  mkdirSync(context.home.home, { recursive: true, mode: 0o700 });
+  return holdFileLock(`${databasePath(context)}.import.lock`);
+}
+
+/** A round of `--watch` is short, so it is waited for. */
+const LOCK_WAIT_MS = 3000;
+const LOCK_LOOK_MS = 100;
+
+async function importLock(context: CommandContext): Promise<Disposable> {
+  for (const end = performance.now() + LOCK_WAIT_MS; ; await sleep(LOCK_LOOK_MS)) {
+    const held = holdImportLock(context);
+    if (held.ok) return held.value;
+    if (performance.now() >= end) break;
+  }
+  throw new CommandFailure("Another import into this home is running.", {
+    hint: "Wait until it ends, then run the command again.",
+    details: { kind: "import-running" },
+  });
+}
+
+// ---- Transcripts of other agents ----
+
+function importFrom(
+  input: CommandInput,
+  context: CommandContext,
+  wanted: readonly Wanted[],
+): Promise<CommandOutcome> {
+  const { io } = context;
+  for (const one of wanted) checkChosen(one, input);
+  const filters = filtersOf(input);
+  const prepare = prepareOptions(input);
+  const start = performance.now();
+  const collect = garbageCollector();
+  return run(input, context, async ({ isDry, store, progress, signal, release }) => {
+    const deps = {
+      target: isDry || store === undefined ? dryTarget(store) : storeTarget(store),
+      prepare,
+      signal,
+      place: placeOf(context),
+      now: Date.now,
+      onProgress: (now: ImportProgress) => {
+        collect(now.bytes);
+        progress.show(
+          { step: `importing ${now.source}`, done: now.bytes, total: now.totalBytes },
+          progressText(now, performance.now() - start),
+        );
+      },
+    };
+    const first = reported(await importTranscripts(wanted, filters, deps), wanted);
+    if (input.flags.watch !== true || isDry || signal.aborted) return first;
+    const tell = ({ json, lines }: CommandOutcome): void =>
+      io.out(context.isJson ? `${JSON.stringify(json)}\n` : `${lines?.join("\n")}\n`);
+    progress.clear();
+    tell(outcomeOf(first, false));
+    io.note("Watching for new messages; Ctrl-C ends it.\n");
+    release(); // the hooks of agents, and the user, can import between two rounds
+    await watchTranscripts(
+      wanted,
+      filters,
+      { ...deps, onProgress: undefined },
+      {
+        onChange: ({ report }) => {
+          const news = reported(report, wanted);
+          tell(outcomeOf({ ...news, lines: [new Date().toLocaleTimeString(), ...news.lines] }, false));
+        },
+        onTrouble: (reason) => io.note(`${flat(reason)} Trying again.\n`),
+        lock: () => {
+          const locked = holdImportLock(context);
+          return locked.ok ? locked.value : undefined;
+        },
+      },
+    );
+    return { json: undefined, lines: ["Stopped watching."], exitCode: 0 };
+  });
+}
+
+const COLLECT_AFTER_BYTES = 32 * 1024 ** 2;
+
+/**
+ * Almost everything that was read is garbage at once. On a machine with much memory V8 would let it grow to hundreds of megabytes before it
+ * collects; with a small live heap, collecting costs milliseconds.
+ */
+function garbageCollector(): (bytes: number) => void {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  let last = 0;
+  return (bytes) => {
+    if (bytes - last < COLLECT_AFTER_BYTES || typeof collect !== "function") return;
+    last = bytes;
+    collect({ type: "major", flavor: "last-resort" });
+  };
+}
+
+/** `importing codex  312.0 MB of 1.0 GB (30 %), 21.0 MB/s, 34 s left, 120 sessions` */
+function progressText({ source, bytes, totalBytes, sessions }: ImportProgress, elapsedMs: number): string {
+  const share = totalBytes > 0 ? Math.floor((bytes / totalBytes) * 100) : 0;
+  const perSecond = elapsedMs > 0 ? (bytes / elapsedMs) * 1000 : 0;
+  const left = perSecond > 0 ? `, ${Math.ceil((totalBytes - bytes) / perSecond)} s left` : "";
+  return `importing ${source}  ${sizeText(bytes)} of ${sizeText(totalBytes)} (${share} %), ${sizeText(perSecond)}/s${left}, ${counted(sessions, "session")}`;
+}
+
+function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[]): Done {
+  const paths = [...new Set(wanted.flatMap((one) => one.paths ?? []))];
+  const isNothing = !isStopped && paths.length > 0 && sources.every(({ files }) => files === 0);
+  const titles = wanted.map(({ reader }) => reader.title);
+  const where = `There are no transcripts of ${titles.join(" or ")} in ${paths.map(flat).join(", ")}.`;
+  return {
+    json: {
+      sources: sources.map((one) =>
+        Object.fromEntries(Object.entries(one).map(([name, value]) => [snakeCase(name), value])),
+      ),
+      ...(isNothing ? { kind: "no-transcripts" } : {}),
+    },
+    lines: sources.flatMap((one) => {
+      const title = wanted.find(({ reader }) => reader.source === one.source)?.reader.title ?? one.source;
+      const changes = [
+        counted(one.sessionsAdded, "new session"),
+        ...(one.sessionsUpdated > 0 ? [`${one.sessionsUpdated} updated`] : []),
+        ...(one.sessionsUnchanged > 0 ? [`${one.sessionsUnchanged} unchanged`] : []),
+        counted(one.messagesAdded, "new message"),
+        ...(one.messagesUpdated > 0 ? [`${one.messagesUpdated} changed`] : []),
+      ];
+      return [
+        `${title}: ${changes.join(", ")} (${counted(one.files, "file")}, ${one.unchanged} unchanged since the last import, ${sizeText(one.bytes)}).`,
+        ...Object.entries(one.skipped).map(([why, times]) => `  left out: ${times} (${flat(why)})`),
+        ...Object.entries(one.unknownTypes)
+          .slice(0, LISTED)
+          .map(([type, times]) => `  left out: ${times} unknown '${flat(type)}'`),
+        ...(one.malformedLines > 0 ? [`  left out: ${counted(one.malformedLines, "unreadable line")}`] : []),
+        ...one.malformed
+          .slice(0, LISTED)
+          .map(({ path, line, reason }) => `    ${flat(path)}:${line}  ${flat(reason)}`),
+        ...one.errors
+          .slice(0, LISTED)
+          .map(({ path, message }) => `  not read: ${flat(path)}: ${flat(message)}`),
+      ];
+    }),
+    notes: isNothing ? [where] : [],
+    isStopped,
+    hasFailed: isNothing || sources.some(({ errors }) => errors.length > 0),
+  };
+}
+
+const LISTED = 5;
+
+// ---- The session database of another home or profile ----
+
+const HERMES = "hermes";
+
+/** The databases among the paths of `--from hermes`; none when its own JSON files are meant. */
+async function databasesOf(input: CommandInput, context: CommandContext): Promise<string[]> {
+  if (!namesOf(input).includes(HERMES)) return [];
+  const paths = await pathsOf(input, context);
+  const found = await Promise.all(paths.map((path) => stateDatabaseAt(path)));
+  const databases = found.filter((path) => path !== undefined);
+  if (databases.length > 0 && (databases.length < paths.length || namesOf(input).length > 1))
+    throw usageFailure("Databases of Hermes and other files are imported one after the other.", {
+      hint: `First: hermes sessions import --from hermes --path ${printable(databases[0] ?? "")}`,
+    });
+  return databases;
+}
+
+async function importDatabases(
+  paths: readonly string[],
+  input: CommandInput,
+  context: CommandContext,
+): Promise<CommandOutcome> {
+  if (input.flags.watch === true)
+    throw usageFailure("A database cannot be watched.", { hint: "Repeat the command: it adds what is new." });
+  for (const path of paths)
+    if (await isSameFile(path, databasePath(context)))
+      throw new CommandFailure(`${printable(path)} is the session database of this home itself.`, {
+        hint: "Name another home, or the profile to import into: hermes -p NAME sessions import ...",
+        details: { kind: "same-database" },
+      });
+  const { since, until, project, limit } = filtersOf(input);
+  return run(input, context, async ({ isDry, store, progress, signal }) => {
+    const done: (StateImported & { readonly path: string })[] = [];
+    for (const path of paths) {
+      if (signal.aborted) break;
+      const imported = await importStateDatabase(path, {
+        target: store,
+        isDry,
+        resultsDir: filesOf(context).resultsDir,
+        since,
+        until,
+        isWanted: project?.has,
+        limit,
+        signal,
+        onProgress: (read, total) => progress.show({ step: "importing sessions", done: read, total }),
+      }).catch((cause: unknown) => {
+        const reason = printable(describeCause(cause)).replace(/\.$/, "");
+        throw new CommandFailure(`Cannot import ${printable(path)}: ${reason}.`, {
+          hint: "Sessions that were imported before stay; the same command goes on from there.",
+          details: { kind: "unreadable", path },
+        });
+      });
+      done.push({ path, ...imported });
+    }
+    return {
+      json: {
+        databases: done.map(({ sessionsRead, resultsCopied, hasChanged, isStopped: _stopped, ...one }) => ({
+          ...one,
+          sessions_read: sessionsRead,
+          results_copied: resultsCopied,
+          changed_meanwhile: hasChanged,
+        })),
+      },
+      lines: done.flatMap((one) => [databaseLine(one), ...exceptionLines(one)]),
+      notes: done.flatMap(({ path, hasChanged }) =>
+        hasChanged
+          ? [`${printable(path)} was written to meanwhile. The same command imports what is new.`]
+          : [],
+      ),
+      isStopped: done.some(({ isStopped }) => isStopped),
+    };
+  });
+}
+
+function databaseLine({
+  path,
+  imported,
+  messages,
+  extended,
+  resultsCopied,
+}: StateImported & { readonly path: string }): string {
+  const parts = [
+    `${counted(imported, "new session")} with ${counted(messages, "message")}`,
+    ...(extended.sessions > 0
+      ? [`${counted(extended.messages, "new message")} in ${counted(extended.sessions, "known session")}`]
+      : []),
+    ...(extended.unchanged > 0 ? [`${extended.unchanged} unchanged`] : []),
+    ...(resultsCopied > 0 ? [counted(resultsCopied, "long tool result")] : []),
+  ];
+  return `${printable(path)}: ${parts.join(", ")}.`;
+}
+
+/** Sessions that were left alone, and those with another title because theirs was taken or too long. */
+function exceptionLines({ skipped, renamed }: Pick<ImportOutcome, "skipped" | "renamed">): string[] {
+  return [
+    ...firstLines(skipped.map(({ id, reason }) => `  skipped  ${flat(id)}  ${flat(reason)}`)),
+    ...firstLines(renamed.map(({ id, title }) => `  renamed  ${flat(id)}  ${flat(title ?? "(no title)")}`)),
+  ];
+}
+
+// ---- A file written by `export` ----
+
+async function importExport(
   name: string,
   input: CommandInput,
   context: CommandContext,
-): Promise<CommandOutcome> => {
+): Promise<CommandOutcome> {
   await using file = name === "-" ? undefined : await openInput(name);
-  const store = await openOrMakeSessions(context);
-  const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
-  const reading = new Reading(
-    file ? file.createReadStream({ highWaterMark: 1024 ** 2, autoClose: false }) : context.io.inputChunks(),
-  );
-  const outcome = await context.io.untilInterrupted(async (signal) => {
-    const work = {
-      signal,
-      onProgress: () => progress.show({ step: "importing sessions", done: reading.sessions, total: 0 }),
+  const at: Position = { line: 0, sessions: 0, trouble: undefined };
+  // Awaited here, because the file is closed when this function returns.
+  return await run(input, context, async ({ isDry, store, progress, signal }) => {
+    if (isDry || store === undefined)
+      throw usageFailure("--dry-run is for transcripts and databases; a file of 'export' has no preview.");
+    const chunks = file
+      ? file.createReadStream({ highWaterMark: 1024 ** 2, autoClose: false })
+      : context.io.inputChunks();
+    const onProgress = (): void => progress.show({ step: "importing sessions", done: at.sessions, total: 0 });
+    const outcome = await store.importSessions(exportedSessions(chunks, at, signal), { signal, onProgress });
+    const { imported, messages, skipped, renamed } = outcome;
+    const json = { imported, messages, skipped, renamed };
+    if (at.trouble !== undefined) throw badLine(at, name, json);
+    return {
+      json,
+      lines: [
+        `Imported ${counted(imported, "session")} with ${counted(messages, "message")}.`,
+        ...exceptionLines(outcome),
+      ],
+      isStopped: signal.aborted,
     };
-    try {
-      return { ...(await store.importSessions(reading.read(signal), work)), isStopped: signal.aborted };
-    } catch (cause) {
-      throw whereItFailed(cause, name, reading.line);
-    } finally {
-      progress.clear();
-    }
   });
-  if (reading.trouble !== undefined) throw badLine(reading.trouble, name, reading.line, outcome);
-  return reported(outcome);
-};
+}
+
+/** Where the reading of an export is. */
+type Position = { line: number; sessions: number; trouble: string | undefined };
 
 /** A bad line ends the reading but not the import: sessions before it are kept and reported. */
-class Reading {
-  line = 0;
-  sessions = 0;
-  trouble: string | undefined;
-  readonly #chunks: AsyncIterable<Uint8Array>;
-
-  constructor(chunks: AsyncIterable<Uint8Array>) {
-    this.#chunks = chunks;
-  }
-
-  async *read(signal: AbortSignal): AsyncGenerator<ExportedSession> {
-    try {
-      for await (const line of linesOf(untilAborted(this.#chunks, signal))) {
-        if (signal.aborted) return;
-        if (line.bytes.length === 0) continue;
-        this.line = line.number;
-        const session = parseLine(line);
-        if (typeof session === "string") {
-          this.trouble = session;
-          return;
-        }
-        this.sessions += 1;
-        yield session;
+async function* exportedSessions(
+  chunks: AsyncIterable<Uint8Array>,
+  at: Position,
+  signal: AbortSignal,
+): AsyncGenerator<ExportedSession> {
+  try {
+    for await (const line of linesOf(untilAborted(chunks, signal))) {
+      if (signal.aborted) return;
+      if (line.bytes.length === 0) continue;
+      at.line = line.number;
+      const session = parseLine(line);
+      if (typeof session === "string") {
+        at.trouble = session;
+        return;
       }
-    } catch (cause) {
-      if (!(cause instanceof LineTooLong)) throw cause;
-      this.line = cause.line;
-      this.trouble = cause.message;
+      at.sessions += 1;
+      yield session;
     }
+  } catch (cause) {
+    if (!(cause instanceof LineTooLong)) throw cause;
+    at.line = cause.line;
+    at.trouble = cause.message;
   }
 }
 
@@ -143,51 +464,25 @@ function parseLine(line: Line): ExportedSession | string {
 
 /** Called before the database is opened, so that a wrong name does not leave an empty database. */
 async function openInput(name: string): Promise<FileHandle> {
-  let file: FileHandle | undefined;
   try {
-    file = await open(name, "r");
-    if ((await file.stat()).isDirectory()) throw new Error("it is a directory");
-    return file;
+    if ((await stat(name)).isDirectory()) throw new Error("it is a directory");
+    return await open(name, "r");
   } catch (cause) {
-    await file?.close();
-    throw new CommandFailure(`Cannot read ${printable(name)}: ${printable(describeCause(cause))}.`, {
-      details: { kind: "unreadable" },
-    });
+    throw unreadable(name, cause);
   }
 }
 
-function badLine(trouble: string, name: string, line: number, outcome: ImportOutcome): CommandFailure {
-  const before = `${counted(outcome.imported, "session")} before it ${outcome.imported === 1 ? "was" : "were"} imported`;
+function badLine(
+  { trouble, line }: Position,
+  name: string,
+  json: Pick<ImportOutcome, "imported">,
+): CommandFailure {
+  const before = `${counted(json.imported, "session")} before it ${json.imported === 1 ? "was" : "were"} imported`;
   const where = `${printable(name)}, line ${line}`;
   return new CommandFailure(`${where}: ${trouble}. ${before}; the rest was not read.`, {
     hint: "Correct the line and import the file again: what is there already is left alone.",
-    details: { kind: "bad-line", line, ...outcomeJson(outcome) },
+    details: { kind: "bad-line", line, ...json },
   });
-}
-
-function whereItFailed(cause: unknown, name: string, line: number): unknown {
-  if (!(cause instanceof HermesError)) return cause;
-  const message = `${printable(name)}, line ${line}: ${cause.message}`;
-  const again = "What was imported before it stays; importing the file again goes on there.";
-  const hint = cause.hint === undefined ? again : `${cause.hint} ${again}`;
-  return new HermesError(cause.code, message, { cause, hint });
-}
-
-function reported(outcome: ImportOutcome & { isStopped: boolean }): CommandOutcome {
-  const { imported, messages, isStopped } = outcome;
-  return {
-    json: { success: !isStopped, ...outcomeJson(outcome), kind: isStopped ? "interrupted" : undefined },
-    lines: [
-      `Imported ${counted(imported, "session")} with ${counted(messages, "message")}.`,
-      ...exceptionLines(outcome),
-    ],
-    notes: isStopped ? ["Stopped. Importing the file again goes on where this stopped."] : [],
-    exitCode: isStopped ? 130 : 0,
-  };
-}
-
-function outcomeJson({ imported, messages, skipped, renamed }: ImportOutcome): object {
-  return { imported, messages, skipped, renamed };
 }
 
 // Lenient: other programs and older versions write fewer columns. The store fills in the rest.

@@ -7,7 +7,8 @@ import {
 } from "@hermes-memory/core/internal/sessions";
 import { Cancelled, type CommandBody, type CommandInput, type Paint, type Terminal } from "../command.ts";
 import { cancelled } from "../confirm.ts";
-import { fitToWidth, flat, relativeTime } from "../text-layout.ts";
+import { render } from "../render.ts";
+import { cutToWidth, fitToWidth, flat, relativeTime } from "../text-layout.ts";
 import { linesOf, lineText } from "./input-lines.ts";
 import { noDatabaseNote, numberFlag, openSessions, textFlag } from "./session-command.ts";
 import { readTranscript, transcriptLines } from "./show.ts";
@@ -29,48 +30,25 @@ export const list: CommandBody = async (input, context) => {
   return {
     json: rows.map(listedJson),
     lines:
-      rows.length === 0
-        ? ["No sessions found."]
-        : sessionTable(rows, { now: systemClock.now(), paint: context.io.paint }),
+      rows.length === 0 ? ["No sessions found."] : sessionTable(rows, systemClock.now(), context.io.paint),
     notes: total > rows.length ? [more] : [],
   };
 };
 
-type Column = {
-  readonly head: string;
-  readonly width: number;
-  readonly text: (row: ListedSession) => string;
-};
+const TITLE_COLUMNS = 30;
+const PREVIEW_COLUMNS = 38;
 
-type TableOptions = { readonly now: Date; readonly paint: Paint };
-
-/** Columns: title, preview, activity and id. Without any title, the source replaces that column. */
-export function sessionTable(rows: readonly ListedSession[], { now, paint }: TableOptions): string[] {
-  const active: Column = {
-    head: "Last Active",
-    width: 13,
-    text: ({ last_active }) => relativeTime(last_active, now),
-  };
-  const columns: readonly Column[] = rows.some(({ title }) => title !== null)
-    ? [
-        { head: "Title", width: 30, text: ({ title }) => (title === null ? "-" : flat(title)) },
-        { head: "Preview", width: 38, text: ({ preview }) => flat(preview) },
-        active,
-      ]
-    : [
-        { head: "Preview", width: 48, text: ({ preview }) => flat(preview) },
-        active,
-        { head: "Src", width: 8, text: ({ source }) => flat(source) },
-      ];
-  const head = [...columns.map(({ head: name, width }) => name.padEnd(width)), "ID"].join("  ");
-  return [
-    paint("bold", head),
-    ...rows.map((row) => {
-      const cells = columns.map(({ width, text }) => fitToWidth(text(row), width));
-      const mark = row.archived ? paint("dim", "  (archived)") : "";
-      return `${[...cells, flat(row.id)].join("  ")}${mark}`;
-    }),
-  ];
+/** With the id last, where a script finds it. */
+export function sessionTable(rows: readonly ListedSession[], now: Date, paint: Paint): string[] {
+  const shown = rows.map(({ id, title, preview, source, archived, last_active: active }) => ({
+    title: title && cutToWidth(flat(title), TITLE_COLUMNS),
+    preview: cutToWidth(flat(preview), PREVIEW_COLUMNS),
+    last_active: relativeTime(active, now),
+    source,
+    archived: archived ? "archived" : null,
+    id,
+  }));
+  return render(shown, paint);
 }
 
 /** Runs that programs start by themselves are listed only when their source is named. */

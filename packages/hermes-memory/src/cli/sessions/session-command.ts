@@ -83,6 +83,17 @@ export async function findSession(store: SessionStore, asked: string): Promise<S
   );
 }
 
+/** The store, and the session that the user means in it. */
+export async function openSession(
+  asked: string,
+  context: CommandContext,
+  mode: "read" | "write",
+): Promise<{ readonly store: SessionStore; readonly session: SessionRow }> {
+  const store = await openSessions(context, mode);
+  if (!store) throw notFoundAnywhere(asked, context);
+  return { store, session: await findSession(store, asked) };
+}
+
 export function notFound(asked: string, hint = "'hermes sessions list' shows the ids."): CommandFailure {
   return new CommandFailure(`Session '${printable(asked)}' not found.`, {
     hint,

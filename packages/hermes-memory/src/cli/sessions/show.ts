@@ -13,15 +13,13 @@ import type { CommandBody, Paint } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import { render } from "../render.ts";
 import { absoluteTime } from "../text-layout.ts";
-import { findSession, notFoundAnywhere, numberFlag, openSessions } from "./session-command.ts";
+import { numberFlag, openSession } from "./session-command.ts";
 
 export const show: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
-  const store = await openSessions(context, "read");
-  if (!store) throw notFoundAnywhere(asked, context);
-  const { id } = await findSession(store, asked);
+  const { store, session: found } = await openSession(asked, context, "read");
   const limit = numberFlag(input, "limit", Number.MAX_SAFE_INTEGER);
-  const { total, ...transcript } = await readTranscript(store, id, {
+  const { total, ...transcript } = await readTranscript(store, found.id, {
     limit,
     includeInactive: input.flags.all === true,
   });

@@ -7,11 +7,10 @@ import {
   parseBaseUrl,
 } from "@hermes-memory/agent/internal/models";
 import { envFilePath, setEnvValue } from "@hermes-memory/core/internal/config";
-import { pyStrip, type Result } from "@hermes-memory/core/internal/lib";
+import { pyStrip } from "@hermes-memory/core/internal/lib";
 import { openHome } from "@hermes-memory/core/internal/memory";
 import { maskSecret } from "@hermes-memory/core/internal/providers";
 import {
-  Cancelled,
   type CommandBody,
   type CommandContext,
   CommandFailure,
@@ -21,42 +20,37 @@ import {
 } from "../command.ts";
 import {
   allVendors,
+  identityJson,
   isSameAddress,
   keyVariable,
   type LocalServer,
   listingServer,
   localServers,
-  type Vendor,
-} from "../model/model-servers.ts";
-import {
-  choiceFailure,
-  identityJson,
   type ModelSources,
   modelSources,
   modelText,
   overridingNotes,
   type Resolved,
   resolveModel,
+  type Vendor,
+  vendorNamed,
   withoutChoice,
 } from "../model/resolution.ts";
 import {
-  mayDropKey,
+  confirmDroppedKey,
   modelFlagsOf,
   planChange,
   type RequestedModel,
   saveSettings,
   textFlag,
 } from "../model/set-model.ts";
-import { explainFailure, noting, stoppable, tryAnswer } from "../model/test-model.ts";
+import { noting, stoppable, tryAnswer } from "../model/test-model.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 
-/** The parsed flags, shared by the steps of one setup. */
+/** Shared by the steps of one setup. */
 type SetupRun = {
   readonly request: Omit<RequestedModel, "model" | "apiKey"> & { readonly model?: string | undefined };
-  readonly isLocal: boolean;
-  readonly keyVariable: string | undefined;
-  readonly isKeyPiped: boolean;
-  readonly wantsTest: boolean;
+  readonly flags: CommandInput["flags"];
   readonly sources: ModelSources;
   /** False without a terminal, and with --json or --yes. */
   readonly mayAsk: boolean;
@@ -64,11 +58,12 @@ type SetupRun = {
 };
 
 /** Where the model runs. */
-type ModelHost =
-  | { readonly kind: "local"; readonly server: LocalServer }
-  | { readonly kind: "vendor"; readonly vendor: Vendor }
-  /** Another server; "" while its address is not known. */
-  | { readonly kind: "address"; readonly baseUrl: string };
+type Host = Pick<RequestedModel, "baseUrl"> & {
+  readonly provider: string;
+  readonly vendor?: Vendor;
+  /** All that a server of this machine has. */
+  readonly models?: readonly string[];
+};
 
 /** Without a value, none is needed or the current one stays. */
 type KeyAnswer = {
@@ -81,27 +76,32 @@ type KeyAnswer = {
 const LABEL_CHARS = 90;
 
 export const setup: CommandBody = async (input, context) => {
+  const { flags } = input;
   const { io, isJson } = context;
   io.endWithoutWaiting();
-  const mayAsk = io.isInteractive && !isJson && input.flags.yes !== true;
-  const flags = flagsOf(input);
+  const mayAsk = io.isInteractive && !isJson && flags.yes !== true;
+  const request = { ...modelFlagsOf(input), model: textFlag(flags.model) };
+  refuseContradiction(flags);
   // Before the config is read: a migration writes it.
   if (mayAsk) await (await import("../claw/first-run.ts")).offerMigration(context);
   const sources = await modelSources(context); // a broken config.yaml ends the command before the first question
-  const run: SetupRun = { ...flags, sources, mayAsk, io };
+  const run: SetupRun = { request, flags, sources, mayAsk, io };
 
   const host = await settleHost(run);
-  if (host === "unchanged")
-    return { json: { success: true, changed: false, message: "Nothing was changed." } };
+  if (host === undefined) return { json: { success: true, changed: false, message: "Nothing was changed." } };
   const key = await settleKey(host, run);
-  const requested = await settleModel(host, key, run);
-  const change = planChange(withKey(sources, key), requested);
-  if (change.losesKey && !(await mayDropKey(input, context))) throw new Cancelled("end");
+  const { provider, baseUrl } = host;
+  const model = request.model ?? (await chooseName(host, key, run));
+  const change = planChange(withKey(sources, key), {
+    ...request,
+    ...{ provider, baseUrl, model, apiKey: configKey(key) },
+  });
+  if (change.losesKey) await confirmDroppedKey(input, context);
 
   const variable = saveKey(sources.home, key); // the key first: settings without their key would not work
   const { resolved } = change;
   const saved = await saveSettings(sources.home, change.plan, sources.config.raw.model);
-  const tried = run.wantsTest ? await tryModel(resolved, run, context) : SKIPPED;
+  const tried = flags["no-test"] === true ? SKIPPED : await tryModel(resolved, run, context);
   const isDone = tried.outcome === "worked" || tried.outcome === "skipped";
   return {
     json: {
@@ -123,30 +123,24 @@ const NEXT =
   "Next: 'hermes chat' starts a conversation. 'hermes model' shows these settings, 'hermes model set' changes the model.";
 const AGAIN = "What was set up stays. 'hermes model test' tries again; 'hermes setup' changes it.";
 
-function flagsOf(input: CommandInput): Omit<SetupRun, "sources" | "mayAsk" | "io"> {
-  const { flags } = input;
-  const keyVariable = textFlag(flags["key-env"]);
-  const isKeyPiped = flags["key-stdin"] === true;
-  if (keyVariable !== undefined && isKeyPiped)
+function refuseContradiction(flags: CommandInput["flags"]): void {
+  if (textFlag(flags["key-env"]) !== undefined && flags["key-stdin"] === true)
     throw usageFailure(
       "The key comes from a variable (--key-env) or from standard input (--key-stdin), not from both.",
     );
-  const request = { ...modelFlagsOf(input), model: textFlag(flags.model) };
-  const isLocal = flags.local === true;
-  if (isLocal && request.baseUrl !== undefined)
+  if (flags.local === true && textFlag(flags["base-url"]) !== undefined)
     throw usageFailure("--local looks for a server itself; leave it out where --base-url says where it is.");
-  return { request, isLocal, keyVariable, isKeyPiped, wantsTest: flags["no-test"] !== true };
 }
 
 // Step 1: where the model runs. All questions throw `Cancelled` when the user leaves.
 
-async function settleHost(run: SetupRun): Promise<ModelHost | "unchanged"> {
+/** Undefined: the user keeps what is set. */
+async function settleHost(run: SetupRun): Promise<Host | undefined> {
   const { sources, mayAsk, io } = run;
   const given = await hostFromFlags(run);
   if (given === undefined && !mayAsk) throw hostMissing(sources);
   const host = given ?? (await askHost(sources, io));
-  if (host === "unchanged" || host.kind !== "address" || parseBaseUrl(host.baseUrl) !== undefined)
-    return host;
+  if (host?.provider !== "custom" || parseBaseUrl(host.baseUrl ?? "") !== undefined) return host;
   if (!mayAsk)
     throw new CommandFailure("The address of the server is missing or cannot be read.", {
       exitCode: 2,
@@ -159,42 +153,35 @@ async function settleHost(run: SetupRun): Promise<ModelHost | "unchanged"> {
         ? "That is no address. It starts with http:// or https://."
         : undefined,
   });
-  return { kind: "address", baseUrl };
+  return { provider: "custom", baseUrl };
 }
 
 /** Undefined when the flags do not say. */
-async function hostFromFlags({ request, isLocal, sources }: SetupRun): Promise<ModelHost | undefined> {
+async function hostFromFlags({ request, flags, sources }: SetupRun): Promise<Host | undefined> {
   const { provider, baseUrl } = request;
-  const vendor = provider === undefined ? undefined : vendorNamed(provider, baseUrl, sources);
-  if (isLocal) return localHost(vendor, sources);
-  if (vendor === undefined && provider !== undefined) return { kind: "address", baseUrl: baseUrl ?? "" };
-  if (vendor === undefined) return baseUrl === undefined ? undefined : { kind: "address", baseUrl };
-  if (!vendor.isLocal || baseUrl !== undefined) return { kind: "vendor", vendor };
-  const server = (await localServers(sources.env)).find(({ kind }) => kind === vendor.name);
-  return server === undefined ? { kind: "vendor", vendor } : { kind: "local", server };
+  const vendor = provider === undefined ? undefined : vendorNamed(provider, sources, baseUrl);
+  if (flags.local === true) return localHost(vendor, sources);
+  if (vendor === undefined)
+    return provider === undefined && baseUrl === undefined ? undefined : { provider: "custom", baseUrl };
+  const servers = vendor.isLocal && baseUrl === undefined ? await localServers(sources.env) : [];
+  const server = servers.find(({ kind }) => kind === vendor.name);
+  return server === undefined ? { provider: vendor.name, baseUrl, vendor } : hostOf(server);
 }
 
-/** By its name or an alias; undefined for `custom`. Ends the command when there is no such provider. */
-function vendorNamed(name: string, baseUrl: string | undefined, sources: ModelSources): Vendor | undefined {
-  const vendors = allVendors(sources.config);
-  const plain = vendors.find((vendor) => vendor.name === name.toLowerCase() || vendor.label === name);
-  if (plain !== undefined) return plain;
-  const flags = { provider: name, model: "any", baseUrl: baseUrl ?? "http://127.0.0.1:1/v1" };
-  const resolved = resolveModel({ env: {}, config: sources.config }, flags);
-  if (!resolved.ok) throw choiceFailure(resolved.error, 2);
-  return vendors.find((vendor) => vendor.name === resolved.value.identity.provider);
+function hostOf({ kind, baseUrl, models }: LocalServer): Host {
+  return { provider: kind, baseUrl, models };
 }
 
-async function localHost(vendor: Vendor | undefined, sources: ModelSources): Promise<ModelHost> {
+async function localHost(vendor: Vendor | undefined, sources: ModelSources): Promise<Host> {
   if (vendor !== undefined && !vendor.isLocal)
     throw usageFailure(`'${vendor.name}' is no server of this machine. Leave out --local, or --provider.`);
   const servers = await localServers(sources.env);
   const fitting = vendor === undefined ? servers : servers.filter(({ kind }) => kind === vendor.name);
   const server = fitting.find(({ models }) => models.length > 0) ?? fitting[0];
-  if (server !== undefined) return { kind: "local", server };
+  if (server !== undefined) return hostOf(server);
   const usual = allVendors(sources.config).filter(({ isLocal }) => isLocal);
   const tried = (vendor === undefined ? usual : [vendor]).map(
-    ({ label, baseUrl }) => `${label} (${baseUrl})`,
+    ({ label, defaultBaseUrl }) => `${label} (${defaultBaseUrl})`,
   );
   throw new CommandFailure(`No model server answers on this machine. Looked for ${tried.join(", ")}.`, {
     hint: "Start it and try again, or say where it is with --base-url.",
@@ -202,51 +189,39 @@ async function localHost(vendor: Vendor | undefined, sources: ModelSources): Pro
   });
 }
 
-async function askHost(sources: ModelSources, io: Terminal): Promise<ModelHost | "unchanged"> {
+async function askHost(sources: ModelSources, io: Terminal): Promise<Host | undefined> {
   io.note("Looking for model servers on this machine ...\n");
   const servers = await localServers(sources.env);
-  const vendors = allVendors(sources.config).filter(({ isLocal }) => !isLocal);
+  const vendors = allVendors(sources.config);
   const present = resolveModel(sources);
-  const hosts: ModelHost[] = [
-    ...servers.map((server) => ({ kind: "local", server }) as const),
-    ...vendors.map((vendor) => ({ kind: "vendor", vendor }) as const),
-    { kind: "address", baseUrl: "" },
+  const offered: (readonly [host: Host, label: string])[] = [
+    ...servers.map((server) => {
+      const { kind, baseUrl, models } = server;
+      const label = vendors.find(({ name }) => name === kind)?.label ?? kind;
+      const has = models.length === 0 ? "no model yet" : counted(models.length, "model");
+      return [hostOf(server), `${label} at ${baseUrl} - ${has}`] as const;
+    }),
+    ...vendors
+      .filter(({ isLocal }) => !isLocal)
+      .map((vendor) => {
+        const variable = keyVariable(vendor, sources.env);
+        const key = variable === undefined ? "needs a key" : `key in ${variable}`;
+        const label = vendor.isOwn ? ` at ${vendor.defaultBaseUrl} - from config.yaml` : ` - ${key}`;
+        return [{ provider: vendor.name, vendor }, `${vendor.label}${label}`] as const;
+      }),
+    [{ provider: "custom" }, "Another server, by its address"],
   ];
-  const labels = [...hosts.map((host) => hostLabel(host, sources)), keepLabel(present)].map((label) =>
-    oneLine(label, LABEL_CHARS),
-  );
-  const preselected = present.ok ? hosts.length : easiestHost(hosts, sources);
+  const keep = present.ok
+    ? `Keep: ${present.value.identity.model}, by ${present.value.identity.provider}`
+    : "Nowhere yet";
+  const labels = [...offered.map(([, label]) => label), keep].map((label) => oneLine(label, LABEL_CHARS));
+  // A local server with a model, else a vendor whose key is set, else the first row.
+  const local = offered.findIndex(([{ models = [] }]) => models.length > 0);
+  const ready = offered.findIndex(([{ vendor }]) => vendor && keyVariable(vendor, sources.env) !== undefined);
+  const easiest = local >= 0 ? local : Math.max(0, ready);
+  const preselected = present.ok ? offered.length : easiest;
   const index = await io.choose({ title: "Where does the model run?", labels, preselected });
-  return hosts[index] ?? "unchanged";
-}
-
-function hostLabel(host: ModelHost, { config, env }: ModelSources): string {
-  if (host.kind === "address") return "Another server, by its address";
-  if (host.kind === "local") {
-    const { kind, baseUrl, models } = host.server;
-    const label = allVendors(config).find(({ name }) => name === kind)?.label ?? kind;
-    return `${label} at ${baseUrl} - ${models.length === 0 ? "no model yet" : counted(models.length, "model")}`;
-  }
-  const { vendor } = host;
-  if (vendor.isOwn) return `${vendor.label} at ${vendor.baseUrl} - from config.yaml`;
-  const variable = keyVariable(vendor, env);
-  return `${vendor.label} - ${variable === undefined ? "needs a key" : `key in ${variable}`}`;
-}
-
-function keepLabel(present: Result<Resolved, ModelChoiceError>): string {
-  if (!present.ok) return "Nowhere yet";
-  const { model, provider } = present.value.identity;
-  return `Keep: ${model}, by ${provider}`;
-}
-
-/** A local server with a model, else a vendor whose key is set, else the first row. */
-function easiestHost(hosts: readonly ModelHost[], { env }: ModelSources): number {
-  const local = hosts.findIndex((host) => host.kind === "local" && host.server.models.length > 0);
-  if (local >= 0) return local;
-  const ready = hosts.findIndex(
-    (host) => host.kind === "vendor" && keyVariable(host.vendor, env) !== undefined,
-  );
-  return Math.max(0, ready);
+  return offered[index]?.[0];
 }
 
 function hostMissing(sources: ModelSources): CommandFailure {
@@ -265,21 +240,23 @@ function hostMissing(sources: ModelSources): CommandFailure {
 // Step 2: the key. It is never printed; of the current one, only the end is.
 
 /** Ends the command when a key is needed and the user cannot be asked. */
-async function settleKey(host: ModelHost, run: SetupRun): Promise<KeyAnswer> {
+async function settleKey({ provider, baseUrl = "", vendor }: Host, run: SetupRun): Promise<KeyAnswer> {
   const given = await givenKey(run);
-  if (host.kind === "vendor" && host.vendor.variables.length > 0) return vendorKey(host.vendor, given, run);
-  if (given !== undefined || host.kind !== "address" || !run.mayAsk) return { value: given };
-  return addressKey(host.baseUrl, run);
+  if (vendor !== undefined && vendor.envVars.length > 0) return vendorKey(vendor, given, run);
+  if (given !== undefined || provider !== "custom" || !run.mayAsk) return { value: given };
+  return addressKey(baseUrl, run);
 }
 
 /** With --key-stdin on a terminal, the key is typed. */
-async function givenKey({ keyVariable, isKeyPiped, sources, io }: SetupRun): Promise<string | undefined> {
-  if (keyVariable === undefined && !isKeyPiped) return undefined;
+async function givenKey({ flags, sources, io }: SetupRun): Promise<string | undefined> {
+  const variable = textFlag(flags["key-env"]);
+  const isKeyPiped = flags["key-stdin"] === true;
+  if (variable === undefined && !isKeyPiped) return undefined;
   if (isKeyPiped && io.isInteractive) return askKey("Key", { old: "", isOptional: false }, io);
-  const key = pyStrip(isKeyPiped ? await io.readInput() : (sources.env[keyVariable ?? ""] ?? ""));
+  const key = pyStrip(isKeyPiped ? await io.readInput() : (sources.env[variable ?? ""] ?? ""));
   const problem = keyProblem(key);
   if (problem === undefined) return key;
-  const origin = keyVariable === undefined ? "from standard input" : `in ${oneLine(keyVariable)}`;
+  const origin = variable === undefined ? "from standard input" : `in ${oneLine(variable)}`;
   throw new CommandFailure(`The key ${origin} ${problem}.`, { exitCode: 2, details: { kind: "bad_key" } });
 }
 
@@ -288,7 +265,7 @@ async function vendorKey(vendor: Vendor, given: string | undefined, run: SetupRu
   const old = currentKey(vendor, request, sources);
   const inEnvironment = keyVariable(vendor, io.env);
   // A key in config.yaml may override a variable, so it is replaced where it is.
-  const variable = old?.source === "config" ? undefined : vendor.variables[0];
+  const variable = old?.source === "config" ? undefined : vendor.envVars[0];
   if (given !== undefined) {
     const isOverridden = inEnvironment !== undefined && io.env[inEnvironment] !== given;
     const note = `${inEnvironment} is set in the environment too, and goes before .env.`;
@@ -305,10 +282,10 @@ async function vendorKey(vendor: Vendor, given: string | undefined, run: SetupRu
     };
   }
   if (old !== undefined) return {};
-  throw new CommandFailure(`${vendor.label} needs a key, and ${vendor.variables.join(" or ")} is not set.`, {
+  throw new CommandFailure(`${vendor.label} needs a key, and ${vendor.envVars.join(" or ")} is not set.`, {
     exitCode: 2,
     hint: "Give it with --key-env <variable> or --key-stdin; or run this on a terminal to be asked.",
-    details: { kind: "no_key", provider: vendor.name, variables: vendor.variables },
+    details: { kind: "no_key", provider: vendor.name, variables: vendor.envVars },
   });
 }
 
@@ -372,40 +349,14 @@ function configKey({ value, variable }: KeyAnswer): string | undefined {
 
 // Step 3: the name of the model
 
-async function settleModel(host: ModelHost, key: KeyAnswer, run: SetupRun): Promise<RequestedModel> {
-  const { request } = run;
-  return {
-    ...serverOf(host, request),
-    model: request.model ?? (await chooseName(host, key, run)),
-    apiMode: request.apiMode,
-    contextLength: request.contextLength,
-    apiKey: configKey(key),
-  };
-}
-
-type Server = Pick<RequestedModel, "provider" | "baseUrl">;
-
-function serverOf(host: ModelHost, request: SetupRun["request"]): Server {
-  switch (host.kind) {
-    case "local":
-      return { provider: host.server.kind, baseUrl: host.server.baseUrl };
-    case "vendor":
-      return { provider: host.vendor.name, baseUrl: request.baseUrl };
-    case "address":
-      return { provider: "custom", baseUrl: host.baseUrl };
-    default:
-      return host satisfies never;
-  }
-}
-
 /** The only model there is, one chosen from a list, or a name that the user types. */
-async function chooseName(host: ModelHost, key: KeyAnswer, run: SetupRun): Promise<string> {
-  const { sources, mayAsk, io, request } = run;
+async function chooseName(host: Host, key: KeyAnswer, run: SetupRun): Promise<string> {
+  const { sources, mayAsk, io } = run;
   const { names, isComplete } = await listedModels(host, key, run);
   const [only] = names;
   if (isComplete && only !== undefined && names.length === 1 && !mayAsk) return only;
   if (!mayAsk) throw modelMissing(names);
-  const current = currentModel(sources, serverOf(host, request));
+  const current = currentModel(sources, host);
   if (names.length === 0) return askName(current, io);
   const labels = [...names.map((name) => oneLine(name, LABEL_CHARS)), "Another one, by its name"];
   const preselected = Math.max(0, names.indexOf(current));
@@ -417,22 +368,21 @@ async function chooseName(host: ModelHost, key: KeyAnswer, run: SetupRun): Promi
 type ModelNames = { readonly names: readonly string[]; readonly isComplete: boolean };
 
 async function listedModels(
-  host: ModelHost,
+  { provider, baseUrl, vendor, models }: Host,
   key: KeyAnswer,
-  { request, sources }: SetupRun,
+  { sources }: SetupRun,
 ): Promise<ModelNames> {
-  if (host.kind === "local") return { names: host.server.models, isComplete: true };
-  const suggested = host.kind === "vendor" ? host.vendor.models : [];
-  if (host.kind === "vendor" && !host.vendor.isOwn && request.baseUrl === undefined)
-    return { names: suggested, isComplete: false };
-  const selection = { ...serverOf(host, request), apiKey: configKey(key) };
+  if (models !== undefined) return { names: models, isComplete: true };
+  const suggested = vendor?.models ?? [];
+  if (vendor?.isOwn === false && baseUrl === undefined) return { names: suggested, isComplete: false };
+  const selection = { provider, baseUrl, apiKey: configKey(key) };
   const server = listingServer(withKey(sources, key), selection);
   const names = await server?.listModels();
   return { names: names ?? suggested, isComplete: names !== undefined };
 }
 
 /** The configured model, if it belongs to this server; else "". */
-function currentModel({ config: { model } }: ModelSources, { provider, baseUrl }: Server): string {
+function currentModel({ config: { model } }: ModelSources, { provider, baseUrl }: Host): string {
   const isSame =
     model.provider.toLowerCase() === provider && (baseUrl === undefined || baseUrl === model.baseUrl);
   return isSame ? model.default : "";
@@ -507,14 +457,11 @@ async function tryModel(
     return tryAnswer(await openModel(chosen, { log: noting([]) }), signal);
   });
   if (tried === undefined) return { outcome: "interrupted" };
-  if (!tried.ok) {
-    const kind = tried.error.kind === "failed" ? tried.error.failure.kind : tried.error.kind;
-    return { outcome: "failed", kind, error: explainFailure(tried.error) };
-  }
-  const { firstMs, totalMs, text } = tried.value;
-  return { outcome: "worked", first_token_ms: firstMs ?? null, total_ms: totalMs, text };
+  if (!tried.ok) return failed({ ...tried.error, hint: "" });
+  const { first_token_ms, total_ms, text } = tried.value;
+  return { outcome: "worked", first_token_ms, total_ms, text };
 }
 
-function failed({ kind, message, hint }: ModelChoiceError): Trial {
-  return { outcome: "failed", kind, error: `${message} ${hint}` };
+function failed({ kind, message, hint }: Record<keyof ModelChoiceError, string>): Trial {
+  return { outcome: "failed", kind, error: `${message} ${hint}`.trim() };
 }

@@ -1,45 +1,32 @@
 // The `hermes skills` commands as data. Their bodies are loaded when they run.
-import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, command, flag } from "../command.ts";
 
 const name: ArgumentSpec = { name: "name", summary: "a skill's name, or category/name" };
 const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes skills pending', or 'all'" };
-const platform: FlagSpec = {
-  kind: "text",
-  placeholder: "platform",
-  summary: "only on this platform, such as telegram",
-};
+const platform = flag.text("platform", "only on this platform, such as telegram");
 
-const allowSecret: FlagSpec = {
-  kind: "boolean",
-  summary: "write it although it holds something like a credential",
-};
+const allowSecret = flag.on("write it although it holds something like a credential");
 
 export const skillsCommands: readonly CommandSpec[] = [
-  {
-    name: "skills list",
-    summary: "list the skills an agent sees, by category",
+  command("skills list", "list the skills an agent sees, by category", {
     flags: {
-      category: { kind: "text", placeholder: "name", summary: "only this category" },
-      all: { kind: "boolean", summary: "also those switched off or made for other systems" },
+      category: flag.text("name", "only this category"),
+      all: flag.on("also those switched off or made for other systems"),
     },
     examples: ["hermes skills list", "hermes skills list --all --json"],
     load: async () => (await import("./manage-skills.ts")).list,
-  },
-  {
-    name: "skills view",
-    summary: "print a skill as an agent reads it, or one of its files",
+  }),
+  command("skills view", "print a skill as an agent reads it, or one of its files", {
     arguments: [name, { name: "file", summary: "such as references/api.md", isOptional: true }],
     examples: ["hermes skills view deploy", "hermes skills view deploy references/hosts.md"],
     load: async () => (await import("./manage-skills.ts")).view,
-  },
-  {
-    name: "skills new",
-    summary: "create a skill: a frame to fill in, or a whole SKILL.md from standard input",
+  }),
+  command("skills new", "create a skill: a frame to fill in, or a whole SKILL.md from standard input", {
     arguments: [{ name: "name", summary: "lower-case letters, digits, '.', '_' and '-'" }],
     flags: {
-      category: { kind: "text", placeholder: "name", summary: "the folder to put it in" },
-      description: { kind: "text", summary: "what it is for and when to use it" },
-      stdin: { kind: "boolean", summary: "read the whole SKILL.md from standard input" },
+      category: flag.text("name", "the folder to put it in"),
+      description: flag.text("text", "what it is for and when to use it"),
+      stdin: flag.on("read the whole SKILL.md from standard input"),
       "allow-secret": allowSecret,
     },
     examples: [
@@ -47,64 +34,48 @@ export const skillsCommands: readonly CommandSpec[] = [
       "hermes skills new deploy --category devops --stdin < SKILL.md",
     ],
     load: async () => (await import("./manage-skills.ts")).create,
-  },
-  {
-    name: "skills disable",
-    summary: "hide a skill from agents (writes skills.disabled; comments stay)",
+  }),
+  command("skills disable", "hide a skill from agents (writes skills.disabled; comments stay)", {
     arguments: [name],
     flags: { platform },
     examples: ["hermes skills disable deploy", "hermes skills disable deploy --platform telegram"],
     load: async () => (await import("./manage-skills.ts")).disable,
-  },
-  {
-    name: "skills enable",
-    summary: "show a skill to agents again",
+  }),
+  command("skills enable", "show a skill to agents again", {
     arguments: [name],
     flags: { platform },
     examples: ["hermes skills enable deploy"],
     load: async () => (await import("./manage-skills.ts")).enable,
-  },
-  {
-    name: "skills history",
-    summary: "list what changed, when and by whom, newest first",
-    flags: { limit: { kind: "integer", minimum: 1, summary: "how many changes to list (20)" } },
+  }),
+  command("skills history", "list what changed, when and by whom, newest first", {
+    flags: { limit: flag.count("how many changes to list (20)") },
     examples: ["hermes skills history", "hermes skills history --limit 5 --json"],
     load: async () => (await import("./manage-skills.ts")).history,
-  },
-  {
-    name: "skills undo",
-    summary: "undo a change: the newest, or the one with this id",
+  }),
+  command("skills undo", "undo a change: the newest, or the one with this id", {
     arguments: [{ name: "id", summary: "an id from 'hermes skills history'", isOptional: true }],
     examples: ["hermes skills undo", "hermes skills undo 1a2b3c4d"],
     load: async () => (await import("./manage-skills.ts")).undo,
-  },
-  {
-    name: "skills pending",
-    summary: "list the changes that wait for approval",
-    flags: { diff: { kind: "boolean", summary: "also print what each of them would change" } },
+  }),
+  command("skills pending", "list the changes that wait for approval", {
+    flags: { diff: flag.on("also print what each of them would change") },
     examples: ["hermes skills pending", "hermes skills pending --diff"],
     load: async () => (await import("../staged.ts")).pendingSkills,
-  },
-  {
-    name: "skills approve",
-    summary: "apply a staged change, or all of them",
+  }),
+  command("skills approve", "apply a staged change, or all of them", {
     arguments: [pendingId],
     flags: { "allow-secret": allowSecret },
     examples: ["hermes skills approve 1a2b3c4d", "hermes skills approve all"],
     load: async () => (await import("../staged.ts")).approveSkills,
-  },
-  {
-    name: "skills reject",
-    summary: "drop a staged change, or all of them",
+  }),
+  command("skills reject", "drop a staged change, or all of them", {
     arguments: [pendingId],
     examples: ["hermes skills reject 1a2b3c4d", "hermes skills reject all"],
     load: async () => (await import("../staged.ts")).rejectSkills,
-  },
-  {
-    name: "skills path",
-    summary: "print the skills directory, or the directory of a skill",
+  }),
+  command("skills path", "print the skills directory, or the directory of a skill", {
     arguments: [{ ...name, isOptional: true }],
     examples: ["hermes skills path", 'cd "$(hermes skills path deploy)"'],
     load: async () => (await import("./manage-skills.ts")).path,
-  },
+  }),
 ];

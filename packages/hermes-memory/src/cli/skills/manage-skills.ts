@@ -8,6 +8,8 @@ import {
   provenanceOf,
   readOrigins,
   readUsage,
+  type SkillError,
+  type SkillStore,
   skillHistory,
   undoSkillChange,
   viewSkill,
@@ -21,9 +23,9 @@ import {
   type CommandOutcome,
   unwrap,
 } from "../command.ts";
-import { counted, newestOf, printable } from "../printing.ts";
+import { secretHint } from "../memory/memory-command.ts";
+import { counted, newestOf, oneLine, printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { openSkills, skillFailure } from "./skill-command.ts";
 
 export const list: CommandBody = async ({ flags }, context) => {
   const store = await openSkills(context);
@@ -221,3 +223,38 @@ export const undo: CommandBody = async ({ args }, context) => {
     notes: [`'hermes skills undo ${changeId}' makes the change again.`],
   };
 };
+
+// Shared by the skill commands: opening the skills of the home, and rendering their errors.
+
+export function openSkills(
+  { memory }: CommandContext,
+  flags: CommandInput["flags"] = {},
+): Promise<SkillStore> {
+  return memory.administrator.skills({ platform: "cli", allowSecrets: flags["allow-secret"] === true });
+}
+
+/** The second argument of `unwrap` for results of the skills layer. */
+export function skillFailure({ kind, message, details = {} }: SkillError): CommandFailure {
+  return new CommandFailure(printable(message), {
+    exitCode: kind === "missing_arg" ? 2 : 1,
+    details: { kind, ...details },
+    hint: hintOf(details),
+  });
+}
+
+const LISTS: Readonly<Record<string, string>> = {
+  matches: "These fit:",
+  available_skills: "There are:",
+  available_files: "It has:",
+};
+
+function hintOf(details: Readonly<Record<string, unknown>>): string | undefined {
+  const override = secretHint(details.findings, "skills");
+  if (override !== undefined) return override;
+  for (const [field, title] of Object.entries(LISTS)) {
+    const items = details[field];
+    if (Array.isArray(items) && items.length > 0)
+      return [title, ...items.map((item) => `  ${oneLine(String(item), 200)}`)].join("\n");
+  }
+  return undefined;
+}

@@ -12,7 +12,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { inflateRawSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { readVectors } from "../../../../core/test/golden/vectors.ts";
@@ -162,7 +161,7 @@ describe("a whole OpenClaw folder", () => {
     ])
       expect(existsSync(join(archive, name)), name).toBe(true);
     expect(existsSync(join(archive, "credentials"))).toBe(false);
-    expect(readFileSync(join(archive, "../overflow/memory_quarantine.txt"), "utf8")).toContain(
+    expect(readFileSync(join(archive, "entries-for-review/memory.md"), "utf8")).toContain(
       "Ignore all previous",
     );
     expect(read(at, "memories/MEMORY.md")).not.toContain("Ignore all previous");
@@ -310,18 +309,17 @@ describe("a whole OpenClaw folder", () => {
       details: { option_label: "Workspace skills" },
     });
     expect(ofKind(done, "provider-keys").reason).toBe("Not selected for this run");
-    const summary = readFileSync(join(folder, "summary.md"), "utf8");
-    const headings = summary.split("\n").filter((line) => line.startsWith("#"));
-    expect(headings).toEqual([
-      "# Migration from OpenClaw",
-      "## Summary",
-      "## What Was Not Fully Brought Over",
-      "## Next Steps",
-    ]);
-    expect(readFileSync(join(folder, "MIGRATION_NOTES.md"), "utf8")).toContain("Cron jobs were archived");
+    const summary = readFileSync(join(folder, "summary.txt"), "utf8");
+    const titles = summary
+      .split("\n")
+      .filter((line) => /^[A-Z]/.test(line))
+      .map((line) => line.split(":")[0]);
+    expect(titles).toEqual(["Migrated", "Archived", "Skipped", "Summary", "Report"]);
+    expect(summary).toContain("Cron jobs were archived");
     const backup = String(ofKind(done, "memory").details.backup);
     expect(readFileSync(backup, "utf8")).toBe("old one");
-    expect(unzipped(done.snapshot ?? "")).toEqual({ "memories/MEMORY.md": "old one" });
+    expect(Object.keys(treeOf(done.snapshot ?? ""))).toEqual(["memories/", "memories/MEMORY.md"]);
+    expect(readFileSync(join(done.snapshot ?? "", "memories/MEMORY.md"), "utf8")).toBe("old one");
   });
 });
 
@@ -731,23 +729,3 @@ describe.skipIf(runs.length === 0)("golden runs of Hermes' own migration", () =>
       expect(readFileSync(join(done.output_dir ?? "", "overflow", name), "utf8")).toBe(text);
   });
 });
-
-/** The texts of a ZIP, by name, read as other programs read it: from its end. */
-function unzipped(path: string): Record<string, string> {
-  const bytes = readFileSync(path);
-  const end = bytes.lastIndexOf("PK\x05\x06", undefined, "latin1");
-  let at = bytes.readUInt32LE(end + 16);
-  const texts: Record<string, string> = {};
-  for (let count = bytes.readUInt16LE(end + 10); count > 0; count -= 1) {
-    const nameBytes = bytes.readUInt16LE(at + 28);
-    const extra = at + 46 + nameBytes;
-    const packed = Number(bytes.readBigUInt64LE(extra + 12));
-    const offset = Number(bytes.readBigUInt64LE(extra + 20));
-    const start = offset + 30 + bytes.readUInt16LE(offset + 26) + bytes.readUInt16LE(offset + 28);
-    texts[bytes.toString("utf8", at + 46, extra)] = inflateRawSync(
-      bytes.subarray(start, start + packed),
-    ).toString("utf8");
-    at = extra + bytes.readUInt16LE(at + 30);
-  }
-  return texts;
-}

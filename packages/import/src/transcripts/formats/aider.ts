@@ -76,28 +76,28 @@ function fencedLines(block: readonly Line[]): ReadonlySet<number> {
     const [, mark = "", info = ""] = FENCE.exec(text) ?? [];
     return mark === "" ? [] : [{ line, mark, info: info.trim() }];
   });
-  // For each fence the longest marks after it that can close one, so that marks without an end are not searched again and again.
-  const longest: Record<string, number>[] = [];
-  let after: Record<string, number> = {};
-  for (const [index, { mark, info }] of [...fences.entries()].reverse()) {
-    longest[index] = after;
-    const kind = mark.charAt(0);
-    if (info === "" && mark.length > (after[kind] ?? 0)) after = { ...after, [kind]: mark.length };
-  }
+  /** Marks of this length, by their character, have no end in the rest of the block: they are not searched again and again. */
+  const endless: Record<string, number> = {};
   const fenced = new Set<number>();
   for (let at = 0; at < fences.length; at += 1) {
     const open = fences[at];
-    if (open === undefined || (longest[at]?.[open.mark.charAt(0)] ?? 0) < open.mark.length) continue;
+    if (open === undefined || open.mark.length >= (endless[open.mark.charAt(0)] ?? Infinity)) continue;
     if (open.mark.startsWith("`") && open.info.includes("`")) continue; // code within a line of text
-    while (at + 1 < fences.length) {
-      at += 1;
-      const close = fences[at];
-      if (close === undefined || close.info !== "" || !close.mark.startsWith(open.mark)) continue;
+    const end = closing(open.mark, at + 1);
+    const close = fences[end];
+    if (close === undefined) endless[open.mark.charAt(0)] = open.mark.length;
+    else {
       for (let line = open.line; line <= close.line; line += 1) fenced.add(line);
-      break;
+      at = end;
     }
   }
   return fenced;
+
+  function closing(mark: string, from: number): number {
+    let at = from;
+    while (at < fences.length && !(fences[at]?.info === "" && fences[at]?.mark.startsWith(mark))) at += 1;
+    return at;
+  }
 }
 
 /** Puts lines together to messages, as Aider's own splitter does outside of fences. */

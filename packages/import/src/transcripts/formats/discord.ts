@@ -2,10 +2,13 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
+import { format } from "../declare.ts";
 import {
   type ExportFiles,
   exportFiles,
   headedMessages,
+  membersIn,
+  ofEach,
   openExport,
   toldOf,
   withHead,
@@ -13,7 +16,7 @@ import {
 import { type JsonItem, jsonArrayItems, parsedWhole, wholeJson } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
 import { type Json, joined, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
-import type { Reading, TranscriptReader } from "../reader.ts";
+import type { Reading } from "../reader.ts";
 
 /** Kinds of messages that a person wrote; the others say that somebody joined, called or pinned. */
 const WRITTEN: ReadonlySet<string> = new Set([
@@ -23,36 +26,30 @@ const WRITTEN: ReadonlySet<string> = new Set([
   "ThreadStarterMessage",
 ]);
 
-export const discord: TranscriptReader = {
+export const discord = format({
   source: "discord",
   title: "Discord export",
   ...MESSENGER,
   ...exportFiles({ isMember, looksRight }),
   async *read(unit, reading) {
     await using files = await openExport(unit.path, reading);
-    const names = files.names.length === 1 ? files.names : files.names.filter(isMember);
-    for (const name of names)
-      try {
-        const path = files.pathOf(name);
-        await using beginning = await withHead(files.chunks(name), 1);
-        if (beginning.head.startsWith("{")) {
-          // A file of DiscordChatExporter: server and channel come before the messages.
-          const channel = await headedMessages(beginning.all, reading);
-          if (channel === undefined) continue;
-          const chat = chatOf(recordOf(channel.facts.channel) ?? {}, recordOf(channel.facts.guild));
-          yield* chatIfChosen(chat, messagesOf(channel.items, path, reading), reading);
-        } else {
-          const chat = await packageChat(unit.path, name, files, reading);
-          const own = ownMessages(beginning.all, path, toldOf(name, files, reading));
-          yield* chatIfChosen(chat, own, reading);
-        }
-      } catch (cause) {
-        reading.signal.throwIfAborted();
-        if (names.length === 1) throw cause;
-        reading.unreadable(files.pathOf(name) ?? name, describeCause(cause));
+    yield* ofEach(membersIn(files, isMember), files, reading, async function* (name) {
+      const path = files.pathOf(name);
+      await using beginning = await withHead(files.chunks(name), 1);
+      if (beginning.head.startsWith("{")) {
+        // A file of DiscordChatExporter: server and channel come before the messages.
+        const channel = await headedMessages(beginning.all, reading);
+        if (channel === undefined) return;
+        const chat = chatOf(recordOf(channel.facts.channel) ?? {}, recordOf(channel.facts.guild));
+        yield* chatIfChosen(chat, messagesOf(channel.items, path, reading), reading);
+      } else {
+        const chat = await packageChat(unit.path, name, files, reading);
+        const own = ownMessages(beginning.all, path, toldOf(name, files, reading));
+        yield* chatIfChosen(chat, own, reading);
       }
+    });
   },
-};
+});
 
 /** `messages/c123/messages.json` of the package; `Server - channel [123].json` of the exporter. */
 function isMember(name: string): boolean {

@@ -4,7 +4,8 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { isClientSummary } from "@hermes-memory/core/internal/security";
 import { type Draft, format, type Said } from "../declare.ts";
-import { type Parts, partsOf } from "../kit/gemini-parts.ts";
+import type { Blocks } from "../kit/blocks.ts";
+import { partsOf } from "../kit/gemini-parts.ts";
 import { recordAt, wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import {
@@ -19,20 +20,17 @@ import {
   usageOf,
 } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Reading, TranscriptReader, Unit } from "../reader.ts";
+import type { Reading, Unit, Walking } from "../reader.ts";
 
-/** The place of one message in the session, and where its newest version stands in the file. */
+/** One message of the session. */
 type Slot = {
   readonly id: string | undefined;
   /** Of the first version: a replaced one may have the time of its writing. */
   readonly time: number | undefined;
-  at: string;
+  message: Json;
+  line: number;
   isActive: boolean;
-  message?: Json;
-  line?: number;
 };
-type Layout = { readonly metadata: Json; readonly slots: readonly Slot[] };
-type Located = { readonly line: number; readonly at: string; readonly message: Json };
 
 const SILENT_TYPES: ReadonlySet<string> = new Set(["info", "warning", "error"]);
 
@@ -50,7 +48,7 @@ export const gemini = format({
   read,
 });
 
-async function* units(root: string, walking: Parameters<TranscriptReader["units"]>[1]): AsyncGenerator<Unit> {
+async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
   const logs = new Set<string>();
   const older: string[] = [];
   const isSession = (path: string): boolean =>
@@ -69,12 +67,8 @@ async function* units(root: string, walking: Parameters<TranscriptReader["units"
   for (const path of older) if (!logs.has(`${path}l`)) yield { path };
 }
 
-/**
- * Two passes, because a later record may replace a message or take it back: the first finds which version of which message counts, the
- * second gives them in order. Only messages between the first and the last version of another one wait in memory.
- */
 async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
-  const { metadata, slots } = await layoutOf(unit.path, reading);
+  const { metadata, slots } = await replayed(unit.path, reading);
   const folder = basename(dirname(unit.path));
   const stem = basename(unit.path, extname(unit.path));
   const isSubagent = metadata.kind === "subagent" || basename(dirname(dirname(unit.path))) === "chats";
@@ -87,40 +81,28 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
     endedAt: timeOf(metadata.lastUpdated),
     ...(isSubagent ? { visibility: "subagent", parent: folder === "chats" ? undefined : folder } : {}),
   };
-  const wanted = new Map(slots.map((slot) => [slot.at, slot]));
   const answered = new Set<string>();
-  let next = 0;
-  for await (const { line, at, message } of messagesIn(unit.path, quietly(reading))) {
-    const found = wanted.get(at);
-    if (found === undefined) continue;
-    found.message = message;
-    found.line = line;
-    for (let slot = slots[next]; slot?.message !== undefined; slot = slots[next]) {
-      yield* messagesOf(slot, answered, reading);
-      delete slot.message;
-      next += 1;
-    }
-  }
+  for (const slot of slots) yield* messagesOf(slot, answered, reading);
 }
 
 /** The metadata after all updates and the messages in their final order. Messages taken back stay, as inactive ones. */
-async function layoutOf(path: string, reading: Reading): Promise<Layout> {
-  const metadata: Record<string, unknown> = {};
-  let slots: Slot[] = [];
+async function replayed(path: string, reading: Reading): Promise<{ metadata: Json; slots: Slot[] }> {
+  const metadata: Json = {};
+  const slots: Slot[] = [];
   const byId = new Map<string, Slot>();
   const dropped = new Set<Slot>();
   /** What the record before took back, if that was a list. */
   let left: Slot[] = [];
-  const add = (message: Json, at: string, isRepeated = false): void => {
+  const add = (message: Json, line: number, isRepeated = false): void => {
     if (!isRepeated) left = [];
     const id = textOf(message.id);
     const known = id === undefined ? undefined : byId.get(id);
     if (known?.isActive) {
-      if (!isRepeated) known.at = at;
+      if (!isRepeated) Object.assign(known, { message, line });
       return;
     }
     if (known !== undefined) dropped.add(known);
-    const slot = { id, at, isActive: true, time: known?.time ?? timeOf(message.timestamp) };
+    const slot = { id, message, line, isActive: true, time: known?.time ?? timeOf(message.timestamp) };
     slots.push(slot);
     if (id !== undefined) byId.set(id, slot);
   };
@@ -139,10 +121,7 @@ async function layoutOf(path: string, reading: Reading): Promise<Layout> {
       ? []
       : active.slice(active.findLastIndex(({ id }) => id !== undefined && ids.has(id)) + 1);
     for (const slot of left) slot.isActive = false;
-    for (const [index, message] of messages.entries()) {
-      const one = recordOf(message);
-      if (one !== undefined) add(one, place(line, index), true);
-    }
+    for (const message of recordsOf(messages)) add(message, line, true);
   };
   for await (const { line, value } of recordsIn(path, reading)) {
     const update = recordOf(value.$set);
@@ -154,22 +133,10 @@ async function layoutOf(path: string, reading: Reading): Promise<Layout> {
       const from = slots.findIndex((slot) => slot.isActive && slot.id === value.$rewindTo);
       for (const slot of slots.slice(Math.max(from, 0))) slot.isActive = false;
       left = [];
-    } else if (value.type !== undefined) add(value, place(line, 0));
+    } else if (value.type !== undefined) add(value, line);
     else reading.unknown(`record ${Object.keys(value).slice(0, 3).join(",")}`);
   }
-  slots = slots.filter((slot) => !dropped.has(slot));
-  return { metadata, slots };
-}
-
-async function* messagesIn(path: string, reading: Reading): AsyncGenerator<Located> {
-  for await (const { line, value } of recordsIn(path, reading)) {
-    const fields = recordOf(value.$set) ?? (value.sessionId === undefined ? undefined : value);
-    if (fields === undefined) yield { line, at: place(line, 0), message: value };
-    for (const [index, item] of listOf(fields?.messages).entries()) {
-      const message = recordOf(item);
-      if (message !== undefined) yield { line, at: place(line, index), message };
-    }
-  }
+  return { metadata, slots: slots.filter((slot) => !dropped.has(slot)) };
 }
 
 async function* recordsIn(path: string, reading: Reading): AsyncGenerator<{ line: number; value: Json }> {
@@ -181,17 +148,8 @@ async function* recordsIn(path: string, reading: Reading): AsyncGenerator<{ line
   }
 }
 
-function place(line: number, index: number): string {
-  return `${line}:${index}`;
-}
-
-/** The second pass reports nothing that the first one has reported. */
-function quietly(reading: Reading): Reading {
-  return { ...reading, malformed: () => {}, advanced: () => {}, unknown: () => {} };
-}
-
 function* messagesOf(
-  { message = {}, line, isActive, id, time }: Slot,
+  { message, line, isActive, id, time }: Slot,
   answered: Set<string>,
   reading: Reading,
 ): Generator<Draft> {
@@ -233,7 +191,7 @@ function* messagesOf(
   }
 
   /** A result may stand with its call and again in the next message of the user. The first one counts. */
-  function* results(found: Parts["toolResults"], at = shared.at): Generator<Draft> {
+  function* results(found: Blocks["toolResults"], at = shared.at): Generator<Draft> {
     for (const { callId, name, text } of found) {
       if (callId !== "" && answered.has(callId)) continue;
       answered.add(callId);
@@ -243,7 +201,7 @@ function* messagesOf(
   }
 }
 
-function thoughtsOf(message: Json, parts: Parts): string | undefined {
+function thoughtsOf(message: Json, parts: Blocks): string | undefined {
   const thoughts = listOf(message.thoughts).map((item) => {
     const thought = recordOf(item);
     return [textOf(thought?.subject), textOf(thought?.description)]

@@ -1,12 +1,15 @@
-// Sessions of Kimi Code: a log of events per agent. Also those of its predecessor Kimi CLI, whose format is less certain.
+// Sessions of Kimi Code: a log of events per agent. Also those of its predecessor Kimi CLI, whose format is less certain: wire.jsonl with
+// events and times, context.jsonl with the messages as the model sees them.
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import { format } from "../declare.ts";
+import { type Draft, format, type Said } from "../declare.ts";
+import { blocksOf } from "../kit/blocks.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { configFolder } from "../kit/places.ts";
 import {
   type Json,
+  joined,
   listOf,
   numberOf,
   recordOf,
@@ -17,15 +20,19 @@ import {
   usageOf,
 } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
-import { cliSignals, contextSignals } from "./kimi-cli.ts";
-import { contentOf, contentSignals } from "./kimi-content.ts";
-import { type Signal, Turns } from "./kimi-turns.ts";
+import type { Reading, SessionFacts, ToolCall, Unit, Usage, Walking } from "../reader.ts";
 
 /** Families of record types that hold no conversation. Others are reported, so that a changed format is noticed. */
 const SILENT =
   /^(?:metadata|forked|(?:config|context|cron|file_history|full_compaction|goal|llm|mcp|micro_compaction|permission|plan|plan_mode|profile|skill|step|subagent|swarm|swarm_mode|task|todo|tool|tools|turn|usage|background)\..+)$/;
 const SILENT_EVENTS: ReadonlySet<string> = new Set(["step.retry", "step.interrupted", "tool.progress"]);
+/** Of Kimi CLI. A subagent has a log of its own, which repeats `SubagentEvent`. */
+const SILENT_CLI_EVENTS: ReadonlySet<string> = new Set(
+  `ApprovalRequest ApprovalRequestResolved ApprovalResponse CompactionEnd HookResolved HookTriggered MCPLoadingBegin
+  MCPLoadingEnd Notification PlanDisplay QuestionRequest SubagentEvent ToolCallPart ToolCallRequest`.split(
+    /\s+/,
+  ),
+);
 /** Origins of text that the program injected. The task of a subagent has another one. */
 const INJECTED: ReadonlySet<string> = new Set(["injection", "compaction_summary", "hook_result"]);
 
@@ -57,25 +64,20 @@ export const kimi = format({
     const stored = await storedFacts(folder, agent);
     yield { nativeId, ...stored, hasSyntheticTimes: isContext ? true : undefined };
     const turns = new Turns();
-    let isFirst = agent !== undefined;
     let isPlaceKnown = stored.cwd !== undefined;
     for await (const { line, value } of jsonLines(path, reading)) {
-      const isCli = recordOf(recordOf(value.message)?.payload) !== undefined;
-      const signals = isContext
-        ? contextSignals(value, reading)
-        : isCli
-          ? cliSignals(value, reading)
-          : codeSignals(value, reading, isFirst);
-      const at = timeOf(value.time) ?? timeOf(value.timestamp);
+      turns.where = { line, at: timeOf(value.time) ?? timeOf(value.timestamp) };
       const cwd = value.type === "config.update" ? textOf(value.cwd) : undefined;
       if (cwd !== undefined && !isPlaceKnown) yield { nativeId, cwd };
       isPlaceKnown ||= cwd !== undefined;
-      for (const signal of signals) {
-        if (signal.kind === "user") isFirst = false;
-        yield* turns.take(signal, { line, at });
-      }
+      const isCli = recordOf(recordOf(value.message)?.payload) !== undefined;
+      if (isContext) contextMessage(value, turns, reading);
+      else if (isCli) cliEvent(value, turns, reading);
+      else codeRecord(value, turns, reading, agent !== undefined && !turns.hasUser);
+      yield* turns.said.splice(0);
     }
-    yield* turns.end();
+    turns.finish();
+    yield* turns.said;
   },
 });
 
@@ -140,22 +142,17 @@ async function storedFacts(
 }
 
 /** `isTask`: the next message of a user role is the task of a subagent, whoever it is from. */
-function codeSignals(value: Json, reading: Reading, isTask: boolean): readonly Signal[] {
+function codeRecord(value: Json, turns: Turns, reading: Reading, isTask: boolean): void {
   const type = textOf(value.type) ?? "";
-  if (type === "context.append_message")
-    return messageSignals(recordOf(value.message) ?? {}, reading, isTask);
-  if (type === "context.append_loop_event") return loopSignals(recordOf(value.event) ?? {}, reading);
-  if (type === "turn.prompt" || type === "turn.steer") {
-    const { text } = contentOf(value.input, reading.unknown);
-    return isTyped(value.origin, isTask) && text !== ""
-      ? [{ kind: "prompt", text, isSteer: type === "turn.steer" }]
-      : [];
-  }
-  if (type === "context.undo") return [{ kind: "undo", turns: numberOf(value.count) ?? 1 }];
   const model = type === "config.update" ? textOf(value.modelAlias) : undefined;
-  if (model !== undefined) return [{ kind: "model", model }];
-  if (!SILENT.test(type)) reading.unknown(`record ${type || "without type"}`);
-  return [];
+  if (type === "context.append_message") codeMessage(recordOf(value.message) ?? {}, turns, reading, isTask);
+  else if (type === "context.append_loop_event") codeEvent(recordOf(value.event) ?? {}, turns, reading);
+  else if (type === "turn.prompt" || type === "turn.steer") {
+    const { text } = contentOf(value.input, reading);
+    if (isTyped(value.origin, isTask) && text !== "") turns.prompt(text, type === "turn.steer");
+  } else if (type === "context.undo") turns.undo(numberOf(value.count) ?? 1);
+  else if (model !== undefined) turns.model = model;
+  else if (!SILENT.test(type)) reading.unknown(`record ${type || "without type"}`);
 }
 
 function isTyped(origin: unknown, isTask: boolean): boolean {
@@ -163,59 +160,215 @@ function isTyped(origin: unknown, isTask: boolean): boolean {
   return from === undefined || from === "user" || (isTask && !INJECTED.has(from));
 }
 
-function messageSignals(message: Json, reading: Reading, isTask: boolean): readonly Signal[] {
-  const content = contentOf(message.content, reading.unknown);
+function codeMessage(message: Json, turns: Turns, reading: Reading, isTask: boolean): void {
+  const content = contentOf(message.content, reading);
   const id = textOf(message.id);
-  if (message.role === "user")
-    return isTyped(message.origin, isTask) ? [{ kind: "user", text: content.text, id }] : [];
-  if (message.role === "tool")
-    return [{ kind: "result", callId: textOf(message.toolCallId) ?? "", text: content.text, id }];
-  if (message.role === "assistant") {
-    const calls = recordsOf(message.toolCalls).map((call): Signal => {
+  if (message.role === "user") {
+    if (isTyped(message.origin, isTask)) turns.user(content.text, id);
+  } else if (message.role === "tool") turns.result(message.toolCallId, content.text, id);
+  else if (message.role === "assistant") {
+    turns.begin(id);
+    turns.add(content);
+    for (const call of recordsOf(message.toolCalls)) {
       const made = recordOf(call.function);
       const given = call.arguments ?? call.args ?? made?.arguments;
-      return { kind: "call", call: toolCall(call.id, textOf(call.name) ?? made?.name, given) };
-    });
-    return [{ kind: "begin", id }, ...contentSignals(content), ...calls, { kind: "end" }];
-  }
-  if (message.role !== "system") reading.unknown(`role ${textOf(message.role) ?? "missing"}`);
-  return [];
+      turns.call(toolCall(call.id, textOf(call.name) ?? made?.name, given));
+    }
+    turns.end();
+  } else if (message.role !== "system") reading.unknown(`role ${textOf(message.role) ?? "missing"}`);
 }
 
-function loopSignals(event: Json, reading: Reading): readonly Signal[] {
+function codeEvent(event: Json, turns: Turns, reading: Reading): void {
   const type = textOf(event.type) ?? "";
-  switch (type) {
-    case "step.begin":
-      return [{ kind: "begin", id: textOf(event.uuid) }];
-    case "content.part":
-      return contentSignals(contentOf([event.part], reading.unknown));
-    case "tool.call":
-      return [{ kind: "call", call: toolCall(event.toolCallId, event.name, event.args) }];
-    case "tool.result": {
-      const result = recordOf(event.result);
-      const output = contentOf(result?.output ?? event.result, reading.unknown).text;
-      const text = output === "" ? (textOf(result?.message) ?? "") : output;
-      return [{ kind: "result", callId: textOf(event.toolCallId) ?? "", text }];
-    }
-    case "step.end": {
-      const model = textOf(event.model);
-      const reason = textOf(event.finishReason);
-      return [
-        ...(model === undefined ? [] : [{ kind: "model", model } as const]),
-        ...(reason === undefined ? [] : [{ kind: "finish", reason } as const]),
-        { kind: "usage", usage: usageOf(event.usage, COUNTS) },
-        { kind: "end" },
-      ];
-    }
-    default:
-      if (!SILENT_EVENTS.has(type)) reading.unknown(`event ${type || "without type"}`);
-      return [];
-  }
+  if (type === "step.begin") turns.begin(textOf(event.uuid));
+  else if (type === "content.part") turns.add(contentOf([event.part], reading));
+  else if (type === "tool.call") turns.call(toolCall(event.toolCallId, event.name, event.args));
+  else if (type === "tool.result") {
+    const result = recordOf(event.result);
+    const output = contentOf(result?.output ?? event.result, reading).text;
+    turns.result(event.toolCallId, output === "" ? (textOf(result?.message) ?? "") : output);
+  } else if (type === "step.end") {
+    turns.model = textOf(event.model) ?? turns.model;
+    const usage = usageOf(event.usage, {
+      inputTokens: "inputOther",
+      outputTokens: "output",
+      cacheReadTokens: "inputCacheRead",
+      cacheWriteTokens: "inputCacheCreation",
+    });
+    turns.note({ usage, finishReason: textOf(event.finishReason) });
+    turns.end();
+  } else if (!SILENT_EVENTS.has(type)) reading.unknown(`event ${type || "without type"}`);
 }
 
-const COUNTS = {
-  inputTokens: "inputOther",
-  outputTokens: "output",
-  cacheReadTokens: "inputCacheRead",
-  cacheWriteTokens: "inputCacheCreation",
-} as const;
+function cliEvent(value: Json, turns: Turns, reading: Reading): void {
+  const message = recordOf(value.message);
+  const payload = recordOf(message?.payload) ?? {};
+  const type = textOf(message?.type) ?? "";
+  if (type === "TurnBegin" || type === "SteerInput") turns.user(contentOf(payload.user_input, reading).text);
+  else if (type === "StepBegin") turns.begin();
+  else if (type === "TurnEnd" || type === "StepInterrupted" || type === "CompactionBegin") turns.end();
+  else if (type === "ContentPart") turns.add(contentOf([payload], reading));
+  else if (type === "ToolCall") turns.call(cliCall(payload));
+  else if (type === "ToolResult") {
+    const returned = recordOf(payload.return_value) ?? recordOf(payload.result);
+    const output = contentOf(returned?.output, reading).text;
+    turns.result(payload.tool_call_id, output === "" ? (textOf(returned?.message) ?? "") : output);
+  } else if (type === "StatusUpdate") {
+    const usage = usageOf(payload.token_usage, {
+      inputTokens: "input_other",
+      outputTokens: "output",
+      cacheReadTokens: "input_cache_read",
+      cacheWriteTokens: "input_cache_creation",
+    });
+    turns.note({ usage });
+  } else if (!SILENT_CLI_EVENTS.has(type)) reading.unknown(`event ${type || "without type"}`);
+}
+
+/** A message of context.jsonl. Roles that begin with an underscore are control records. */
+function contextMessage(value: Json, turns: Turns, reading: Reading): void {
+  const role = textOf(value.role) ?? "";
+  const content = contentOf(value.content, reading);
+  if (role === "user") turns.user(content.text);
+  else if (role === "tool") turns.result(value.tool_call_id, content.text);
+  else if (role === "assistant") {
+    turns.begin();
+    turns.add(content);
+    for (const call of recordsOf(value.tool_calls)) turns.call(cliCall(call));
+    turns.end();
+  } else if (!role.startsWith("_") && role !== "system") reading.unknown(`role ${role || "missing"}`);
+}
+
+function cliCall(call: Json): ToolCall {
+  const made = recordOf(call.function);
+  return toolCall(call.id, made?.name, made?.arguments);
+}
+
+type Content = { readonly text: string; readonly reasoning?: string | undefined };
+
+function contentOf(content: unknown, reading: Reading): Content {
+  const unknownPart = (type: string): void => reading.unknown(type.replace("block", "part"));
+  return blocksOf(content, unknownPart, (part) => {
+    if (part.type === "think") return { type: "thinking", thinking: part.think, text: part.text };
+    // Media are kept in files beside the log and never read.
+    const medium = /^(audio|video)_url$/.exec(String(part.type))?.[1];
+    return medium === undefined ? part : { type: "text", text: `[${medium}]` };
+  });
+}
+
+type Where = { readonly line: number; readonly at: number | undefined };
+type Noted = { readonly usage?: Usage | undefined; readonly finishReason?: string | undefined };
+type Step = Where & {
+  readonly id: string | undefined;
+  readonly texts: string[];
+  readonly thoughts: string[];
+  readonly calls: ToolCall[];
+  readonly results: Draft[];
+  noted: Noted;
+};
+/** `isSteer`: typed while the agent was working. */
+type Prompt = Where & { readonly text: string; readonly isSteer: boolean };
+
+/** Messages from small events: the parts and calls of one step are one message. */
+class Turns {
+  /** What the caller has to yield next. */
+  readonly said: Said[] = [];
+  /** Of the record that is being read. */
+  where: Where = { line: 0, at: undefined };
+  model: string | undefined;
+  hasUser = false;
+  /** Ids of the messages of each turn of the user, for undo. */
+  readonly #turns: string[][] = [];
+  #prompts: Prompt[] = [];
+  #step: Step | undefined;
+
+  user(text: string, id?: string): void {
+    this.hasUser = true;
+    this.end();
+    const repeated = this.#prompts.findIndex((prompt) => prompt.text === text);
+    this.#prompts.splice(Math.max(repeated, 0), 1);
+    this.#user(text, this.where, id);
+  }
+
+  /** The text of a prompt, which a message usually repeats. */
+  prompt(text: string, isSteer: boolean): void {
+    if (!isSteer) {
+      this.end();
+      this.#unrepeated(() => true);
+    }
+    this.#prompts.push({ ...this.where, text, isSteer });
+  }
+
+  begin(id?: string): void {
+    this.end();
+    this.#open(id);
+  }
+
+  add({ text, reasoning }: Content): void {
+    if (text !== "") this.#open().texts.push(text);
+    if (reasoning !== undefined) this.#open().thoughts.push(reasoning);
+  }
+
+  call(call: ToolCall): void {
+    this.#open().calls.push(call);
+  }
+
+  note(noted: Noted): void {
+    if (this.#step !== undefined) this.#step.noted = { ...this.#step.noted, ...noted };
+  }
+
+  result(callId: unknown, text: string, id = `l${this.where.line}`): void {
+    const message: Draft = { id, role: "tool", text, ...this.where, toolCallId: textOf(callId) ?? "" };
+    if (this.#step !== undefined) this.#step.results.push(message);
+    else this.#give(message);
+  }
+
+  undo(turns: number): void {
+    this.end();
+    const ids = turns > 0 ? this.#turns.splice(-turns).flat() : [];
+    if (ids.length > 0) this.said.push({ kind: "inactive", ids });
+  }
+
+  /** The end of a step. */
+  end(): void {
+    const step = this.#step;
+    this.#step = undefined;
+    if (step === undefined) return;
+    const { id, line, at, texts, thoughts, calls, noted } = step;
+    this.#give({
+      ...{ id: id ?? `l${line}`, role: "assistant", text: joined(texts), at, line, toolCalls: calls },
+      ...{ reasoning: joined(thoughts), model: this.model, ...noted },
+    });
+    for (const message of step.results) this.#give(message);
+  }
+
+  /** The end of the file. */
+  finish(): void {
+    this.#unrepeated(({ isSteer }) => !isSteer);
+    this.end();
+    this.#unrepeated(() => true);
+  }
+
+  #open(id?: string): Step {
+    this.#unrepeated(({ isSteer }) => !isSteer);
+    this.#step ??= { ...this.where, id, texts: [], thoughts: [], calls: [], results: [], noted: {} };
+    return this.#step;
+  }
+
+  #user(text: string, { line, at }: Where, id = `l${line}`): void {
+    if (text.trim() === "") return;
+    this.#turns.push([id]);
+    this.said.push({ id, role: "user", text, at, line });
+  }
+
+  /** Prompts that no message repeated. */
+  #unrepeated(isMeant: (prompt: Prompt) => boolean): void {
+    const meant = this.#prompts.filter(isMeant);
+    this.#prompts = this.#prompts.filter((prompt) => !isMeant(prompt));
+    for (const prompt of meant) this.#user(prompt.text, prompt);
+  }
+
+  #give(message: Draft): void {
+    if (message.id !== undefined) this.#turns.at(-1)?.push(message.id);
+    this.said.push(message);
+  }
+}

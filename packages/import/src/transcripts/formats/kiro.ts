@@ -1,11 +1,11 @@
 // Kiro CLI: three engines with three stores. The first has a database; the others write JSON lines below ~/.kiro/sessions.
 import { basename, dirname, join } from "node:path";
 import { type Draft, format, type Said } from "../declare.ts";
-import { isDatabaseWith } from "../kit/database-sessions.ts";
+import { changedSessions, isDatabaseWith } from "../kit/database-sessions.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { configFolder, dataFolder } from "../kit/places.ts";
-import { databaseStamps, openSource } from "../kit/sqlite-source.ts";
+import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import {
   type Json,
   jsonOf,
@@ -43,7 +43,18 @@ export const kiro = format({
     return isLog(path) && textOf(recordOf(record?.payload)?.type) !== undefined;
   },
   read: ({ path }, reading) =>
-    path.endsWith(".jsonl") ? readLog(path, reading) : readDatabase(path, reading),
+    path.endsWith(".jsonl")
+      ? readLog(path, reading)
+      : changedSessions(path, reading, conversationsIn, (db, { id, key, created_at }) => {
+          const value = recordOf(jsonOf(textOf(db.get(VALUE, { key: `${key}`, id })?.value)));
+          if (value === undefined) {
+            reading.malformed(0, `conversation ${id} is no JSON object`);
+            return undefined;
+          }
+          const model = textOf(recordOf(value.model_info)?.model_id);
+          const messages = recordsOf(value.history).flatMap((turn) => [...turnOf(turn)]);
+          return { facts: { cwd: textOf(key), model, startedAt: timeOf(created_at) }, messages };
+        }),
 });
 
 function storeFolder(place: Place): string {
@@ -62,24 +73,12 @@ function metaPath(path: string): string {
   return path.replace(/\.jsonl$/, ".json");
 }
 
-async function* readDatabase(path: string, reading: Reading): AsyncGenerator<Said> {
-  using db = await openSource(path, reading);
-  if (!db.hasTable("conversations_v2")) return;
-  for (const { key, conversation_id: id, created_at, updated_at: updated } of db.all(CONVERSATIONS)) {
-    reading.signal.throwIfAborted();
-    const nativeId = textOf(id);
-    if (nativeId === undefined || reading.isUnchanged(nativeId, `${updated}`)) continue;
-    const value = recordOf(jsonOf(textOf(db.get(VALUE, { key: `${key}`, id: nativeId })?.value)));
-    if (value === undefined) {
-      reading.malformed(0, `conversation ${nativeId} is no JSON object`);
-      continue;
-    }
-    const model = textOf(recordOf(value.model_info)?.model_id);
-    yield { nativeId, cwd: textOf(key), model, startedAt: timeOf(created_at), mark: `${updated}` };
-    for (const turn of listOf(value.history)) yield* turnOf(recordOf(turn) ?? {});
-    yield { kind: "end" };
-  }
-  if (db.changedMeanwhile()) throw new Error("the database changed while it was read");
+function conversationsIn(db: SourceDatabase): (Json & { id: string; mark: string })[] {
+  const rows = db.hasTable("conversations_v2") ? db.all(CONVERSATIONS) : [];
+  return rows.flatMap((row) => {
+    const id = textOf(row.conversation_id);
+    return id === undefined ? [] : [{ ...row, id, mark: `${row.updated_at}` }];
+  });
 }
 
 /** A turn has what the user sent (a prompt or results of tools) and what the model answered. */

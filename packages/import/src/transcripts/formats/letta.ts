@@ -16,7 +16,7 @@ import {
 } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, ToolCall } from "../reader.ts";
-import { readPiFile } from "./pi/file.ts";
+import { readPiFile } from "./pi.ts";
 
 const MESSAGES = "messages.jsonl";
 const FORMAT = "pi-session-entry-jsonl";

@@ -1,14 +1,14 @@
 // Sessions of opencode, and of Kilo, which keeps them in the same tables: a database, or the JSON files of older versions.
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { type Draft, format } from "../declare.ts";
+import { type Draft, format, type Said } from "../declare.ts";
 import { changedSessions, columnsIn, idsIn, isDatabaseWith } from "../kit/database-sessions.ts";
+import { recordIn, wholeJson } from "../kit/json-array.ts";
 import { dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import { type Json, jsonOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Place, Reading, SessionFacts, TranscriptReader, Walking } from "../reader.ts";
+import type { Place, Reading, SessionFacts, TranscriptReader, Unit, Walking } from "../reader.ts";
 import { eventRows, isReverted, messageRows, sessionFacts } from "./opencode-messages.ts";
-import { isSessionFile, readTreeSession, treeUnits } from "./opencode-tree.ts";
 
 type Product = {
   readonly source: string;
@@ -60,7 +60,7 @@ export function readerOf(product: Product): TranscriptReader {
     },
     read: (unit, reading) =>
       unit.path.endsWith(".json")
-        ? readTreeSession(unit, reading)
+        ? readFiles(unit, reading)
         : changedSessions(unit.path, reading, listed, (db, { id }) => whole(db, id, reading)),
   });
 }
@@ -74,11 +74,7 @@ function rootsOf({ folder, database, variable }: Product, place: Place): string[
 }
 
 /** Databases first. Files of sessions that a database has too are left out. */
-async function* units(
-  { database }: Product,
-  root: string,
-  walking: Walking,
-): ReturnType<TranscriptReader["units"]> {
+async function* units({ database }: Product, root: string, walking: Walking): AsyncGenerator<Unit> {
   const known = new Set<string>();
   const file = (path: string): boolean =>
     path === root ? !path.endsWith(".json") : database.test(basename(path));
@@ -86,7 +82,18 @@ async function* units(
     yield { path, stamps: databaseStamps(path) };
     for (const id of await idsIn(path, "session", walking)) known.add(id);
   }
-  yield* treeUnits(root, walking, (id) => known.has(id));
+  const folder = (path: string): boolean => !/[\\/](?:message|part|snapshot|log|bin)$/.test(path);
+  const session = (path: string): boolean => isSessionFile(path) || (path === root && path.endsWith(".json"));
+  for await (const path of filesBelow(root, { file: session, folder }, walking)) {
+    if (known.has(basename(path, ".json"))) continue;
+    const { messages } = placesOf(path);
+    // The product writes the file of a message anew when the message is complete.
+    yield { path, stamps: [path, messages, ...(await filesIn(messages, walking))] };
+  }
+}
+
+function isSessionFile(path: string): boolean {
+  return /[\\/]session[\\/][^\\/]+[\\/]ses_[^\\/]*\.json$/.test(path);
 }
 
 /** A session's own time of change misses changes of its messages, so the mark has the times and numbers of all its rows. */
@@ -185,4 +192,64 @@ function worktreeOf(db: SourceDatabase, { project_id: project }: Json): string |
   if (typeof project !== "string" || !db.columnsOf("project").has("worktree")) return undefined;
   const path = textOf(db.get("SELECT worktree FROM project WHERE id = :project", { project })?.worktree);
   return path === "/" ? undefined : path;
+}
+
+/** The files of older versions: one per session, message and part. */
+async function* readFiles({ path }: Unit, reading: Reading): AsyncGenerator<Said> {
+  const session = recordOf(await wholeJson(path, reading));
+  if (session === undefined) throw new Error("not a JSON object");
+  const places = placesOf(path);
+  const project = places.project === undefined ? undefined : await recordIn(places.project, reading);
+  const nativeId = textOf(session.id) ?? basename(path, ".json");
+  const facts = sessionFacts(nativeId, session, textOf(project?.worktree));
+  yield facts;
+  let { cwd } = facts;
+  for (const message of await filesIn(places.messages, reading)) {
+    reading.signal.throwIfAborted();
+    const data = await recordIn(message, reading);
+    if (data === undefined) continue;
+    const id = textOf(data.id) ?? basename(message, ".json");
+    const parts: Json[] = [];
+    for (const part of await filesIn(places.parts(id), reading))
+      parts.push(...[await recordIn(part, reading)].filter((one) => one !== undefined));
+    cwd ??= textOf(recordOf(data.path)?.cwd);
+    const provider = textOf(data.providerID);
+    if (provider !== undefined) yield { nativeId, provider, cwd };
+    const isActive = !isReverted(id, recordOf(session.revert));
+    yield* messageRows({ id, data, parts, path: message }, isActive, reading);
+  }
+}
+
+/** Where the messages and parts of a session file are. */
+type Places = {
+  readonly messages: string;
+  readonly parts: (messageId: string) => string;
+  readonly project: string | undefined;
+};
+
+/** `storage/session/<project>/<id>.json`, or the older `storage/session/info/<id>.json` with the messages below `session` too. */
+function placesOf(path: string): Places {
+  const id = basename(path, ".json");
+  const owner = basename(dirname(path));
+  const session = dirname(dirname(path));
+  if (owner === "info")
+    return {
+      messages: join(session, "message", id),
+      parts: (messageId) => join(session, "part", id, messageId),
+      project: undefined,
+    };
+  const storage = dirname(session);
+  return {
+    messages: join(storage, "message", id),
+    parts: (messageId) => join(storage, "part", messageId),
+    project: join(storage, "project", `${owner}.json`),
+  };
+}
+
+/** The JSON files in a folder, oldest first: the ids in their names are made from the time. */
+async function filesIn(folder: string, walking: Walking): Promise<string[]> {
+  const files: string[] = [];
+  const file = (path: string): boolean => path.endsWith(".json");
+  for await (const path of filesBelow(folder, { file, maxDepth: 0 }, walking)) files.push(path);
+  return files;
 }

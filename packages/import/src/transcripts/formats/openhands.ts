@@ -1,11 +1,9 @@
 // OpenHands CLI: a folder per conversation with one JSON file per event.
-import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { describeCause } from "@hermes-memory/core/internal/lib";
 import { type Draft, format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
-import { recordAt } from "../kit/json-array.ts";
-import { type Json, joined, jsonOf, recordOf, textOf, timeOf, toolCall } from "../kit/values.ts";
+import { recordAt, recordIn } from "../kit/json-array.ts";
+import { type Json, joined, recordOf, textOf, timeOf, toolCall } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading } from "../reader.ts";
 
@@ -42,7 +40,7 @@ export const openhands = format({
       model: textOf(recordOf(recordOf(state?.agent)?.llm)?.model),
     };
     for await (const file of filesBelow(join(path, "events"), { file: isEvent, maxDepth: 0 }, reading)) {
-      const event = await eventIn(file, reading);
+      const event = await recordIn(file, reading);
       const message = event && messageOf(event, reading);
       const id = textOf(event?.id) ?? basename(file, ".json");
       if (message !== undefined) yield { ...message, id, at: timeOf(event?.timestamp), path: file, line: 1 };
@@ -52,19 +50,6 @@ export const openhands = format({
 
 function isEvent(path: string): boolean {
   return path.endsWith(".json") && basename(dirname(path)) === "events";
-}
-
-async function eventIn(file: string, reading: Reading): Promise<Json | undefined> {
-  try {
-    const text = await readFile(file, "utf8");
-    reading.advanced(text.length);
-    const event = recordOf(jsonOf(text));
-    if (event === undefined) reading.unreadable(file, "not a JSON object");
-    return event;
-  } catch (cause) {
-    reading.unreadable(file, describeCause(cause));
-    return undefined;
-  }
 }
 
 function messageOf(event: Json, reading: Reading): Draft | undefined {

@@ -1,5 +1,5 @@
 // Sessions of Qwen Code: a tree of records with the content of Gemini's API, appended to one file per session and per subagent.
-import { access } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { partsOf } from "../kit/gemini-parts.ts";
@@ -91,7 +91,7 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
     const from = textOf(fork?.sessionId);
     if (from !== undefined) {
       yield { nativeId, continues: { how: "fork", session: from } };
-      if (await hasOriginal(from)) continue;
+      if (hasOriginal(from)) continue;
     }
     if (value.type === "system") yield* systemEvents(session, value);
     else
@@ -112,17 +112,12 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
 }
 
 /** Whether the session that a copied record came from is there, as a file beside this one or imported before. */
-function originals(folder: string, reading: Reading): (sessionId: string) => Promise<boolean> {
-  const known = new Map<string, Promise<boolean>>();
-  const look = async (id: string): Promise<boolean> =>
-    (await reading.messageIdsOf(id)).size > 0 ||
-    // Any error means that the original cannot be read, and then the copy is the only one.
-    (await access(join(folder, `${basename(id)}.jsonl`)).then(
-      () => true,
-      () => false,
-    ));
+function originals(folder: string, reading: Reading): (sessionId: string) => boolean {
+  const known = new Map<string, boolean>();
   return (id) => {
-    const found = known.get(id) ?? look(id);
+    const found =
+      known.get(id) ??
+      (reading.messageIdsOf(id).size > 0 || existsSync(join(folder, `${basename(id)}.jsonl`)));
     known.set(id, found);
     return found;
   };

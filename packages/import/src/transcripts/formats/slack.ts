@@ -3,10 +3,12 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
+import { format } from "../declare.ts";
 import {
   type ExportFiles,
   filesIn,
   isArchiveName,
+  ofEach,
   openExport,
   openExportFolder,
   textOfSample,
@@ -16,14 +18,14 @@ import { jsonArrayItems, parsedWhole } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
-import type { Reading, TranscriptReader, Unit, Walking } from "../reader.ts";
+import type { Reading, Unit, Walking } from "../reader.ts";
 
 const DAY_FILE = /(?:^|\/)([^/]+)\/\d{4}-\d\d-\d\d\.json$/;
 const USERS = "users.json";
 /** Public channels, private ones, direct messages and groups of direct messages. */
 const CHANNEL_LISTS = ["channels.json", "groups.json", "dms.json", "mpims.json"];
 
-export const slack: TranscriptReader = {
+export const slack = format({
   source: "slack",
   title: "Slack export",
   ...MESSENGER,
@@ -45,7 +47,7 @@ export const slack: TranscriptReader = {
       yield* chatIfChosen(chat, messagesOf(files, days, names, reading), reading);
     }
   },
-};
+});
 
 async function openUnit(path: string, reading: Reading): Promise<ExportFiles> {
   if ((await stat(path)).isDirectory()) return openExportFolder(path, reading);
@@ -156,37 +158,32 @@ async function* messagesOf(
   names: ReadonlyMap<string, string>,
   reading: Reading,
 ): AsyncGenerator<ChatMessage> {
-  for (const day of days) {
+  yield* ofEach(days, files, reading, async function* (day) {
     const path = files.pathOf(day);
     const told = toldOf(day, files, reading);
-    try {
-      for await (const { line, value } of jsonArrayItems(files.chunks(day), told)) {
-        const message = recordOf(value);
-        const id = textOf(message?.ts);
-        if (message === undefined || id === undefined) {
-          told.malformed(line, "not a message");
-          continue;
-        }
-        const type = textOf(message.type) ?? "missing";
-        if (type !== "message") reading.unknown(`type ${type}`);
-        if (type !== "message" || !WRITTEN.has(textOf(message.subtype))) continue;
-        const author = textOf(message.user) ?? textOf(message.bot_id) ?? "unknown";
-        yield {
-          id,
-          at: timeOf(id),
-          authorIds: [message.user, message.bot_id].flatMap((one) => textOf(one) ?? []),
-          author: names.get(author) ?? textOf(message.username) ?? author,
-          text: joined([plainText(textOf(message.text) ?? "", names), ...fileMarks(message.files)]),
-          thread: textOf(message.thread_ts),
-          line,
-          path,
-        };
+    for await (const { line, value } of jsonArrayItems(files.chunks(day), told)) {
+      const message = recordOf(value);
+      const id = textOf(message?.ts);
+      if (message === undefined || id === undefined) {
+        told.malformed(line, "not a message");
+        continue;
       }
-    } catch (cause) {
-      reading.signal.throwIfAborted();
-      reading.unreadable(path ?? day, describeCause(cause));
+      const type = textOf(message.type) ?? "missing";
+      if (type !== "message") reading.unknown(`type ${type}`);
+      if (type !== "message" || !WRITTEN.has(textOf(message.subtype))) continue;
+      const author = textOf(message.user) ?? textOf(message.bot_id) ?? "unknown";
+      yield {
+        id,
+        at: timeOf(id),
+        authorIds: [message.user, message.bot_id].flatMap((one) => textOf(one) ?? []),
+        author: names.get(author) ?? textOf(message.username) ?? author,
+        text: joined([plainText(textOf(message.text) ?? "", names), ...fileMarks(message.files)]),
+        thread: textOf(message.thread_ts),
+        line,
+        path,
+      };
     }
-  }
+  });
 }
 
 /** `<@U1>`, `<#C1|general>`, `<https://example.com|label>` and `<!here>` as a reader sees them. */

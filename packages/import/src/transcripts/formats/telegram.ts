@@ -1,20 +1,20 @@
 // Telegram: `result.json` of Telegram Desktop's export, of one chat or of the whole account.
 import { basename } from "node:path";
-import { exportFiles, headedMessages, openExport, withHead } from "../kit/exports.ts";
+import { format } from "../declare.ts";
+import { exportFiles, headedMessages, membersIn, openExport, withHead } from "../kit/exports.ts";
 import { jsonArrayItems } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
 import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
-import type { Reading, TranscriptReader } from "../reader.ts";
+import type { Reading } from "../reader.ts";
 
-export const telegram: TranscriptReader = {
+export const telegram = format({
   source: "telegram",
   title: "Telegram export",
   ...MESSENGER,
   ...exportFiles({ isMember, looksRight }),
   async *read(unit, reading) {
     await using files = await openExport(unit.path, reading);
-    const names = files.names.length === 1 ? files.names : files.names.filter(isMember);
-    for (const name of names) {
+    for (const name of membersIn(files, isMember)) {
       const path = files.pathOf(name);
       await using beginning = await withHead(files.chunks(name));
       const { head, all } = beginning;
@@ -34,7 +34,7 @@ export const telegram: TranscriptReader = {
         }
     }
   },
-};
+});
 
 function isMember(name: string): boolean {
   return basename(name) === "result.json";

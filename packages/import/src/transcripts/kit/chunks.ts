@@ -1,7 +1,9 @@
 // The bytes of a file in chunks, up to the size it has when it is opened. Compressed files are unpacked on the way.
-import { open } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createZstdDecompress } from "node:zlib";
 import type { Reading } from "../reader.ts";
-import { unpackedFrames } from "./zstd-frames.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 /** More than any real transcript; a file that unpacks to more was made to do harm. */
@@ -14,31 +16,34 @@ export function fileChunks(path: string, told: Told): AsyncIterable<Uint8Array> 
   return /\.zst$/.test(path) ? zstdChunks(path, told) : plainChunks(path, told);
 }
 
-async function* plainChunks(path: string, told: Told): AsyncGenerator<Uint8Array> {
+async function* plainChunks(path: string, told: Told, from = 0): AsyncGenerator<Uint8Array> {
   await using file = await open(path, "r");
   const { size } = await file.stat();
-  let at = 0;
-  while (at < size) {
+  for (let at = from; at < size; ) {
     told.signal.throwIfAborted();
     // A new buffer each time: what the caller has not finished with still points into the one before.
-    const { bytesRead, buffer } = await file.read(
-      Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - at)),
-      0,
-      null,
-      at,
-    );
+    const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - at));
+    const { bytesRead } = await file.read(chunk, 0, null, at);
     if (bytesRead === 0) return; // the file became shorter meanwhile
     at += bytesRead;
     told.advanced(bytesRead);
-    yield buffer.subarray(0, bytesRead);
+    yield chunk.subarray(0, bytesRead);
   }
 }
 
+/** Node's decoder stops after the first frame without an error, so each frame has a decoder of its own. */
 async function* zstdChunks(path: string, told: Told): AsyncGenerator<Uint8Array> {
+  const { size } = await stat(path);
   let total = 0;
-  for await (const chunk of unpackedFrames(plainChunks(path, told))) {
-    total += chunk.length;
-    if (total > MAX_UNPACKED_BYTES) throw new Error("unpacks to more than 20 GiB");
-    yield chunk;
+  for (let from = 0; from < size; ) {
+    const frame = createZstdDecompress();
+    // An error of the file arrives through the decoder, which is read here; the promise only repeats it.
+    pipeline(Readable.from(plainChunks(path, told, from), { objectMode: false }), frame).catch(() => {});
+    for await (const chunk of frame) {
+      total += chunk.length;
+      if (total > MAX_UNPACKED_BYTES) throw new Error("unpacks to more than 20 GiB");
+      yield chunk;
+    }
+    from += frame.bytesWritten;
   }
 }

@@ -11,54 +11,36 @@ const MAX_ATTEMPTS = 5;
 type Listed = { readonly id: string; readonly mark: string | undefined };
 type Whole = { readonly facts: Omit<SessionFacts, "nativeId" | "mark">; readonly messages: readonly Draft[] };
 
-/** What is said of the sessions that changed. One without messages is not begun: that must not empty what was imported. */
+/**
+ * What is said of the sessions that changed. One without messages is not begun: that must not empty what was imported. A session that
+ * cannot be read is reported; the others follow.
+ */
 export async function* changedSessions<Session extends Listed>(
   path: string,
   reading: Reading,
   list: (db: SourceDatabase) => readonly Session[],
   read: (db: SourceDatabase, session: Session) => Whole | undefined,
 ): AsyncGenerator<Said> {
-  const isChanged = ({ id, mark }: Session): boolean => mark === undefined || !reading.isUnchanged(id, mark);
-  const sessions = databaseSessions(path, reading, {
-    list: (db) => list(db).filter(isChanged),
-    read: (db, session) => ({ session, whole: read(db, session) }),
-    name: ({ id }) => id,
-  });
-  const hasRows = (draft: Draft): boolean => isKept(draft, reading) || (draft.toolResults?.length ?? 0) > 0;
-  for await (const { session, whole } of sessions) {
-    if (whole === undefined || !whole.messages.some(hasRows)) continue;
-    yield { ...whole.facts, nativeId: session.id, mark: session.mark };
-    yield* whole.messages;
-    yield { kind: "end" };
-  }
-}
-
-/** Gives what `read` made of each session that `list` names. A session that cannot be read is reported; the others follow. */
-export async function* databaseSessions<Session, Result>(
-  path: string,
-  reading: Reading,
-  steps: {
-    readonly list: (db: SourceDatabase) => readonly Session[];
-    readonly read: (db: SourceDatabase, session: Session) => Result;
-    /** What to call a session in a report. */
-    readonly name: (session: Session) => string;
-  },
-): AsyncGenerator<Result> {
   let db = await openSource(path, reading);
+  const hasRows = (draft: Draft): boolean => isKept(draft, reading) || (draft.toolResults?.length ?? 0) > 0;
   try {
-    const sessions = await attempt((source) => steps.list(source));
+    const sessions = await attempt(list);
     const { size } = await stat(path);
     for (const session of sessions) {
-      let result: Result;
+      reading.advanced(size / sessions.length);
+      const { id, mark } = session;
+      if (mark !== undefined && reading.isUnchanged(id, mark)) continue;
+      let whole: Whole | undefined;
       try {
-        result = await attempt((source) => steps.read(source, session));
+        whole = await attempt((source) => read(source, session));
       } catch (cause) {
         reading.signal.throwIfAborted();
-        reading.unreadable(path, `session ${steps.name(session)}: ${describeCause(cause)}`);
-        continue;
+        reading.unreadable(path, `session ${id}: ${describeCause(cause)}`);
       }
-      yield result;
-      reading.advanced(size / sessions.length);
+      if (whole === undefined || !whole.messages.some(hasRows)) continue;
+      yield { ...whole.facts, nativeId: id, mark };
+      yield* whole.messages;
+      yield { kind: "end" };
     }
   } finally {
     db[Symbol.dispose]();

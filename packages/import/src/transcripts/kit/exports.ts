@@ -204,18 +204,34 @@ async function* conversationsIn(
 ): AsyncGenerator<Conversation> {
   const members = files.names.filter(isMember);
   if (members.length === 0) throw new Error("the export has no file with conversations");
-  for (const name of members) {
+  yield* ofEach(members, files, reading, async function* (name) {
     const path = files.pathOf(name);
+    const told = toldOf(name, files, reading);
+    for await (const { line, value } of arrayOrObject(files.chunks(name), told))
+      yield { line, value, path, malformed: (reason: string) => told.malformed(line, reason) };
+  });
+}
+
+/** What `read` gives of each file. One of several that cannot be read is reported. */
+export async function* ofEach<T>(
+  names: readonly string[],
+  files: ExportFiles,
+  reading: Reading,
+  read: (name: string) => AsyncIterable<T>,
+): AsyncGenerator<T> {
+  for (const name of names)
     try {
-      const told = toldOf(name, files, reading);
-      for await (const { line, value } of arrayOrObject(files.chunks(name), told))
-        yield { line, value, path, malformed: (reason) => told.malformed(line, reason) };
+      yield* read(name);
     } catch (cause) {
       reading.signal.throwIfAborted();
-      if (members.length === 1) throw cause;
-      reading.unreadable(path ?? name, describeCause(cause));
+      if (names.length === 1) throw cause;
+      reading.unreadable(files.pathOf(name) ?? name, describeCause(cause));
     }
-  }
+}
+
+/** The members, or the one file that the user named. */
+export function membersIn({ names }: ExportFiles, isMember: ExportFormat["isMember"]): readonly string[] {
+  return names.length === 1 ? names : names.filter(isMember);
 }
 
 /** Where the unit has several files, the line says little without the file. */

@@ -1,48 +1,27 @@
 // Content in the shape of Google's Gemini API: a text, a part, or a list of parts. Gemini CLI and Qwen Code store it.
-import type { ToolCall } from "../reader.ts";
-import { type Json, joined, recordOf, textOf, toolCall } from "./values.ts";
-
-export type Parts = {
-  readonly text: string;
-  readonly reasoning: string | undefined;
-  readonly toolCalls: readonly ToolCall[];
-  readonly toolResults: readonly PartResult[];
-};
-type PartResult = {
-  readonly callId: string;
-  readonly name: string | undefined;
-  readonly text: string;
-};
+import { type Blocks, blocksOf } from "./blocks.ts";
+import { recordOf, textOf } from "./values.ts";
 
 /** `unknown` is told the field names of every part that has no place here. */
-export function partsOf(content: unknown, unknown: (type: string) => void): Parts {
-  const texts: string[] = [];
-  const thoughts: string[] = [];
-  const toolCalls: ToolCall[] = [];
-  const toolResults: PartResult[] = [];
-  for (const item of Array.isArray(content) ? content : [content]) {
-    const part = typeof item === "string" ? { text: item } : recordOf(item);
-    if (part === undefined) continue;
+export function partsOf(content: unknown, unknown: (type: string) => void): Blocks {
+  const unknownPart = (type: string): void => unknown(type.replace("block", "part"));
+  return blocksOf(Array.isArray(content) ? content : [content], unknownPart, (part) => {
+    const { text, thought } = part;
+    if (typeof text === "string") return { type: thought === true ? "thinking" : "text", text };
+    if (thought === true) return undefined; // its text is encrypted
     const call = recordOf(part.functionCall);
+    if (call !== undefined) return { type: "tool_use", id: call.id, name: call.name, input: call.args };
     const response = recordOf(part.functionResponse);
-    if (typeof part.text === "string") (part.thought === true ? thoughts : texts).push(part.text);
-    else if (part.thought === true)
-      continue; // its text is encrypted
-    else if (call !== undefined) toolCalls.push(toolCall(call.id, call.name, call.args));
-    else if (response !== undefined)
-      toolResults.push({
-        callId: textOf(response.id) ?? "",
-        name: textOf(response.name),
-        text: responseText(response.response),
-      });
-    else {
-      const stands = attachmentText(part);
-      if (stands !== undefined) texts.push(stands);
-      else unknown(`part ${Object.keys(part).sort().join(",") || "without fields"}`);
+    const data = recordOf(part.inlineData) ?? recordOf(part.fileData);
+    if (response !== undefined) {
+      const result = responseText(response.response);
+      return { type: "tool_result", tool_use_id: response.id, name: response.name, content: result };
     }
-  }
-  const reasoning = joined(thoughts);
-  return { text: joined(texts), reasoning: reasoning === "" ? undefined : reasoning, toolCalls, toolResults };
+    if (data === undefined) return { type: Object.keys(part).sort().join(",") };
+    const isImage =
+      textOf(data.displayName) === undefined && /^(?:$|image\/)/.test(textOf(data.mimeType) ?? "");
+    return isImage ? { type: "image" } : { type: "file", name: data.displayName };
+  });
 }
 
 /** `output` or `error` of a function's response; any other response as JSON. */
@@ -55,12 +34,4 @@ function responseText(response: unknown): string {
     if (value !== undefined && value !== null) return JSON.stringify(value);
   }
   return Object.keys(fields).length === 0 ? "" : JSON.stringify(fields);
-}
-
-function attachmentText(part: Json): string | undefined {
-  const data = recordOf(part.inlineData) ?? recordOf(part.fileData);
-  if (data === undefined) return undefined;
-  const name = textOf(data.displayName);
-  if (name !== undefined) return `[file: ${name}]`;
-  return textOf(data.mimeType)?.startsWith("image/") === false ? "[file]" : "[image]";
 }

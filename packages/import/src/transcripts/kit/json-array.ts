@@ -1,6 +1,6 @@
 // Files that are one JSON value: a huge array element by element, a smaller file at once.
 import { readFile, stat } from "node:fs/promises";
-import { describeCause } from "@hermes-memory/core/internal/lib";
+import { describeCause, errnoCode } from "@hermes-memory/core/internal/lib";
 import type { Reading } from "../reader.ts";
 import { fileChunks } from "./chunks.ts";
 import { type Json, jsonOf, parsedJson, recordOf } from "./values.ts";
@@ -70,7 +70,20 @@ export async function recordAt(path: string): Promise<Json | undefined> {
   return recordOf(jsonOf(await readFile(path, "utf8").catch(() => undefined)));
 }
 
-/** The same for bytes that come from elsewhere, such as an archive. */
+/** One of many files of a unit. It may be missing; one that cannot be read is reported. */
+export async function recordIn(path: string, reading: Reading): Promise<Json | undefined> {
+  try {
+    const record = recordOf(await wholeJson(path, reading));
+    if (record === undefined) reading.unreadable(path, "not a JSON object");
+    return record;
+  } catch (cause) {
+    reading.signal.throwIfAborted();
+    if (errnoCode(cause) !== "ENOENT") reading.unreadable(path, describeCause(cause));
+    return undefined;
+  }
+}
+
+/** The value of bytes that come from elsewhere, such as an archive. */
 export async function parsedWhole(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_BYTES,

@@ -41,25 +41,15 @@ export async function* textLines(path: string, told: Told): AsyncGenerator<TextL
   const lines = new ByteLines(MAX_LINE_BYTES);
   const decoder = new TextDecoder(); // drops a byte order mark
   let line = 0;
-  const next = (found: ReturnType<ByteLines["end"]> & {}, isLast: boolean): TextLine | undefined => {
+  function* next(found: ReturnType<ByteLines["end"]>, isLast: boolean): Generator<TextLine> {
+    if (found === undefined) return;
     line += 1;
-    if (found.kind === "too_long") {
-      told.malformed(line, `longer than ${MAX_LINE_BYTES / 1024 ** 2} MiB`);
-      return undefined;
-    }
+    if (found.kind === "too_long")
+      return told.malformed(line, `longer than ${MAX_LINE_BYTES / 1024 ** 2} MiB`);
     const { bytes } = found;
-    return {
-      line,
-      text: decoder.decode(bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes),
-      isLast,
-    };
-  };
+    yield { line, text: decoder.decode(bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes), isLast };
+  }
   for await (const chunk of fileChunks(path, told))
-    for (const found of lines.push(chunk)) {
-      const one = next(found, false);
-      if (one !== undefined) yield one;
-    }
-  const last = lines.end();
-  const one = last === undefined ? undefined : next(last, true);
-  if (one !== undefined) yield one;
+    for (const found of lines.push(chunk)) yield* next(found, false);
+  yield* next(lines.end(), true);
 }

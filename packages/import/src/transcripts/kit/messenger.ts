@@ -1,5 +1,6 @@
 // Chats of a messenger: the words of several people, cut into sessions of one day or one thread.
-import type { Reading, ReadOptions, SessionFacts, TranscriptEvent, TranscriptMessage } from "../reader.ts";
+import type { Draft, Said } from "../declare.ts";
+import type { Reading, ReadOptions, SessionFacts } from "../reader.ts";
 
 export type Chat = {
   readonly id: string;
@@ -23,24 +24,19 @@ export type ChatMessage = {
   readonly path: string | undefined;
 };
 
-export const MESSENGER = {
-  evidence: "P",
-  isExperimental: true,
-  isMessenger: true,
-  version: 1,
-} as const;
+export const MESSENGER = { evidence: "P", isExperimental: true, isMessenger: true } as const;
 
 /** The chat, if the user wants it; without a choice, every one is wanted. */
 export async function* chatIfChosen(
   chat: Chat,
   messages: AsyncIterable<ChatMessage>,
   reading: Reading,
-): AsyncGenerator<TranscriptEvent> {
+): AsyncGenerator<Said> {
   const chosen = reading.options.chat;
   if (chosen === undefined || chosen === chat.id || chosen === chat.name)
     return yield* chatEvents(chat, messages, reading);
   // For the report, so that a chat whose name was misspelt does not look like an empty export.
-  yield { kind: "session", facts: { nativeId: chat.id } };
+  yield { nativeId: chat.id };
   yield { kind: "skip", reason: "another chat", keepsStored: true };
   yield { kind: "end" };
 }
@@ -53,7 +49,7 @@ async function* chatEvents(
   chat: Chat,
   messages: AsyncIterable<ChatMessage>,
   reading: Reading,
-): AsyncGenerator<TranscriptEvent> {
+): AsyncGenerator<Said> {
   const threads = new Map<string, SessionFacts>();
   const ended = new Set<string>();
   let day: SessionFacts | undefined;
@@ -79,15 +75,15 @@ async function* chatEvents(
     if (!isThread) day = facts;
     if (current?.nativeId !== facts.nativeId) {
       current = threads.get(facts.nativeId) ?? facts;
-      yield { kind: "session", facts: current };
+      yield current;
     }
-    yield { kind: "message", message: spoken(message, reading.options) };
+    yield spoken(message, reading.options);
   }
   for (const facts of [...threads.values(), ...(day === undefined ? [] : [day])]) yield* ending(facts);
 }
 
-function* ending(facts: SessionFacts): Generator<TranscriptEvent> {
-  yield { kind: "session", facts: { nativeId: facts.nativeId } };
+function* ending(facts: SessionFacts): Generator<Said> {
+  yield { nativeId: facts.nativeId };
   yield { kind: "end" };
 }
 
@@ -104,7 +100,7 @@ function dayOf(at: number): string {
   return (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString().slice(0, 10);
 }
 
-function spoken(message: ChatMessage, { me, assistant }: ReadOptions): TranscriptMessage {
+function spoken(message: ChatMessage, { me, assistant }: ReadOptions): Draft {
   const { id, at, isMine, authorIds, author, text, line, path } = message;
   const shared = { id, at, line, path };
   const isBy = (who: string | undefined): boolean =>

@@ -1,6 +1,6 @@
 // One answer of an assistant that holds text, tool calls and their results in a row: as the messages a model API would have seen.
 import type { ToolCall, TranscriptMessage } from "../reader.ts";
-import { joined } from "./values.ts";
+import { joined, textOf } from "./values.ts";
 
 export type TurnPart =
   | { readonly kind: "text"; readonly text: string }
@@ -46,10 +46,10 @@ export function* messagesOfTurn(
       role: "assistant",
       text,
       ...rest,
-      ...(model !== undefined && { model }),
-      ...(calls.length > 0 && { toolCalls: calls }),
-      ...(reasoning !== "" && { reasoning }),
-      ...(answers === 0 && usage !== undefined && { usage }),
+      model,
+      toolCalls: calls.length > 0 ? calls : undefined,
+      reasoning: textOf(reasoning),
+      usage: answers === 0 ? usage : undefined,
     };
     answers += 1;
     [texts, thoughts, calls] = [[], [], []];
@@ -69,14 +69,8 @@ export function* messagesOfTurn(
       const callId = part.id ?? open.keys().next().value;
       const name = (callId === undefined ? undefined : open.get(callId)) ?? part.name;
       if (callId !== undefined) open.delete(callId);
-      yield {
-        id: `${id}#r${results}`,
-        role: "tool",
-        text: part.text,
-        ...rest,
-        ...(callId !== undefined && { toolCallId: callId }),
-        ...(name !== undefined && { toolName: name }),
-      };
+      const call = { toolCallId: callId, toolName: name };
+      yield { id: `${id}#r${results}`, role: "tool", text: part.text, ...rest, ...call };
     }
   }
   yield* answer();

@@ -3,8 +3,8 @@ import { appendFile, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { RecordTree } from "../../../src/transcripts/formats/claude-code/branches.ts";
 import { claudeCode } from "../../../src/transcripts/formats/claude-code.ts";
+import { RecordTree } from "../../../src/transcripts/formats/claude-code-branches.ts";
 import { type Found, readHome } from "../read-fixture.ts";
 
 const EVERYTHING = {

@@ -131,7 +131,7 @@ it("hostile paths change nothing and are reported", async () => {
       .join("\n"),
   );
   expect(sessions).toMatchObject([{ messages: [] }]);
-  expect(malformed).toHaveLength(5);
+  expect(malformed).toHaveLength(6);
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { databaseSessions } from "../../../src/transcripts/kit/database-sessions.ts";
+import { changedSessions } from "../../../src/transcripts/kit/database-sessions.ts";
 import { plainReading } from "../formats/plain-reading.ts";
 
 let folder = "";
@@ -17,28 +17,38 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
+const listed = (...ids: string[]) => ids.map((id) => ({ id, mark: undefined }));
+const saying = (text: unknown) => ({ facts: {}, messages: [{ role: "user", text: String(text) }] });
+
+async function textsOf(said: AsyncIterable<object>): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for await (const one of said) if ("text" in one) found.push(one.text);
+  return found;
+}
+
 it("reports a session that cannot be read and gives the others", async () => {
   const reported: string[] = [];
   const reading = plainReading({ unreadable: (_, reason) => reported.push(reason) });
-  const found: unknown[] = [];
-  const steps = {
-    list: () => [1, 2, 3],
-    read: (_: unknown, id: number) => {
-      if (id === 2) throw new Error("a damaged page");
-      return id;
+  const said = changedSessions(
+    path,
+    reading,
+    () => listed("1", "2", "3"),
+    (_, { id }) => {
+      if (id === "2") throw new Error("a damaged page");
+      return saying(id);
     },
-    name: String,
-  };
-  for await (const id of databaseSessions(path, reading, steps)) found.push(id);
-  expect(found).toEqual([1, 3]);
+  );
+  expect(await textsOf(said)).toEqual(["1", "3"]);
   expect(reported).toEqual(["session 2: a damaged page"]);
 });
 
 it("reads a session again when another program changes the database meanwhile", async () => {
   let reads = 0;
-  const steps = {
-    list: () => [2],
-    read: (db: { get: (sql: string) => Record<string, unknown> | undefined }) => {
+  const said = changedSessions(
+    path,
+    plainReading(),
+    () => listed("2"),
+    (db) => {
       reads += 1;
       const text = db.get("SELECT text FROM item WHERE id = 2")?.text;
       if (reads === 1) {
@@ -46,21 +56,24 @@ it("reads a session again when another program changes the database meanwhile", 
         writer.exec("UPDATE item SET text = 'changed' WHERE id = 2");
         writer.close();
       }
-      return text;
+      return saying(text);
     },
-    name: String,
-  };
-  const found: unknown[] = [];
-  for await (const text of databaseSessions(path, plainReading(), steps)) found.push(text);
-  expect(found).toEqual(["changed"]);
+  );
+  expect(await textsOf(said)).toEqual(["changed"]);
   expect(reads).toBe(2);
 });
 
 it("stops when the import is interrupted", async () => {
   const stop = new AbortController();
-  const steps = { list: () => [1, 2, 3], read: (_: unknown, id: number) => id, name: String };
+  const reading = plainReading({ signal: stop.signal });
+  const said = changedSessions(
+    path,
+    reading,
+    () => listed("1", "2", "3"),
+    (_, { id }) => saying(id),
+  );
   const read = async (): Promise<void> => {
-    for await (const _ of databaseSessions(path, plainReading({ signal: stop.signal }), steps)) stop.abort();
+    for await (const _ of said) stop.abort();
   };
   await expect(read()).rejects.toThrow(/abort/i);
 });

@@ -38,7 +38,6 @@ import {
   splitAnswers,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
-import { readOutbox } from "@hermes-memory/providers/internal";
 import {
   Cancelled,
   type CommandBody,
@@ -51,8 +50,8 @@ import {
 } from "../../command.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { activeName, findNamed, hintOf, loadNamed, providerSection } from "./find-provider.ts";
-import { total } from "./outbox-state.ts";
-import { uploadHint } from "./upload.ts";
+import { lanesIn } from "./outbox.ts";
+import { uploadHint } from "./run-provider.ts";
 
 /** Shared by the steps of one setup. */
 type SetupRun = {
@@ -83,7 +82,8 @@ export const setup: CommandBody = async (input, context) => {
   useEnvFile(home);
   const { provider } = await loadNamed(home, name, "setup");
   const saved = await (provider.postSetup ? ownSetup : schemaSetup)(name, provider, run, context);
-  const { availability, connection } = await checkNow(home, name, context);
+  const checked = await checkNow(home, name, context);
+  const { availability, connection } = checked;
   const upload = await uploadHint(name, input, context);
 
   const { activated, written, failed, unsaved, isOwn } = saved;
@@ -93,11 +93,7 @@ export const setup: CommandBody = async (input, context) => {
   return {
     json: {
       success: isDone,
-      message: [
-        activeText(name, { activated, wasActive: previous === name && !isOwn }),
-        availabilityText(availability),
-        ...connectionTexts(name, connection, activated),
-      ].join("\n"),
+      message: settledTexts(name, checked, { activated, wasActive: previous === name && !isOwn }).join("\n"),
       provider: name,
       activated,
       own_setup: isOwn,
@@ -157,9 +153,9 @@ export const off: CommandBody = async (_input, context) => {
 type Left = { readonly waiting: number; readonly held: number; readonly dead: number };
 
 function leftIn(home: string, name: string): Left {
-  const lanes = ifReadable(() => readOutbox(home)).filter(({ provider }) => provider === name);
-  const { waiting, held, dead } = total(lanes.map(({ state }) => state));
-  return { waiting, held, dead };
+  const lanes = ifReadable(() => lanesIn(home, name)).filter(({ active }) => active);
+  const sum = (of: keyof Left): number => lanes.reduce((all, lane) => all + lane[of], 0);
+  return { waiting: sum("waiting"), held: sum("held"), dead: sum("dead") };
 }
 
 function leftNotes(name: string, { waiting, held, dead }: Left): string[] {
@@ -351,10 +347,9 @@ async function askFields(
   const answers = new Map<string, string>();
   for (const field of fields) {
     if (!isAsked(field, answers)) continue;
-    const ready = checkAnswer(field, given.get(field.key) ?? "");
-    if (given.has(field.key) && !ready.ok) io.note(`${shown(`${field.key} ${ready.error}`)}.\n`);
-    const isReady = given.has(field.key) && ready.ok;
-    const answer = isReady ? ready.value : await askField(field, answers, existing, io);
+    const ready = given.has(field.key) ? checkAnswer(field, given.get(field.key) ?? "") : undefined;
+    if (ready?.ok === false) io.note(`${shown(`${field.key} ${ready.error}`)}.\n`);
+    const answer = ready?.ok ? ready.value : await askField(field, answers, existing, io);
     if (answer !== "") answers.set(field.key, answer);
   }
   return answers;
@@ -363,42 +358,37 @@ async function askFields(
 async function askField(
   field: ConfigField,
   answers: Answers,
-  existing: Existing,
+  { secrets, settings }: Existing,
   io: Terminal,
 ): Promise<string> {
-  const title = shown(labelOf(field));
-  if (field.secret === true) {
-    // Of the saved secret only the end is printed. The schema's default is not used: it would be printed.
-    const old = existing.secrets.get(field.key) ?? "";
-    if (old === "" && field.url) io.note(`Get it at ${shown(field.url)}\n`);
-    const message = old === "" ? title : `${title} [${maskSecret(old)}, empty keeps it]`;
-    return checkedAnswer(message, { ...field, required: old === "" && field.required }, io);
-  }
-  const current = existing.settings.get(field.key);
-  if (field.choices !== undefined) {
+  const isSecret = field.secret === true;
+  const current = settings.get(field.key);
+  if (field.choices !== undefined && !isSecret) {
     const labels = field.choices.map(shown);
-    const index = await io.choose({ title, labels, preselected: preselected(field, answers, current) });
+    const index = await io.choose({
+      title: shown(labelOf(field)),
+      labels,
+      preselected: preselected(field, answers, current),
+    });
     return field.choices[index] ?? "";
   }
-  const standard = defaultAnswer(field, answers, current);
-  const aid = field.type === "boolean" ? " (true or false)" : standard || field.required ? "" : " (optional)";
-  return checkedAnswer(`${title}${aid}`, field, io, standard);
-}
-
-async function checkedAnswer(
-  message: string,
-  field: ConfigField,
-  io: Terminal,
-  standard?: string,
-): Promise<string> {
-  const problem = (typed: string): string | undefined => {
-    const checked = checkAnswer(field, typed);
-    return checked.ok ? undefined : shown(`${field.key} ${checked.error}.`);
-  };
-  const checked = checkAnswer(
-    field,
-    await io.ask(message, { isSecret: field.secret === true, standard, problem }),
-  );
+  // Of the saved secret only the end is printed. The schema's default is not used: it would be printed.
+  const old = isSecret ? (secrets.get(field.key) ?? "") : "";
+  if (isSecret && old === "" && field.url) io.note(`Get it at ${shown(field.url)}\n`);
+  const standard = isSecret ? undefined : defaultAnswer(field, answers, current);
+  const optional = isSecret || standard || field.required ? "" : " (optional)";
+  const aid = old === "" ? optional : ` [${maskSecret(old)}, empty keeps it]`;
+  const message = `${shown(labelOf(field))}${field.type === "boolean" && !isSecret ? " (true or false)" : aid}`;
+  const asked = { ...field, required: old === "" && field.required };
+  const typed = await io.ask(message, {
+    isSecret,
+    standard,
+    problem: (text) => {
+      const checked = checkAnswer(asked, text);
+      return checked.ok ? undefined : shown(`${field.key} ${checked.error}.`);
+    },
+  });
+  const checked = checkAnswer(asked, typed);
   return checked.ok ? checked.value : "";
 }
 
@@ -475,26 +465,26 @@ async function checkNow(home: string, name: string, { memory }: CommandContext):
   return { availability, connection };
 }
 
-function activeText(
+function settledTexts(
   name: string,
+  { availability: { available, reason = "It gives no reason." }, connection }: Checked,
   { activated, wasActive }: { readonly activated: boolean; readonly wasActive: boolean },
-): string {
-  if (activated) return `'${name}' is the memory provider of every session that starts from now on.`;
-  return wasActive
+): string[] {
+  const inactive = wasActive
     ? `'${name}' was the memory provider before and still is.`
     : `'${name}' is not switched on.`;
-}
-
-function availabilityText({ available, reason }: Availability): string {
-  if (available) return "It is available. 'hermes memory test' tries it out.";
-  return `It is not available yet. ${reason ?? "It gives no reason."}`;
-}
-
-function connectionTexts(name: string, connection: ConnectionCheck, isActive: boolean): string[] {
-  if (connection.kind === "unsupported") return [];
-  if (connection.kind === "reached") return [connection.message];
+  const state = activated
+    ? `'${name}' is the memory provider of every session that starts from now on.`
+    : inactive;
+  const answer = connection.kind === "unsupported" ? "" : connection.message;
+  const failed = [
+    `Its service refused the request or was not reached: ${answer}`,
+    `The settings are saved${activated ? ` and '${name}' is active` : ""}. If a setting is wrong, 'hermes memory setup ${name}' corrects it; 'hermes doctor --network' tries the connection again.`,
+  ];
   return [
-    `Its service refused the request or was not reached: ${connection.message}`,
-    `The settings are saved${isActive ? ` and '${name}' is active` : ""}. If a setting is wrong, 'hermes memory setup ${name}' corrects it; 'hermes doctor --network' tries the connection again.`,
+    state,
+    available ? "It is available. 'hermes memory test' tries it out." : `It is not available yet. ${reason}`,
+    ...(connection.kind === "reached" ? [answer] : []),
+    ...(connection.kind === "failed" ? failed : []),
   ];
 }

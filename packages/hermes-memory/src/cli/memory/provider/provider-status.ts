@@ -1,8 +1,17 @@
 // The external provider in `hermes memory status`, and the list of `hermes memory providers`. Code of a user's plugin does not run
 // here: the result of its last run is shown instead.
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/internal/config";
+import {
+  formatUsage,
+  listBackups,
+  MEMORY_TARGETS,
+  type MemoryStore,
+  type MemoryTarget,
+  readPendingWrites,
+  targetPaths,
+} from "@hermes-memory/core/internal/curated";
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import {
@@ -24,19 +33,12 @@ import {
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import { unreadableOutboxes } from "@hermes-memory/providers/internal";
-import type { CommandBody, CommandContext, Paint } from "../../command.ts";
+import type { CommandBody, CommandContext } from "../../command.ts";
 import { printable } from "../../printing.ts";
 import { render } from "../../render.ts";
+import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "../memory-command.ts";
 import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";
-import { hasItems, type LaneJson, lanesIn } from "./outbox-state.ts";
-
-/** `checked_at` is absent when the provider was checked by this command. */
-type KnownAvailability = {
-  readonly available: boolean;
-  readonly reason?: string;
-  readonly checked_at?: string;
-  readonly checked_by?: "setup" | "test" | "activation";
-};
+import { type Lane, lanesIn } from "./outbox.ts";
 
 type Variable = {
   readonly key: string;
@@ -48,72 +50,42 @@ type Variable = {
   readonly url?: string;
 };
 
-type ActiveProvider = {
-  readonly name: string;
-  readonly installed: boolean;
-  readonly source?: FoundProvider["source"];
-  readonly directory?: string;
-  readonly problem?: string;
-  readonly settings: Settings;
-  readonly availability: KnownAvailability | null;
+type Checked = {
+  /** As recorded, `checked_at` says when; it is absent when this command checked the provider. */
+  readonly availability: (Availability & { readonly checked_at?: string }) | null;
   /**
    * For an unavailable bundled provider, every variable that setup knows; for an available one, those that are set to something else than
    * its settings say. For a user's plugin, those that its `plugin.yaml` requires or that it asked for when it was last run.
    */
   readonly variables?: readonly Variable[];
-  readonly health: ProviderHealth | null;
-  /** What a backup of this memory needs; null when the provider does not tell or its code is not run here. */
-  readonly backup_paths: readonly string[] | null;
-};
-
-type Checked = Pick<ActiveProvider, "availability" | "variables"> & {
   readonly reported?: Settings;
   readonly backupPaths?: readonly string[];
 };
 
-type ListedProvider = {
-  readonly name: string;
-  readonly source: FoundProvider["source"];
-  readonly description: string;
-  readonly active: boolean;
-  readonly directory?: string;
-  readonly problem?: string;
-};
+type ActiveProvider = Awaited<ReturnType<typeof describeActive>>;
 
-type ProviderStatus = {
-  readonly active: ActiveProvider | null;
-  readonly providers: readonly (ListedProvider & { readonly hint: string })[];
-  readonly warnings: readonly string[];
-  readonly pluginsDirectory: string;
-  readonly outbox: readonly LaneJson[];
-  readonly outboxTroubles: ReturnType<typeof unreadableOutboxes>;
-};
-
-export async function providerStatus(context: CommandContext): Promise<ProviderStatus> {
+/** The fields of `hermes memory status` that are about external memory. */
+export async function providerStatus(context: CommandContext) {
   const { home } = context.memory;
   const name = await activeName(context);
   const { providers: all, warnings } = await findProviders(home);
   useEnvFile(home);
-  const rows: (ListedProvider & { hint: string })[] = [];
+  const rows = [];
   for (const found of all) rows.push({ ...listed(found, name), hint: await hintOf(home, found) });
   const found = all.find((each) => each.name === name);
   const active = name === "" ? null : await describeActive(context.memory, name, found);
   context.io.endWithoutWaiting();
   return {
-    active,
-    providers: rows,
-    warnings,
-    pluginsDirectory: pluginsDirectory(home),
+    provider: active?.name ?? null,
+    provider_status: active,
     outbox: ifReadable(() => lanesIn(home, name)),
-    outboxTroubles: unreadableOutboxes(home),
+    outbox_problems: unreadableOutboxes(home),
+    providers: rows,
+    provider_warnings: warnings,
   };
 }
 
-async function describeActive(
-  memory: Home,
-  name: string,
-  found: FoundProvider | undefined,
-): Promise<ActiveProvider> {
+export async function describeActive(memory: Home, name: string, found: FoundProvider | undefined) {
   const { home } = memory;
   const health = readProviderHealth(home, name) ?? null;
   const { source, directory, problem } = found ?? {};
@@ -131,6 +103,7 @@ async function describeActive(
     availability: checked.availability,
     variables: checked.variables?.length ? checked.variables : undefined,
     health,
+    /** What a backup of this memory needs; null when the provider does not tell or its code is not run here. */
     backup_paths: checked.backupPaths ?? null,
   };
 }
@@ -194,32 +167,31 @@ function variableValue(home: string, variable: string): string {
 
 // The same facts for a person: counters that are zero and users for whom nothing waits are left out.
 
-export function statusLines(status: ProviderStatus, paint: Paint): string[] {
-  const { active, providers, pluginsDirectory: plugins, outbox } = status;
-  const told = {
-    remedy: active === null ? undefined : remedyOf(active, plugins),
-    provider_status:
-      active === null ? undefined : { ...active, name: undefined, health: toldHealth(active, outbox) },
+export function toldStatus(status: Awaited<ReturnType<typeof providerStatus>>, home: string): object {
+  const { provider_status: active, outbox, providers: all } = status;
+  return {
+    ...status,
+    provider_warnings: undefined,
+    provider: active?.name ?? "none",
+    remedy: active === null ? undefined : remedyOf(active, home),
+    provider_status: active && { ...active, name: undefined, health: toldHealth(active, outbox) },
     outbox: outbox.filter(
-      (lane) => (lane.active && lane.user === null) || hasItems(lane) || lane.refused > 0,
+      ({ active: isActive, user, waiting, held, dead, refused }) =>
+        (isActive && user === null) || waiting + held + dead + refused > 0,
     ),
-    outbox_problems: status.outboxTroubles,
-    providers: providers.map((each) => ({ ...listedLine(each), about: each.problem ?? each.hint })),
+    providers: all.map(({ name, source, active: isActive, problem, hint }) => {
+      return { name, source, active: isActive, about: problem ?? hint };
+    }),
   };
-  return [`${"provider".padEnd(15)} ${printable(active?.name ?? "none")}`, ...render(told, paint)];
-}
-
-function listedLine({ name, source, active }: ListedProvider): object {
-  return { name, source, active };
 }
 
 function remedyOf(
   { installed, name, availability, problem }: ActiveProvider,
-  plugins: string,
+  home: string,
 ): string | undefined {
   if (!installed) {
     const place = isProviderName(name)
-      ? `Put it into ${join(plugins, name)}, or`
+      ? `Put it into ${join(pluginsDirectory(home), name)}, or`
       : "No provider can have this name;";
     return `${place} choose another with 'hermes memory setup'.`;
   }
@@ -227,7 +199,7 @@ function remedyOf(
   return "'hermes memory test' checks whether it is available.";
 }
 
-function toldHealth({ health }: ActiveProvider, outbox: readonly LaneJson[]): object | undefined {
+function toldHealth({ health }: ActiveProvider, outbox: readonly Lane[]): object | undefined {
   if (health === null) return undefined;
   const { connection, hooks, texts, dropped_tasks, stray_errors, last_error, since } = health;
   // Something was delivered after a check that failed.
@@ -299,20 +271,20 @@ function readJson(path: string): Settings {
 // `hermes memory providers`
 
 export const providers: CommandBody = async (_input, context) => {
-  const home = resolve(context.home.home);
+  const { home } = context.memory;
   const active = await activeName(context);
   const { providers: all, warnings } = await findProviders(home);
   useEnvFile(home);
-  const rows: (ListedProvider & Partial<Availability>)[] = [];
+  const rows = [];
   for (const found of all) rows.push({ ...listed(found, active), ...(await availabilityOf(home, found)) });
   const isKnown = active === "" || rows.some(({ name }) => name === active);
   context.io.endWithoutWaiting();
   return {
     json: { success: true, active: active === "" ? null : active, providers: rows, warnings },
     lines: render(
-      rows.map((row) => ({
-        ...listedLine(row),
-        about: row.problem ?? (row.available === false ? `not available: ${row.reason}` : row.description),
+      rows.map(({ name, source, active: isActive, problem, available, reason, description }) => ({
+        ...{ name, source, active: isActive },
+        about: problem ?? (available === false ? `not available: ${reason}` : description),
       })),
       context.io.paint,
     ),
@@ -320,10 +292,7 @@ export const providers: CommandBody = async (_input, context) => {
   };
 };
 
-function listed(
-  { name, source, manifest, directory, problem }: FoundProvider,
-  active: string,
-): ListedProvider {
+function listed({ name, source, manifest, directory, problem }: FoundProvider, active: string) {
   return { name, source, description: manifest.description, active: name === active, directory, problem };
 }
 
@@ -334,4 +303,61 @@ async function availabilityOf(home: string, { name, source }: FoundProvider): Pr
   return loaded.ok
     ? checkAvailability(loaded.value.provider)
     : { available: false, reason: loaded.error.message };
+}
+
+// `hermes memory status` and `path`.
+
+export const path: CommandBody = (input, context) => {
+  const directory = memoryDirectory(input, context);
+  return { json: { path: directory }, lines: [directory] };
+};
+
+export const status: CommandBody = async (input, context) => {
+  const { writeApproval, overflow } = await context.memory.memoryConfig();
+  const store = await openStore(input, context);
+  const pins = viewPins(store);
+  const { pendingDirectory } = stagedWritesOf(input, context);
+  const { home, profile } = context.home;
+  const curated = {
+    home,
+    profile,
+    directory: store.dir,
+    targets: Object.fromEntries(MEMORY_TARGETS.map((target) => [target, describe(store, target, pins)])),
+    write_approval: writeApproval,
+    pending: pendingDirectory === undefined ? null : readPendingWrites(pendingDirectory).records.length,
+    overflow,
+  };
+  const external = await providerStatus(context);
+  return {
+    json: { ...curated, ...external },
+    lines: render({ ...curated, ...toldStatus(external, home) }, context.io.paint),
+    notes: [...store.warnings, ...pins.notes, ...external.provider_warnings.map(printable)],
+  };
+};
+
+function describe(store: MemoryStore, target: MemoryTarget, pins: PinView): object {
+  const { used, limit, warning } = store.usage(target);
+  const paths = targetPaths(store.dir, target);
+  const entries = store.entries(target);
+  const history = store.history({ target });
+  return {
+    enabled: store.isEnabled(target),
+    entries: entries.length,
+    usage: formatUsage({ used, limit }),
+    used_chars: used,
+    char_limit: limit,
+    warning,
+    file_bytes: sizeOf(paths.file),
+    blocked: store.blockedEntries(target).length,
+    pinned: entries.filter((entry) => pins.isPinned(target, entry)).length,
+    archived: store.archived(target).length,
+    backups: listBackups(paths.file).length,
+    journal_bytes: sizeOf(paths.journal) ?? 0,
+    changes: history.filter(({ status: state }) => state !== "refused").length,
+    refusals: history.filter(({ status: state }) => state === "refused").length,
+  };
+}
+
+function sizeOf(file: string): number | null {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? null;
 }

@@ -1,11 +1,13 @@
 // Commands that start a provider: `hermes memory recall` and `test`. `withActiveProvider` starts it for one command and shuts it down.
 import { resolve } from "node:path";
 import { type MemoryConfig, useEnvFile } from "@hermes-memory/core/internal/config";
-import { codePointLength, groupThousands, randomHex } from "@hermes-memory/core/internal/lib";
+import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/internal/curated";
+import { codePointLength, groupThousands, isRecord, randomHex } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Person } from "@hermes-memory/core/internal/memory";
 import {
   buildMemoryContextBlock,
+  type CuratedEntry,
   checkAvailability,
   type MemoryManager,
   type MemoryProvider,
@@ -14,6 +16,7 @@ import {
   recordConnection,
   runForeign,
   type SelfTestReport,
+  type Uploaded,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import {
@@ -21,17 +24,15 @@ import {
   type CommandBody,
   type CommandContext,
   CommandFailure,
+  type CommandInput,
   type CommandOutcome,
 } from "../../command.ts";
-import { printable } from "../../printing.ts";
-import { nonEmptyText } from "../memory-command.ts";
+import { counted, printable } from "../../printing.ts";
+import { progressDisplay } from "../../sessions/progress.ts";
+import { nonEmptyText, openStore, targetsFlag } from "../memory-command.ts";
 import { activeName, loadNamed, namedOrActive } from "./find-provider.ts";
 
-type Running = {
-  readonly name: string;
-  readonly manager: MemoryManager;
-  readonly sessionId: string;
-};
+type Running = { readonly name: string; readonly manager: MemoryManager; readonly sessionId: string };
 
 /** For the owner of the home unless a person is given, and the active provider unless one is named. `notes` are the lines that the provider's calls logged, `trouble` its first failure. */
 export async function withActiveProvider<T>(
@@ -95,7 +96,7 @@ export const recall: CommandBody = async (input, context) => {
       const startedAt = performance.now();
       await manager.onTurnStart(1, query);
       const text = await manager.prefetchAll(query, { session_id: sessionId });
-      return { name, text, ms: Math.round((performance.now() - startedAt) * 10) / 10 };
+      return { name, text, ms: since(startedAt) };
     },
   );
   const { name, text, ms } = value;
@@ -128,15 +129,6 @@ const SHUTDOWN_MS = 2_500;
 
 type Step = { readonly name: string; readonly ms: number; readonly detail?: string };
 
-type Trial = {
-  readonly steps: readonly Step[];
-  /** False when the provider has no self-test. */
-  readonly isSupported: boolean;
-  /** Which step failed, and why. */
-  readonly failure?: string;
-  readonly totalMs: number;
-};
-
 export const test: CommandBody = async ({ args }, context) => {
   const { io } = context;
   const home = resolve(context.home.home);
@@ -154,65 +146,48 @@ export const test: CommandBody = async ({ args }, context) => {
         details: { kind: "unavailable", provider: name },
       });
     }
-    const { trial, isInterrupted } = await io.untilInterrupted(async (signal) => ({
-      trial: await tryOut(provider, { home, config, interrupted: signal }),
-      isInterrupted: signal.aborted,
-    }));
-    if (isInterrupted) throw new Cancelled("interrupt", "Interrupted.");
-    if (trial.isSupported && trial.failure === undefined) recordAnswer(home, name, "The test succeeded.");
-    return outcomeOf(name, trial);
+    const startedAt = performance.now();
+    const steps: Step[] = [];
+    const failure = await io.untilInterrupted(async (signal) => {
+      const outcome = await tryOut(provider, steps, { home, config, interrupted: signal });
+      if (signal.aborted) throw new Cancelled("interrupt", "Interrupted.");
+      return outcome;
+    });
+    return outcomeOf(provider, { name, home, steps, failure, totalMs: since(startedAt) });
   } finally {
     io.endWithoutWaiting();
   }
 };
 
-/** The provider is shut down also after a failure. */
+/** Adds the steps. Resolves to what failed, and why. The provider is shut down also after a failure. */
 async function tryOut(
   provider: MemoryProvider,
-  {
-    home,
-    config,
-    interrupted,
-  }: { readonly home: string; readonly config: MemoryConfig; readonly interrupted: AbortSignal },
-): Promise<Trial> {
-  const startedAt = performance.now();
-  const steps: Step[] = [];
-  const timed = async <T>(name: string, timeoutMs: number, work: (signal: AbortSignal) => T | Promise<T>) => {
-    const at = performance.now();
-    const outcome = await runForeign({ timeoutMs }, (deadline) => {
+  steps: Step[],
+  run: { readonly home: string; readonly config: MemoryConfig; readonly interrupted: AbortSignal },
+): Promise<string | undefined> {
+  const { home, config, interrupted } = run;
+  const options = { hermes_home: home, platform: "cli", agent_context: "primary" } as const;
+  const limits = { outbox: config.outbox, outbox_max_items: config.outboxMaxItems };
+  const guarded = <T>(timeoutMs: number, work: (signal: AbortSignal) => T | Promise<T>) =>
+    runForeign({ timeoutMs }, (deadline) => {
       const signal = AbortSignal.any([deadline, interrupted]);
       return Promise.race([Promise.resolve(work(signal)), stopped(interrupted)]);
     });
-    return { outcome, step: { name, ms: since(at) } };
-  };
-  const session = `self-test-${randomHex(6)}`;
-  const begun = await timed("initialize", INITIALIZE_MS, (signal) =>
-    provider.initialize(session, {
-      hermes_home: home,
-      platform: "cli",
-      agent_context: "primary",
-      outbox: config.outbox,
-      outbox_max_items: config.outboxMaxItems,
-      signal,
-    }),
+  const begun = performance.now();
+  const started = await guarded(INITIALIZE_MS, (signal) =>
+    provider.initialize(`self-test-${randomHex(6)}`, { ...options, ...limits, signal }),
   );
-  steps.push(begun.step);
-  let failure = begun.outcome.ok ? undefined : `Starting it ${begun.outcome.error.message}`;
+  steps.push({ name: "initialize", ms: since(begun) });
+  let failure = started.ok ? undefined : `Starting it ${started.error.message}`;
   if (failure === undefined && provider.selfTest) {
-    const tested = await timed("selfTest", SELF_TEST_MS, (signal) => provider.selfTest?.(signal));
-    if (tested.outcome.ok) steps.push(...testSteps(tested.outcome.value));
-    else failure = testFailure(tested.outcome.error.message);
+    const tested = await guarded(SELF_TEST_MS, (signal) => provider.selfTest?.(signal));
+    if (tested.ok) steps.push(...testSteps(tested.value));
+    else failure = testFailure(tested.error.message);
   }
   const at = performance.now();
   const ended = await runForeign({ timeoutMs: SHUTDOWN_MS }, (signal) => provider.shutdown?.({ signal }));
   steps.push({ name: "shutdown", ms: since(at) });
-  if (!ended.ok) failure ??= `Shutting it down ${ended.error.message}`;
-  return {
-    steps,
-    isSupported: provider.selfTest !== undefined,
-    totalMs: since(startedAt),
-    failure,
-  };
+  return failure ?? (ended.ok ? undefined : `Shutting it down ${ended.error.message}`);
 }
 
 /** A bundled provider's own message names the step. */
@@ -232,42 +207,39 @@ function stopped(signal: AbortSignal): Promise<never> {
 /** The report comes from a plugin, so every field is checked. */
 function testSteps(report: SelfTestReport | undefined): Step[] {
   const given: unknown = report?.steps;
-  return (Array.isArray(given) ? (given as unknown[]) : []).flatMap((step): Step[] => {
-    if (typeof step !== "object" || step === null) return [];
-    const { name, ms, detail } = step as Record<string, unknown>;
-    return [
-      {
-        name: String(name),
-        ms: typeof ms === "number" ? rounded(ms) : 0,
-        detail: typeof detail === "string" ? detail : undefined,
-      },
-    ];
-  });
+  return (Array.isArray(given) ? (given as unknown[]) : []).filter(isRecord).map(({ name, ms, detail }) => ({
+    name: String(name),
+    ms: typeof ms === "number" ? rounded(ms) : 0,
+    detail: typeof detail === "string" ? detail : undefined,
+  }));
 }
 
-function outcomeOf(name: string, { steps, isSupported, failure, totalMs }: Trial): CommandOutcome {
+type Trial = {
+  readonly name: string;
+  readonly home: string;
+  readonly steps: readonly Step[];
+  readonly failure: string | undefined;
+  readonly totalMs: number;
+};
+
+function outcomeOf(
+  { selfTest }: MemoryProvider,
+  { name, home, steps, failure, totalMs: total_ms }: Trial,
+): CommandOutcome {
+  const supported = selfTest !== undefined;
   if (failure !== undefined)
     throw new CommandFailure(
-      `The test of '${name}' failed after ${totalMs} ms. ${printable(failure)}${/[.!?]$/.test(failure) ? "" : "."}`,
+      `The test of '${name}' failed after ${total_ms} ms. ${printable(failure)}${/[.!?]$/.test(failure) ? "" : "."}`,
       {
         hint: "'hermes memory status' shows settings and earlier errors.",
-        details: { kind: "failed", provider: name, supported: isSupported, steps, total_ms: totalMs },
+        details: { kind: "failed", provider: name, supported, steps, total_ms },
       },
     );
-  const verdict = isSupported
-    ? `'${name}' works: ${totalMs} ms in all.`
+  if (supported) recordAnswer(home, name, "The test succeeded.");
+  const message = supported
+    ? `'${name}' works: ${total_ms} ms in all.`
     : `'${name}' is available and starts, but has no test of its own: writing and recalling is not supported here.`;
-  return {
-    json: {
-      success: true,
-      message: verdict,
-      provider: name,
-      available: true,
-      supported: isSupported,
-      steps,
-      total_ms: totalMs,
-    },
-  };
+  return { json: { success: true, message, provider: name, available: true, supported, steps, total_ms } };
 }
 
 function since(startedAt: number): number {
@@ -276,4 +248,133 @@ function since(startedAt: number): number {
 
 function rounded(ms: number): number {
   return Math.round(ms * 10) / 10;
+}
+
+// `hermes memory upload`: copies entries that the active provider does not have yet.
+
+const BLOCKED = "The scanner keeps it out of the prompt, so it is not copied: 'hermes memory show' says why.";
+
+type Done = Extract<Uploaded, { readonly kind: "uploaded" }>;
+
+export const upload: CommandBody = async (input, context) => {
+  const name = await namedOrActive(undefined, context);
+  const isDryRun = input.flags["dry-run"] === true;
+  const store = await openStore(input, context);
+  const { entries, blocked } = uploadable(store, targetsFlag(input));
+  const progress = progressDisplay(context.io);
+  const { outcome, isInterrupted } = await context.io.untilInterrupted(async (signal) => ({
+    outcome: await context.memory.administrator.provider.upload({
+      entries,
+      isDryRun,
+      origin: "cli",
+      signal,
+      onProgress: (done, total) => progress.show({ step: isDryRun ? "asking" : "copying", done, total }),
+    }),
+    isInterrupted: signal.aborted,
+  }));
+  progress.clear();
+  context.io.endWithoutWaiting();
+  const refused = blocked.map((entry) => ({ ...entry, reason: BLOCKED }));
+  switch (outcome.kind) {
+    case "none": // no entry; that a provider is active was checked
+      return uploadOutcome(
+        { kind: "uploaded", provider: name, copied: [], present: [], waiting: [], refused, left: [] },
+        { isDryRun, isInterrupted },
+      );
+    case "uploaded":
+      return uploadOutcome(
+        { ...outcome, refused: [...outcome.refused, ...refused] },
+        { isDryRun, isInterrupted },
+      );
+    case "cannot":
+      throw new CommandFailure(`Nothing was copied to '${name}'. ${printable(outcome.reason)}`, {
+        details: { kind: "cannot-upload", provider: name },
+      });
+    case "failed":
+      throw new CommandFailure(
+        `Nothing was copied: '${name}' could not be asked which entries it has. ${printable(outcome.reason)}`,
+        {
+          hint: "'hermes doctor --network' checks the connection. When it answers, run the upload again.",
+          details: { kind: "unavailable", provider: name, reason: outcome.reason },
+        },
+      );
+    default:
+      return outcome satisfies never;
+  }
+};
+
+/** Entries of files that are switched off are left out. */
+export function uploadable(
+  store: MemoryStore,
+  targets: readonly MemoryTarget[] = MEMORY_TARGETS,
+): { readonly entries: readonly CuratedEntry[]; readonly blocked: readonly CuratedEntry[] } {
+  const all = targets
+    .filter((target) => store.isEnabled(target))
+    .flatMap((target) => {
+      const blocked = new Set(store.blockedEntries(target).map(({ index }) => index));
+      return store
+        .entries(target)
+        .map((text, index) => ({ entry: { target, text }, isBlocked: blocked.has(index) }));
+    });
+  const chosen = (isBlocked: boolean) =>
+    all.flatMap((each) => (each.isBlocked === isBlocked ? [each.entry] : []));
+  return { entries: chosen(false), blocked: chosen(true) };
+}
+
+function uploadOutcome(
+  { provider, copied, present, waiting, refused, left, problem }: Done,
+  { isDryRun, isInterrupted }: { readonly isDryRun: boolean; readonly isInterrupted: boolean },
+): CommandOutcome {
+  const isDone = refused.length === 0 && left.length === 0;
+  const nothing = copied.length + waiting.length + refused.length + left.length === 0;
+  return {
+    json: {
+      success: isDone,
+      message: nothing
+        ? `Nothing to copy: '${provider}' has all ${counted(present.length, "entry", "entries")}.`
+        : isDryRun
+          ? `${counted(copied.length, "entry", "entries")} would be copied to '${provider}'.`
+          : `Copied ${counted(copied.length, "entry", "entries")} to '${provider}'.`,
+      provider,
+      dry_run: isDryRun,
+      copied: isDryRun ? 0 : copied.length,
+      ...(isDryRun ? { missing: copied.length } : {}),
+      present: present.length,
+      waiting: waiting.length,
+      refused: refused.length,
+      left: left.length,
+      entries: {
+        [isDryRun ? "missing" : "copied"]: copied,
+        present,
+        waiting,
+        refused,
+        left,
+      },
+      problem,
+    },
+    notes: [
+      ...(waiting.length > 0
+        ? ["An agent sends what waits; 'hermes memory outbox send' tries at once."]
+        : []),
+      ...(left.length > 0 ? ["What was not tried: run the command again, nothing is copied twice."] : []),
+    ],
+    exitCode: isInterrupted ? 130 : isDone ? 0 : 1,
+  };
+}
+
+/** What setup says at its end. */
+export async function uploadHint(
+  name: string,
+  input: CommandInput,
+  context: CommandContext,
+): Promise<{ readonly count: number; readonly note?: string }> {
+  const { notYetSent } = await import("@hermes-memory/core/internal/providers");
+  const { entries } = uploadable(await openStore(input, context));
+  const count = (await notYetSent(context.memory.home, name, entries)).length;
+  if (count === 0) return { count };
+  const what = counted(count, "entry of MEMORY.md and USER.md was", "entries of MEMORY.md and USER.md were");
+  return {
+    count,
+    note: `${what} not copied to '${name}' from here: 'hermes memory upload' copies what it does not have yet ('--dry-run' only counts).`,
+  };
 }

@@ -1,0 +1,102 @@
+// A reply of ours on its way to a client, in the words of its wire: of the agent, or of a model that speaks another protocol.
+import { shownProblem } from "./problem.ts";
+import type { ModelTurn } from "./types.ts";
+import type { Reply, ReplyEvent } from "./wires/wire.ts";
+
+/** A client waits this long for the next byte at most. */
+const PING_MS = 15_000;
+
+export type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
+export type End = Pick<Reply, "toolCalls" | "finish" | "usage" | "metadata">;
+
+type StreamOptions = {
+  /** Asked when the first bytes are sent. */
+  readonly start: () => Start & { readonly headers: Readonly<Record<string, string>> };
+  /** The client stopped reading. */
+  readonly onGone: () => void;
+  readonly pingMs?: number | undefined;
+};
+
+/** Events may be written at any time; they are read once, or never if the request is refused first. */
+export class ReplyStream {
+  readonly #turn: ModelTurn;
+  readonly #waiting: ReplyEvent[] = [];
+  readonly #begun = Promise.withResolvers<void>();
+  #send: ((event: ReplyEvent) => void) | undefined;
+  #ping: ReturnType<typeof setTimeout> | undefined;
+  #isOver = false;
+
+  constructor(turn: ModelTurn) {
+    this.#turn = turn;
+  }
+
+  write(event: ReplyEvent): void {
+    if (this.#isOver) return;
+    if (this.#send === undefined) this.#waiting.push(event);
+    else this.#send(event);
+    this.#begun.resolve();
+  }
+
+  /** Rejects if the turn fails before its first word: then the status is an error's. Later, the stream says it. */
+  async response(
+    running: Promise<End>,
+    { start, onGone, pingMs = PING_MS }: StreamOptions,
+  ): Promise<Response> {
+    const silence = setTimeout(() => this.#begun.resolve(), pingMs);
+    await Promise.race([this.#begun.promise, running]).finally(() => clearTimeout(silence));
+    void running.then(
+      ({ toolCalls, ...end }) => {
+        for (const call of toolCalls) this.write({ type: "tool-call", ...call });
+        this.write({ type: "end", ...end });
+      },
+      (cause: unknown) => {
+        const { identity, gateway } = this.#turn;
+        const shown = { isTrusted: identity.user === undefined, log: gateway.log, about: {} };
+        this.write({ type: "problem", problem: shownProblem(cause, shown) });
+      },
+    );
+    const { headers, ...begin } = start();
+    const writer = this.#turn.wire.writer(begin, this.#turn.request);
+    const encoder = new TextEncoder();
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        const put = (text: string): void => {
+          if (text !== "") controller.enqueue(encoder.encode(text));
+        };
+        const rest = (): void => {
+          clearTimeout(this.#ping);
+          if (this.#isOver) return;
+          this.#ping = setTimeout(() => {
+            put(writer.write({ type: "ping" }));
+            rest();
+          }, pingMs);
+          this.#ping.unref();
+        };
+        put(writer.open());
+        this.#send = (event) => {
+          put(writer.write(event));
+          if (event.type === "end" || event.type === "problem") {
+            this.#isOver = true;
+            clearTimeout(this.#ping);
+            controller.close();
+          } else rest();
+        };
+        for (const event of this.#waiting.splice(0)) this.#send(event);
+        rest();
+      },
+      cancel: () => {
+        this.#isOver = true;
+        clearTimeout(this.#ping);
+        onGone();
+      },
+    });
+    return new Response(body, {
+      headers: {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-cache, no-transform",
+        "x-accel-buffering": "no",
+        ...headers,
+      },
+    });
+  }
+}
