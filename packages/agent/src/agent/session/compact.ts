@@ -384,28 +384,23 @@ function failed(deps: CompactDeps, request: CompactionRequest, why: string): End
   return { kind: "failed", notices: [text] };
 }
 
+function counted(count: number, one: string): string {
+  return count === 1 ? `1 ${one}` : `${count} ${one}s`;
+}
+
 /** A summary request with these messages in it would be refused again. */
 function refusedNotice(count: number, sessionId: string): Notice {
-  const messages = count === 1 ? "1 message" : `${count} messages`;
-  return {
-    cause: `refused-not-summarised:${sessionId}`,
-    text: `The summary leaves out ${messages} that the model's provider had refused to read. They are still stored in session ${sessionId}.`,
-  };
+  const text = `The summary leaves out ${counted(count, "message")} that the model's provider had refused to read. They are still stored in session ${sessionId}.`;
+  return { cause: `refused-not-summarised:${sessionId}`, text };
 }
 
 function leftOutNotice(count: number, isStored: boolean): Notice {
-  const messages = count === 1 ? "1 message" : `${count} messages`;
   const where = isStored ? "The session database has all of them." : "They are not stored.";
-  return {
-    cause: "messages-left-out",
-    text: `${messages} had to be left out without a summary so that the conversation fits the model's window. ${where}`,
-  };
+  const text = `${counted(count, "message")} had to be left out without a summary so that the conversation fits the model's window. ${where}`;
+  return { cause: "messages-left-out", text };
 }
 
 function shortenedNotice(count: number): Notice {
-  const texts = count === 1 ? "1 long message" : `${count} long messages`;
-  return {
-    cause: "results-shortened",
-    text: `${texts} had to be cut in the middle so that the conversation fits the model's window. The session database has all of the text.`,
-  };
+  const text = `${counted(count, "long message")} had to be cut in the middle so that the conversation fits the model's window. The session database has all of the text.`;
+  return { cause: "results-shortened", text };
 }

@@ -50,7 +50,7 @@ export class McpServer {
   }
 
   /** Rejects when the server cannot be reached in time. */
-  async connect(signal?: AbortSignal): Promise<void> {
+  async connect(): Promise<void> {
     const { createMCPClient } = await import("@ai-sdk/mcp");
     const { command, args, env, url = "", headers, cwd, connectTimeout } = this.#config;
     const stdio =
@@ -58,7 +58,6 @@ export class McpServer {
         ? undefined
         : new StdioTransport({ command, args, cwd, env: serverEnvironment(this.#deps.env, env) });
     this.#stdio = stdio;
-    const stop = this.#closing.signal;
     try {
       this.#client = await createMCPClient({
         transport: stdio ?? { type: "http", url, headers: { ...headers }, fetch: boundedFetch(fetch) },
@@ -66,7 +65,7 @@ export class McpServer {
         version: VERSION,
         initializationOptions: {
           timeout: connectTimeout * 1000,
-          signal: signal === undefined ? stop : AbortSignal.any([signal, stop]),
+          signal: this.#closing.signal,
         },
         // Errors outside of a call, for example in notifications.
         onUncaughtError: (cause) =>
@@ -400,13 +399,11 @@ const PASSED_ON_WINDOWS =
 function serverEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   configured: Readonly<Record<string, string>>,
-  platform: string = process.platform,
 ): Record<string, string> {
-  const names = platform === "win32" ? [...PASSED_ON, ...PASSED_ON_WINDOWS] : PASSED_ON;
-  const isPassedOn = (name: string): boolean =>
-    names.includes(platform === "win32" ? name.toUpperCase() : name);
+  const isWindows = process.platform === "win32";
+  const names = isWindows ? [...PASSED_ON, ...PASSED_ON_WINDOWS] : PASSED_ON;
   const kept = Object.entries(env).flatMap(([name, value]): [string, string][] =>
-    value !== undefined && isPassedOn(name) ? [[name, value]] : [],
+    value !== undefined && names.includes(isWindows ? name.toUpperCase() : name) ? [[name, value]] : [],
   );
   return { ...Object.fromEntries(kept), ...configured };
 }

@@ -3,7 +3,7 @@
 // by the calibration factor wherever they meet a window.
 import { estimateMessages, estimateText, leastTokens, windowFit } from "@hermes-memory/core/internal/context";
 import { groupThousands } from "@hermes-memory/core/internal/lib";
-import { definitionOf, type Tool, type ToolOwner } from "@hermes-memory/core/internal/tools";
+import { definitionOf, type Tool } from "@hermes-memory/core/internal/tools";
 import { limitFromError, type ModelFailure } from "../../models/index.ts";
 import { type CompactDeps, compactSession } from "../session/compact.ts";
 import type { Turn, TurnEnd } from "./turn-state.ts";
@@ -271,37 +271,21 @@ function largestToolsets(
   windowTokens: number,
   count: (text: string) => number,
 ): string {
-  const sets = Map.groupBy(tools, ({ policy }) => policy.toolset);
-  const heavy = [...sets]
-    .map(([set, members]) => {
-      return {
-        set,
-        owner: members[0]?.owner,
-        count: members.length,
-        tokens: count(JSON.stringify(members.map(definitionOf))),
-      };
-    })
-    .filter(({ tokens }) => tokens >= windowTokens * WORTH_NAMING)
-    .sort((a, b) => b.tokens - a.tokens)
-    .slice(0, NAMED);
-  return heavy.map(inWords).join(" ");
-}
-
-type Weight = {
-  readonly set: string;
-  readonly owner: ToolOwner | undefined;
-  readonly count: number;
-  readonly tokens: number;
-};
-
-function inWords({ set, owner, count, tokens }: Weight): string {
-  const size = `${groupThousands(count)} ${count === 1 ? "tool" : "tools"}`;
-  const room = `about ${groupThousands(tokens)} tokens`;
-  if (owner?.kind !== "mcp")
-    return `The toolset '${set}' brings ${size} (${room}): switch it off with agent.disabled_toolsets.`;
-  const { server } = owner;
-  return (
-    `The MCP server '${server}' brings ${size} (${room}): name those you need in mcp_servers.${server}.tools.include, ` +
-    `or those you do not need in mcp_servers.${server}.tools.exclude.`
+  const sets = [...Map.groupBy(tools, ({ policy }) => policy.toolset)].map(([set, members]) => {
+    return { set, members, tokens: count(JSON.stringify(members.map(definitionOf))) };
+  });
+  const heavy = sets.filter(({ tokens }) => tokens >= windowTokens * WORTH_NAMING);
+  const named = heavy.sort((a, b) => b.tokens - a.tokens).slice(0, NAMED);
+  return sentences(
+    ...named.map(({ set, members: { length, 0: first }, tokens }) => {
+      const size = `${groupThousands(length)} ${length === 1 ? "tool" : "tools"} (about ${groupThousands(tokens)} tokens)`;
+      if (first?.owner.kind !== "mcp")
+        return `The toolset '${set}' brings ${size}: switch it off with agent.disabled_toolsets.`;
+      const { server } = first.owner;
+      return (
+        `The MCP server '${server}' brings ${size}: name those you need in mcp_servers.${server}.tools.include, ` +
+        `or those you do not need in mcp_servers.${server}.tools.exclude.`
+      );
+    }),
   );
 }

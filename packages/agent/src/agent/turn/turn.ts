@@ -390,7 +390,7 @@ class Loop {
     if (turn.apiCalls >= maxTurns) return turn.wrapsUp ? this.#sumUp() : outOfSteps(turn);
     reviewSchedule.noteModelCall({ hasSkillTool: tools.has("skill_manage") });
     const outcome = await callOnce(this.#deps, turn, {
-      text: this.#draft.stream,
+      draft: this.#draft,
       maxOutputTokens: this.#maxOutputTokens(),
     });
     switch (outcome.kind) {
@@ -556,7 +556,7 @@ class Loop {
       return { ...gaveUpEnd(exit, draft.keepText("length"), error), detail };
     }
     draft.append(newMessage({ role: "user", content: WRAP_UP }));
-    const outcome = await callOnce(this.#deps, turn, { text: draft.stream, isToolless: true });
+    const outcome = await callOnce(this.#deps, turn, { draft, isToolless: true });
     if (outcome.kind === "interrupted") return this.#interrupted();
     if (outcome.kind === "reply" && draft.text !== "") {
       draft.append({ ...draft.finished(outcome.reply.message, outcome.reply), toolCalls: [] });
