@@ -90,9 +90,7 @@ export class ModelCalls {
     signal.addEventListener("abort", () => reject(signal.reason));
     try {
       const asked = this.#model.complete({ system, prompt, maxOutputTokens: MOST_OUTPUT_TOKENS, signal });
-      asked.catch(() => {}); // it may still reject after the timeout
-      const text: unknown = await Promise.race([asked, stopped]);
-      return ok(typeof text === "string" ? text : "");
+      return ok(await Promise.race([asked, stopped]));
     } catch (cause) {
       this.#signal.throwIfAborted();
       if (timer.aborted) return err({ kind: "too-late", message: "The model did not answer in time." });

@@ -13,7 +13,7 @@ import type { Home } from "@hermes-memory/core/internal/memory";
 import { type CuratorState, changeState, readState } from "./curator-state.ts";
 import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
-import type { CuratorMode, CuratorRun, CuratorScope } from "./proposals.ts";
+import { type CuratorMode, type CuratorRun, type CuratorScope, NOTHING } from "./proposals.ts";
 import { type AlreadyRunning, removeLeftovers, takeRunLock } from "./run-lock.ts";
 import {
   beginReport,
@@ -94,14 +94,12 @@ async function carryOut(
   };
   const calls = options.model ? new ModelCalls(options.model, limits, signal) : undefined;
   const part = { memory: opened, mode, group: head.id, calls, isScheduled, known, onProgress };
-  const memory = scope === "skills" ? undefined : await curateMemory(part);
+  const memory = scope === "skills" ? NOTHING : await curateMemory(part);
   signal.throwIfAborted();
-  const skills = scope === "memory" ? undefined : await curateSkills(part);
-  const found = {
-    decided: [...(memory?.decided ?? []), ...(skills?.decided ?? [])],
-    findings: memory?.findings ?? [],
-    marks: skills?.marks ?? [],
-  };
+  const skills = scope === "memory" ? NOTHING : await curateSkills(part);
+  const { findings } = memory;
+  const { marks } = skills;
+  const found = { decided: [...memory.decided, ...skills.decided], findings, marks };
   const run: CuratorRun = {
     ...head,
     ...found,
@@ -110,12 +108,12 @@ async function carryOut(
       isUsed: calls !== undefined,
       calls: calls?.used ?? 0,
       failures: calls?.failures ?? 0,
-      dropped: [...(memory?.dropped ?? []), ...(skills?.dropped ?? [])],
+      dropped: [...memory.dropped, ...skills.dropped],
     },
-    notes: [...(memory?.notes ?? []), ...(skills?.notes ?? [])],
+    notes: [...memory.notes, ...skills.notes],
     summary: summarise(found),
   };
-  return { run, proposed: [...(memory?.proposed ?? []), ...(skills?.proposed ?? [])] };
+  return { run, proposed: [...memory.proposed, ...skills.proposed] };
 }
 
 function remember(

@@ -49,6 +49,7 @@ export {
   type TextModelOptions,
   toTextModel,
 } from "./text-model.ts";
+export { untilAborted } from "./until-aborted.ts";
 export {
   addUsage,
   type CacheSavings,

@@ -19,6 +19,7 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import { isMessage, type Message } from "@hermes-memory/core/internal/message";
 import { runForeign } from "@hermes-memory/core/internal/providers";
 import { scopeOfUser } from "@hermes-memory/core/internal/sessions";
+import { untilAborted } from "../../models/index.ts";
 import { RESERVED_COMMANDS } from "../commands/slash-commands.ts";
 import type { AgentParts } from "../parts.ts";
 import type { SummaryModels } from "./side-models.ts";
@@ -153,20 +154,11 @@ async function compressGuarded(
 ): Promise<CompressOutcome> {
   const { signal } = options;
   signal?.throwIfAborted();
-  const stopped = Promise.withResolvers<never>();
-  const stop = (): void => stopped.reject(signal?.reason);
-  signal?.addEventListener("abort", stop, { once: true });
-  try {
-    const answer = await Promise.race([
-      runForeign<unknown>({ timeoutMs: COMPRESS_MS }, () => engine.compress([...messages], options)),
-      stopped.promise,
-    ]);
-    signal?.throwIfAborted();
-    if (!answer.ok) return unable(engine, messages, answer.error.message);
-    return readOutcome(answer.value) ?? unable(engine, messages, "gave back no usable list of messages");
-  } finally {
-    signal?.removeEventListener("abort", stop);
-  }
+  const work = runForeign<unknown>({ timeoutMs: COMPRESS_MS }, () => engine.compress([...messages], options));
+  const answer = await untilAborted(signal, work);
+  signal?.throwIfAborted();
+  if (!answer.ok) return unable(engine, messages, answer.error.message);
+  return readOutcome(answer.value) ?? unable(engine, messages, "gave back no usable list of messages");
 }
 
 function unable({ name }: ContextEngine, messages: readonly Message[], why: string): CompressOutcome {

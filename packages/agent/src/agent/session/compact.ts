@@ -20,6 +20,7 @@ import { describeCause, err, type Result } from "@hermes-memory/core/internal/li
 import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
 import { checkpointMissing } from "@hermes-memory/core/internal/providers";
 import { notedResult, READ_RESULT } from "@hermes-memory/core/internal/sessions";
+import type { AgentEvent } from "../events.ts";
 import type { AgentParts } from "../parts.ts";
 import type { CompressChoices, CompressReport } from "../surface.ts";
 import { newestCalls } from "../tools/client-tools.ts";
@@ -50,16 +51,10 @@ export type CompactionRequest = {
   readonly signal?: AbortSignal | undefined;
 };
 
-export type CompactionReport = {
-  readonly kind: CompressOutcome["kind"] | "busy" | "failed";
-  readonly sessionId: string;
-  readonly messagesBefore: number;
-  readonly messagesAfter: number;
-  readonly tokensBefore: number;
-  readonly tokensAfter: number;
-  readonly notices: readonly string[];
-  readonly reason?: CompressOutcome["reason"];
-};
+export type CompactionReport = Omit<
+  Extract<AgentEvent, { type: "compaction-end" }>,
+  "type" | "oldSessionId"
+> & { readonly notices: readonly string[]; readonly reason?: CompressOutcome["reason"] };
 
 /** For `/compress`. Like a turn it first takes the lease and reads messages that other processes added. */
 export function compressNow(

@@ -10,6 +10,7 @@ import { describeCause, err, ok, type Result } from "@hermes-memory/core/interna
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { ApiMode, FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
 import { asRecord, someText } from "../json-fields.ts";
+import { untilAborted } from "../until-aborted.ts";
 import { normalizeUsage, type Usage, type Wire } from "../usage-and-cost.ts";
 import { Collector, weightOf } from "./collect-reply.ts";
 import { classifyFailure, type FailurePlace, isEarlyEnd, ownFailure } from "./failures.ts";
@@ -45,14 +46,9 @@ export async function streamReply(
   outer?.throwIfAborted();
   const alarm = new Alarm(staleAfterMs);
   const signal = outer === undefined ? alarm.signal : AbortSignal.any([outer, alarm.signal]);
-  const stopped = Promise.withResolvers<never>();
-  // Rejects on abort even if the model ignores the signal.
-  const stop = (): void => stopped.reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
   const collector = new Collector(deps.wire);
-  const call = readStream(request, { ...deps, collector, alarm, signal });
   try {
-    return await Promise.race([call, stopped.promise]);
+    return await untilAborted(signal, readStream(request, { ...deps, collector, alarm, signal }));
   } catch (cause) {
     outer?.throwIfAborted();
     if (alarm.isStale) {
@@ -61,7 +57,6 @@ export async function streamReply(
     }
     return err(failureOf(cause, { ...deps, collector }));
   } finally {
-    signal.removeEventListener("abort", stop);
     alarm.end();
   }
 }
