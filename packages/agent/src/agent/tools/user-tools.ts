@@ -7,7 +7,6 @@ import {
   argumentPreview,
   errorOutcome,
   foreignFlaw,
-  type JsonSchema,
   ownNameLike,
   TOOL_NAME,
   type Tool,
@@ -129,17 +128,8 @@ function partText(part: unknown): string {
   return typeof part.text === "string" ? part.text : `[${String(part.mediaType ?? part.type)}: not shown]`;
 }
 
-type Validation =
-  | { readonly success: true; readonly value: unknown }
-  | { readonly success: false; readonly error: Error };
-
-type ReadSchema = {
-  readonly parameters: JsonSchema;
-  readonly validate: ((value: unknown) => Validation | PromiseLike<Validation>) | undefined;
-};
-
 /** Accepts every kind of schema that the AI SDK accepts: Zod, JSON schema and others. */
-async function readSchema(name: string, inputSchema: unknown): Promise<ReadSchema> {
+async function readSchema(name: string, inputSchema: unknown) {
   const { asSchema } = await import("ai");
   try {
     const { jsonSchema, validate } = asSchema(inputSchema as Parameters<typeof asSchema>[0]);
