@@ -57,30 +57,18 @@ export function finishReport(directory: string, run: CuratorRun): void {
   writeFileAtomic(join(directory, "REPORT.md"), `${reportLines(run).join("\n")}\n`);
 }
 
-/** Newest first. Without reports that cannot be read. */
+type WrittenRun = Omit<RunRecord, "startedAt" | "directory"> & { readonly started_at: string };
+
+/** Newest first. Without reports that cannot be read, and those of other programs, which have other ids. */
 export function readRuns(home: string): RunRecord[] {
   const records = namesIn(reportsDirectory(home)).flatMap((name): RunRecord[] => {
     const directory = join(reportsDirectory(home), name);
     try {
-      const value = JSON.parse(readFileSync(join(directory, "run.json"), "utf8")) as Record<string, unknown>;
-      const text = (field: string): string => (typeof value[field] === "string" ? value[field] : "");
-      if (!/^[0-9a-f]{8}$/.test(text("id"))) return [];
-      const status = ["done", "stopped"].includes(text("status"))
-        ? (text("status") as "done" | "stopped")
-        : "running";
-      const staged: readonly unknown[] = Array.isArray(value.staged) ? value.staged : [];
-      return [
-        {
-          id: text("id"),
-          startedAt: text("started_at"),
-          mode: text("mode"),
-          scope: text("scope"),
-          status,
-          summary: text("summary"),
-          directory,
-          staged: staged.filter((each): each is string => typeof each === "string"),
-        },
-      ];
+      const written = JSON.parse(readFileSync(join(directory, "run.json"), "utf8")) as WrittenRun;
+      const { id, started_at: startedAt, mode, scope, status, summary, staged = [] } = written;
+      return /^[0-9a-f]{8}$/.test(id)
+        ? [{ id, startedAt, mode, scope, status, summary, directory, staged }]
+        : [];
     } catch {
       return []; // another program's report, or an incomplete one
     }

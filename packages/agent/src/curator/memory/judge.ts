@@ -103,37 +103,38 @@ export function judge(shown: readonly string[], opinion: Opinion, context: Judge
   const { target } = context;
   const dropped: Dropped[] = [];
   const used = new Set<string>();
+  const proposal = { layer: "memory", by: "model", target } as const;
+  const drop = (why: Dropped): [] => {
+    dropped.push(why);
+    return [];
+  };
   const merges = opinion.merge.flatMap(({ entries, text }): MemoryProposal[] => {
     const sources = pick(shown, entries);
-    const problem = sources === undefined ? "unknown-entry" : mergeProblem(sources, text, context, used);
-    if (sources === undefined || problem !== undefined) {
-      dropped.push(problem ?? "unknown-entry");
-      return [];
-    }
+    if (sources === undefined) return drop("unknown-entry");
+    const problem = mergeProblem(sources, text, context, used);
+    if (problem !== undefined) return drop(problem);
     for (const source of sources) used.add(source);
     const curation = { remove: sources, text: pyStrip(text) };
-    const reason = "are about the same thing and fit into one entry";
-    return [{ layer: "memory", kind: "merge", by: "model", target, curation, reason }];
+    return [
+      { ...proposal, kind: "merge", curation, reason: "are about the same thing and fit into one entry" },
+    ];
   });
   const most = Math.max(1, Math.floor(shown.length * MOST_OUTDATED_SHARE));
   const isPlausible = opinion.outdated.length <= most;
-  if (!isPlausible) dropped.push("too-many");
+  if (!isPlausible) drop("too-many");
   const outdated = (isPlausible ? opinion.outdated : []).flatMap(({ entry, reason }): MemoryProposal[] => {
     const text = shown[entry - 1];
-    const problem = text === undefined ? "unknown-entry" : takeProblem(text, context, used);
-    if (text === undefined || problem !== undefined) {
-      dropped.push(problem ?? "unknown-entry");
-      return [];
-    }
+    if (text === undefined) return drop("unknown-entry");
+    const problem = takeProblem(text, context, used);
+    if (problem !== undefined) return drop(problem);
     used.add(text);
     const curation = { remove: [text], isArchived: true };
-    return [{ layer: "memory", kind: "outdated", by: "model", target, curation, reason: told(reason) }];
+    return [{ ...proposal, kind: "outdated", curation, reason: told(reason) }];
   });
   const findings = opinion.contradictions.flatMap(({ entries, reason }): Finding[] => {
     const texts = pick(shown, entries);
     if (texts) return [{ kind: "contradiction", target, entries: texts, reason: told(reason), by: "model" }];
-    dropped.push("unknown-entry");
-    return [];
+    return drop("unknown-entry");
   });
   return { proposals: [...merges, ...outdated], findings, dropped };
 }
