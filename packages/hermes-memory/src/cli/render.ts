@@ -28,10 +28,11 @@ function linesOf(value: unknown, paint: Paint): string[] {
   if (Array.isArray(value)) return listLines(value, paint);
   if (!isRecord(value)) return isEmpty(value) ? [] : [printable(String(value))];
   const shown = shownIn(value);
-  const fields = shown.filter(([, each]) => !isBlock(each));
+  const sentence = typeof value.message === "string" ? value.message : "";
+  const fields = shown.filter(([, each]) => !isBlock(each) && !isSaid(each, sentence));
   const blocks = shown.filter(([, each]) => isBlock(each));
   const head = [
-    ...(typeof value.message === "string" ? [printable(value.message)] : []),
+    ...(sentence === "" ? [] : [printable(sentence)]),
     ...fieldLines(fields.map(([name, each]) => [labelOf(name), scalar(each, name)])),
   ];
   return [
@@ -42,6 +43,13 @@ function linesOf(value: unknown, paint: Paint): string[] {
       ...linesOf(each, paint).map((line) => (line === "" ? "" : `  ${line}`)),
     ]),
   ];
+}
+
+/** What the sentence says is not said again; that it is so, or is not, needs no field beside it. */
+function isSaid(value: unknown, sentence: string): boolean {
+  if (sentence === "") return false;
+  if (typeof value === "number") return sentence.split(/\W+/).includes(String(value));
+  return typeof value === "boolean" || (typeof value === "string" && sentence.includes(value));
 }
 
 function shownIn(value: Fields): [name: string, value: unknown][] {
