@@ -224,7 +224,8 @@ export function ensureHome(home: string, env: HomeContext["env"] = process.env):
   }
 }
 
-function directoryMode(text: string | undefined): number {
+/** What HERMES_HOME_MODE says; 700 where it says nothing. */
+export function directoryMode(text: string | undefined): number {
   const trimmed = pyStrip(text ?? "");
   if (!/^(0o)?[0-7]{1,4}$/.test(trimmed)) return 0o700;
   const mode = Number.parseInt(trimmed.replace("0o", ""), 8);

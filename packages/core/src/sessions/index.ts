@@ -50,16 +50,8 @@ export type {
 export { isStopWord, stem, tokenize } from "./search/words.ts";
 export {
   cleanSnippet,
-  cleanText,
-  foldedSearch,
   HIDDEN_SOURCES,
-  isEarlierSearch,
-  leftOutField,
   leftOutRemark,
-  notSearchedField,
-  notSearchedRemark,
-  orderRemark,
-  shownConfidence,
   weakRemark,
 } from "./search-tool/answer-parts.ts";
 export {
@@ -73,6 +65,13 @@ export {
   type SessionSearchSettings,
   sessionSearchSettings,
 } from "./search-tool/settings.ts";
+export {
+  answerJson,
+  type NamedHit,
+  remarksOn,
+  shortSnippet,
+  withTitles,
+} from "./search-tool/shown-answer.ts";
 export { type SessionSearchContext, sessionSearchTool } from "./search-tool/tool.ts";
 export {
   findOrphans,

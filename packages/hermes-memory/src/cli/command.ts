@@ -28,7 +28,10 @@ export const flag = {
     ...{ kind: "text", placeholder, summary },
     isRepeatable: true,
   }),
-  choice: (choices: readonly string[], summary: string): FlagSpec => ({ kind: "text", choices, summary }),
+  choice: (choices: readonly string[], summary: string, placeholder?: string): FlagSpec => ({
+    ...{ kind: "text", choices, summary },
+    placeholder,
+  }),
   /** At least 1. */
   count: (summary: string): FlagSpec => ({ kind: "integer", minimum: 1, summary }),
 };

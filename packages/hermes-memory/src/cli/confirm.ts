@@ -1,11 +1,5 @@
 // The question before a command deletes something or takes a change back: prints the list of affected things, then asks.
-import {
-  Cancelled,
-  type CommandContext,
-  CommandFailure,
-  type CommandInput,
-  type CommandOutcome,
-} from "./command.ts";
+import { Cancelled, type CommandContext, CommandFailure, type CommandInput } from "./command.ts";
 
 export type Confirmation = {
   /** Printed to stderr before the question: what will be deleted or taken back. */
@@ -35,15 +29,4 @@ export async function confirmed(
       details: { kind: "unconfirmed", ...json },
     });
   if (!(await io.confirm(question, { short: isShort }))) throw new Cancelled("end", "Cancelled.");
-}
-
-/** The older name, for commands that return its outcome. */
-export async function declined(...asked: Parameters<typeof confirmed>): Promise<undefined> {
-  await confirmed(...asked);
-}
-
-/** The user declined, or left. */
-export function cancelled(exitCode: 1 | 130 = 1): CommandOutcome {
-  const kind = exitCode === 130 ? "interrupted" : "cancelled";
-  return { json: { success: false, kind }, lines: ["Cancelled."], exitCode };
 }

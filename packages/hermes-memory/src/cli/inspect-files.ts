@@ -1,5 +1,5 @@
 // Reads files of a home without changing anything. Opening a store would make its directory and note changes in the journal.
-import { readdirSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import type { MemoryConfig } from "@hermes-memory/core/internal/config";
 import {
   type Drift,
@@ -12,7 +12,6 @@ import {
   targetPaths,
   withoutDuplicates,
 } from "@hermes-memory/core/internal/curated";
-import { errnoCode } from "@hermes-memory/core/internal/lib";
 
 /** MEMORY.md or USER.md as it is on disk. */
 export type TargetFile = {
@@ -49,12 +48,7 @@ export function inspectTarget(directory: string, target: MemoryTarget, config: M
 
 /** Undefined when there is no such file. Follows links. */
 export function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path);
-  } catch (cause) {
-    if (isAbsence(cause)) return undefined;
-    throw cause;
-  }
+  return statSync(path, { throwIfNoEntry: false });
 }
 
 /** False also where this user has no permission to look; `doctor` reports that with its check of the home. */
@@ -64,17 +58,4 @@ export function isDirectory(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-export function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory).sort();
-  } catch (cause) {
-    if (isAbsence(cause)) return [];
-    throw cause;
-  }
-}
-
-function isAbsence(cause: unknown): boolean {
-  return errnoCode(cause) === "ENOENT" || errnoCode(cause) === "ENOTDIR";
 }

@@ -1,6 +1,6 @@
 // Text for a terminal: no control character of stored text reaches it, and previews stay on one line.
 import type { Change } from "@hermes-memory/core/internal/curated";
-import { preview } from "@hermes-memory/core/internal/lib";
+import { preview, snakeCase } from "@hermes-memory/core/internal/lib";
 import type { CommandInput } from "./command.ts";
 
 const PREVIEW_CHARS = 60;
@@ -68,6 +68,11 @@ export function sizeText(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
   return `${step === 0 ? Math.round(bytes) : (bytes / 1024 ** step).toFixed(1)} ${units[step]}`;
+}
+
+/** As `--json` names them. Only the first level: keys further down may belong to data. */
+export function snakeKeys(value: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [snakeCase(key), each]));
 }
 
 const MOST_LISTED = 20;

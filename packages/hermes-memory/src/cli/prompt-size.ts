@@ -43,7 +43,7 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io, m
   const platform = typeof flags.platform === "string" ? flags.platform : "cli";
   const directory = contextDirectory({
     env: io.env,
-    launch: launchDirectory(memory.home),
+    launch: process.cwd(),
     userHome: homedir(),
   });
   const read = readPromptFiles({ home: memory.home, directory, maxChars: config.contextFileMaxChars });
@@ -209,13 +209,4 @@ function toolsSize(tools: readonly ToolDefinition[]): {
   if (tools.length === 0) return { json_bytes: 0, tokens: 0 };
   const json = JSON.stringify(tools.map((schema) => ({ type: "function", function: schema })));
   return { json_bytes: Buffer.byteLength(json), tokens: estimateText(json) };
-}
-
-/** The current directory may have been deleted. */
-function launchDirectory(fallback: string): string {
-  try {
-    return process.cwd();
-  } catch {
-    return fallback;
-  }
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { chatRequest, EventRelay } from "../../src/cli/chat/chat.ts";
@@ -168,7 +169,7 @@ describe("a pipe", () => {
 
   it("stops waiting for a line when it is interrupted", async () => {
     const { parts, stopped } = plain();
-    const silent = new ReadableStream<Uint8Array>(); // never says anything
+    const silent = new PassThrough(); // never says anything
     const done = answerLines(pipedLines(silent, stopped.signal), fakeCommands().run, parts);
     stopped.abort();
     expect((await done).exitCode).toBe(130);

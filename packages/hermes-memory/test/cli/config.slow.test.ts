@@ -60,7 +60,7 @@ describe("hermes config get", () => {
       "model: some/model\nauxiliary: {compression: {api_key: topsecret}}\nmodels: {prices: {my-1.5: {input: 1, output: 2, cache_read: 0.1}}}\n",
     );
     const { stdout } = await runHermes(["config", "get"], { home });
-    expect(stdout).toContain('model:\n  default: "some/model"\n');
+    expect(stdout).toContain("model:\n  default: some/model\n");
     expect(stdout).toContain('    api_key: "[hidden]"\n');
     const { config } = (await runJson(["config", "get", "models"], { home })) as { config: unknown };
     expect(config).toEqual({ models: { prices: { "my-1.5": { input: 1, output: 2, cache_read: 0.1 } } } });

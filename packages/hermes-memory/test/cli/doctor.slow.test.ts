@@ -179,7 +179,6 @@ describe("hermes doctor", () => {
     expect(told).toContain(`chmod 700 ${memories}`);
     expect(told).toContain(`chmod 600 ${join(home, ".env")}`);
     expect(told).toContain("not valid UTF-8");
-    expect(told).toContain("1 backup; newest USER.md.bak.1700000000, taken 2023-11-14T22:13:20.000Z.");
     expect(told).toContain("2 lines cannot be read");
     expect(told).toContain("1 write waits for approval.");
     expect(told).toContain("notes.json");

@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { checkClients } from "../../src/cli/doctor/client-checks.ts";
 import { SETTABLE_CLIENTS } from "../../src/cli/hook/protocols.ts";
-import { type HookLaunch, hookCommand, isOwnHook } from "../../src/cli/mcp/hook-command.ts";
+import { lineDiff } from "../../src/cli/mcp/config-edit.ts";
 import { findHookSettings, type HookTarget, removeHooks, setHooks } from "../../src/cli/mcp/hook-settings.ts";
-import { lineDiff } from "../../src/cli/mcp/line-diff.ts";
+import { type HookLaunch, hookCommand, isOwnHook } from "../../src/cli/mcp/launch.ts";
 import { MARK, withTomlHooks } from "../../src/cli/mcp/toml.ts";
 import { layout, written } from "./mcp-documents.ts";
 

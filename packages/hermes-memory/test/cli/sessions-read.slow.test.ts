@@ -250,7 +250,7 @@ describe("hostile text in the database", () => {
       PLAIN,
     );
     writeRaw(home, "UPDATE messages SET content = ?, tool_name = ? WHERE session_id = ?", evil, evil, PLAIN);
-    const { stdout, stderr } = await runHere(["sessions", ...args], { home, input: "1\n" });
+    const { stdout, stderr } = await runHere(["sessions", ...args], { home, canDraw: true, typed: [""] });
     expect((stdout + stderr).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
     expect(stdout + stderr).toContain("\\x1b]0;owned");
   });

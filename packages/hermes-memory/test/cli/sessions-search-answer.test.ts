@@ -1,8 +1,8 @@
 // How the command line renders an answer: confidence, what was not searched, and cleaned snippets.
 
-import type { SearchAnswer } from "@hermes-memory/core/internal/sessions";
+import { answerJson, type NamedHit, type SearchAnswer } from "@hermes-memory/core/internal/sessions";
 import { expect, it } from "vitest";
-import { answerJson, answerLines, type NamedHit } from "../../src/cli/sessions/search-command.ts";
+import { answerLines } from "../../src/cli/sessions/search-command.ts";
 
 const hit: NamedHit = {
   id: 7,

@@ -4,7 +4,7 @@ import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
 import { linesOf, markdownEntries } from "../transcripts/kit/markdown.ts";
 import { jsonOf, recordOf, textOf } from "../transcripts/kit/values.ts";
 import type { Place } from "../transcripts/reader.ts";
-import type { FoundNotes, Note, NoteFile, NoteFormat } from "./note-format.ts";
+import type { FoundNotes, Note, NoteFormat, TextFile } from "./note-format.ts";
 
 /** A line that only names a file to include, as Claude Code and Gemini CLI write it. */
 const IMPORT_LINE = /^\s*(?:[-*+]\s+)?@(\S+)\s*$/;
@@ -21,8 +21,7 @@ function instructions(name: string, title: string, files: RegExp, places: NoteFo
     name,
     title,
     places,
-    recognises: (file) => file.kind === "text" && files.test(basename(file.path)),
-    read: async (file) => markdownNotes(file),
+    text: { recognises: ({ path }) => files.test(basename(path)), read: markdownNotes },
   };
 }
 
@@ -57,13 +56,14 @@ export const memoryFiles: NoteFormat = {
   name: "hermes",
   title: "memory files of Hermes or OpenClaw",
   places: () => [],
-  recognises: (file) =>
-    file.kind === "text" && (/^(?:MEMORY|USER)\.md$/i.test(basename(file.path)) || isExport(file.text)),
-  read: async (file) => {
-    if (file.kind === "text" && isExport(file.text)) return exportedEntries(file.text);
-    const target: MemoryTarget = /^USER\.md$/i.test(basename(file.path)) ? "user" : "memory";
-    const { notes, remarks } = markdownNotes(file);
-    return { notes: notes.map((note) => ({ ...note, target })), remarks };
+  text: {
+    recognises: ({ path, text }) => /^(?:MEMORY|USER)\.md$/i.test(basename(path)) || isExport(text),
+    read: (file) => {
+      if (isExport(file.text)) return exportedEntries(file.text);
+      const target: MemoryTarget = /^USER\.md$/i.test(basename(file.path)) ? "user" : "memory";
+      const { notes, remarks } = markdownNotes(file);
+      return { notes: notes.map((note) => ({ ...note, target })), remarks };
+    },
   },
 };
 
@@ -114,8 +114,7 @@ export const markdown = instructions(
  * Each bullet and each paragraph becomes an entry, with its headings in front. A code block or table stays in the entry before it. Files
  * that the text includes are not read, only named.
  */
-function markdownNotes(file: NoteFile): FoundNotes {
-  if (file.kind !== "text") throw new Error("it is a database, not a text");
+function markdownNotes(file: TextFile): FoundNotes {
   const { text, imports } = withoutImports(file.text);
   const name = basename(file.path);
   return {

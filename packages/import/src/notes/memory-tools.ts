@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
 import { markdownEntries } from "../transcripts/kit/markdown.ts";
-import { openSource, type SourceDatabase } from "../transcripts/kit/sqlite-source.ts";
+import type { SourceDatabase } from "../transcripts/kit/sqlite-source.ts";
 import { type Json, joined, jsonOf, listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import type { FoundNotes, Note, NoteFile, NoteFormat } from "./note-format.ts";
+import type { FoundNotes, Note, NoteFormat } from "./note-format.ts";
 
 // ---- Letta ----
 
@@ -12,8 +12,10 @@ export const letta: NoteFormat = {
   name: "letta",
   title: "Letta agent file",
   places: () => [],
-  recognises: (file) => file.kind === "text" && blocksIn(jsonOf(file.text)) !== undefined,
-  read: async (file) => lettaNotes(parsedJson(file)),
+  text: {
+    recognises: ({ text }) => blocksIn(jsonOf(text)) !== undefined,
+    read: ({ text }) => lettaNotes(jsonOf(text)),
+  },
 };
 
 /** An agent file has `blocks`; the older shape has `core_memory`, and a single agent's export `memory.blocks`. */
@@ -57,10 +59,11 @@ export const mem0: NoteFormat = {
   title: "mem0 export or history database",
   isExperimental: true,
   places: ({ home, env }) => [join(textOf(env.MEM0_DIR) ?? join(home, ".mem0"), "history.db")],
-  recognises: (file, tables) =>
-    file.kind === "database" ? tables.has("history") : factsIn(jsonOf(file.text)) !== undefined,
-  read: async (file, signal) =>
-    file.kind === "database" ? historyNotes(file.path, signal) : exportedFacts(parsedJson(file)),
+  text: {
+    recognises: ({ text }) => factsIn(jsonOf(text)) !== undefined,
+    read: ({ text }) => exportedFacts(jsonOf(text)),
+  },
+  database: { tables: ["history"], read: historyNotes },
 };
 
 /** A list of facts, or an object that holds one as `results` or `memories`. */
@@ -88,8 +91,7 @@ function exportedFacts(value: unknown): FoundNotes {
 }
 
 /** The last event of each fact decides: its text, or that it was deleted. */
-async function historyNotes(path: string, signal: AbortSignal): Promise<FoundNotes> {
-  using db = await openSource(path, { signal });
+function historyNotes(db: SourceDatabase): FoundNotes {
   const columns = db.columnsOf("history");
   for (const name of ["memory_id", "new_memory", "event"])
     if (!columns.has(name)) throw new Error(`its table 'history' has no column '${name}'`);
@@ -116,15 +118,12 @@ export const claudeMem: NoteFormat = {
   places: ({ home, env }) => [
     join(textOf(env.CLAUDE_MEM_DATA_DIR) ?? join(home, ".claude-mem"), "claude-mem.db"),
   ],
-  recognises: (file, tables) =>
-    file.kind === "database" && (tables.has("observations") || tables.has("session_summaries")),
-  read: async (file, signal) => {
-    if (file.kind !== "database") throw new Error("it is a text, not a database of claude-mem");
-    using db = await openSource(file.path, { signal });
-    return db.snapshot(() => ({
+  database: {
+    tables: ["observations", "session_summaries"],
+    read: (db) => ({
       notes: [...observations(db), ...summaries(db)],
       remarks: ["Conversations are not in it: 'hermes sessions import --from claude-code' reads those."],
-    }));
+    }),
   },
 };
 
@@ -155,13 +154,8 @@ function summaries(db: SourceDatabase): Note[] {
     const key = JSON.stringify([sessionOf(row), request]);
     if (learned === "" || seen.has(key)) return [];
     seen.add(key);
-    return [
-      {
-        text: labelled(request, learned) ?? learned,
-        place: `summary ${String(row.id ?? row.rowid)}`,
-        priority: -1,
-      },
-    ];
+    const text = labelled(request, learned) ?? learned;
+    return [{ text, place: `summary ${String(row.id ?? row.rowid)}`, priority: -1 }];
   });
 }
 
@@ -177,11 +171,4 @@ function sessionOf(row: Json): unknown {
 function labelled(label: string | undefined, text: string | undefined): string | undefined {
   if (label === undefined || text === undefined) return label ?? text;
   return text.startsWith(label) ? text : `${label}: ${text}`;
-}
-
-function parsedJson(file: NoteFile): unknown {
-  if (file.kind !== "text") throw new Error("it is a database, not a JSON file");
-  const value = jsonOf(file.text);
-  if (value === undefined) throw new Error("it is not valid JSON");
-  return value;
 }

@@ -1,5 +1,6 @@
 // The contract of a format of notes: which files it reads, and the entries it finds in one.
 import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
+import type { SourceDatabase } from "../transcripts/kit/sqlite-source.ts";
 import type { Place } from "../transcripts/reader.ts";
 
 export type Note = {
@@ -20,10 +21,7 @@ export type FoundNotes = {
   readonly remarks: readonly string[];
 };
 
-/** A file that was checked and read, as far as its kind allows. */
-export type NoteFile =
-  | { readonly kind: "text"; readonly path: string; readonly text: string }
-  | { readonly kind: "database"; readonly path: string };
+export type TextFile = { readonly path: string; readonly text: string };
 
 export type NoteFormat = {
   /** For `--from`, and in the journal as `import:<name>`. */
@@ -33,8 +31,15 @@ export type NoteFormat = {
   readonly isExperimental?: true;
   /** Files that the product keeps on this machine; those that exist are read when the user names the format but no file. */
   readonly places: (place: Place) => readonly string[];
-  /** By the name and the content. For a database, by its tables. */
-  readonly recognises: (file: NoteFile, tables: ReadonlySet<string>) => boolean;
-  /** Throws an Error with a reason if the whole file cannot be understood. */
-  readonly read: (file: NoteFile, signal: AbortSignal) => Promise<FoundNotes>;
+  /** Reading throws an Error with a reason if the whole file cannot be understood. */
+  readonly text?: {
+    /** By the name and the content. */
+    readonly recognises: (file: TextFile) => boolean;
+    readonly read: (file: TextFile) => FoundNotes;
+  };
+  readonly database?: {
+    /** It is recognised by any of these. */
+    readonly tables: readonly string[];
+    readonly read: (db: SourceDatabase) => FoundNotes;
+  };
 };

@@ -1,7 +1,7 @@
 // Reads files of notes: checks that a file can be read, finds out its format, and returns its notes. Writes nothing.
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
-import { readFile as readBytes, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { describeCause, err, errnoCode, ok, type Result } from "@hermes-memory/core/internal/lib";
 import { sampleOf } from "../transcripts/find-reader.ts";
 import { isDatabaseWith } from "../transcripts/kit/database-sessions.ts";
@@ -9,7 +9,7 @@ import { openSource } from "../transcripts/kit/sqlite-source.ts";
 import type { Place } from "../transcripts/reader.ts";
 import { agentsMd, claudeMd, geminiMd, markdown, memoryFiles } from "./markdown.ts";
 import { claudeMem, letta, mem0 } from "./memory-tools.ts";
-import type { FoundNotes, NoteFile, NoteFormat } from "./note-format.ts";
+import type { FoundNotes, NoteFormat } from "./note-format.ts";
 
 /** In the order in which they are tried; those that accept any text come last. */
 export const NOTE_FORMATS: readonly NoteFormat[] = [
@@ -48,13 +48,28 @@ export async function readNotes(
 ): Promise<Result<NoteSource, NoteFailure>> {
   const failed = (kind: NoteFailure["kind"], reason: string) => err({ kind, path, message: reason });
   try {
-    const file = await readFile(path);
-    const tables = file.kind === "database" ? await tablesOf(path, options.signal) : new Set<string>();
-    const format = options.format ?? NOTE_FORMATS.find((each) => each.recognises(file, tables));
-    if (format === undefined) return failed("unknown-format", unknownReason(file));
+    const text = await textIn(path);
+    const file = text === undefined ? undefined : { path, text };
+    using db = file === undefined ? await openSource(path, options) : undefined;
+    const isOf = ({ text: one, database }: NoteFormat): boolean =>
+      file === undefined
+        ? (database?.tables.some((table) => db?.hasTable(table)) ?? false)
+        : (one?.recognises(file) ?? false);
+    const format = options.format ?? NOTE_FORMATS.find(isOf);
+    if (format === undefined)
+      return failed(
+        "unknown-format",
+        file === undefined
+          ? "it is a SQLite database, but none of claude-mem or mem0"
+          : "its format is not known; --from markdown reads it as plain notes",
+      );
     if (format.isExperimental && !options.isExperimental)
       return failed("experimental", `reading a ${format.title} is experimental; --experimental allows it`);
-    return ok({ path, format, ...(await format.read(file, options.signal)) });
+    const { database } = format;
+    const found =
+      file === undefined ? database && db?.snapshot(() => database.read(db)) : format.text?.read(file);
+    if (found === undefined) throw new Error(`${file ? "a text" : "a database"} is no ${format.title}`);
+    return ok({ path, format, ...found });
   } catch (cause) {
     options.signal.throwIfAborted();
     return failed("unreadable", reasonOf(cause));
@@ -71,34 +86,21 @@ export function notesHere(
   );
 }
 
-async function readFile(path: string): Promise<NoteFile> {
+/** Undefined for a database. */
+async function textIn(path: string): Promise<string | undefined> {
   // Before it is opened: opening a pipe would wait for a writer.
   const found = await stat(path);
   if (found.isDirectory()) throw new Error("it is a folder; name the files in it");
   if (!found.isFile()) throw new Error("it is not a regular file");
-  const { head } = await sampleOf(path);
-  if (isDatabaseWith(head, /^/)) return { kind: "database", path };
+  if (isDatabaseWith((await sampleOf(path)).head, /^/)) return undefined;
   if (found.size > MAX_TEXT_BYTES)
     throw new Error(
       `it has ${Math.ceil(found.size / MIB)} MiB; notes may have at most ${MAX_TEXT_BYTES / MIB} MiB`,
     );
-  const content = await readBytes(path);
+  const content = await readFile(path);
   if (content.includes(0)) throw new Error("it is a binary file, not text");
   if (!isUtf8(content)) throw new Error("it is not valid UTF-8 text; save it as UTF-8");
-  return { kind: "text", path, text: content.toString("utf8") };
-}
-
-async function tablesOf(path: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  using db = await openSource(path, { signal });
-  return new Set(
-    db.all("SELECT name FROM sqlite_schema WHERE type = 'table'").map(({ name }) => String(name)),
-  );
-}
-
-function unknownReason(file: NoteFile): string {
-  return file.kind === "database"
-    ? "it is a SQLite database, but none of claude-mem or mem0"
-    : "its format is not known; --from markdown reads it as plain notes";
+  return content.toString("utf8");
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -27,9 +27,7 @@ export type ApplyDeps = {
   readonly onAdded?: (outcome: MemoryOpOutcome) => void;
 };
 
-type Operations = {
-  readonly [Action in Operation["action"]]: Extract<Operation, { readonly action: Action }>;
-};
+type To<Action extends Operation["action"]> = Extract<Operation, { readonly action: Action }>;
 /** What the report says besides what the plan said. */
 type Details = Readonly<Record<string, unknown>>;
 
@@ -38,7 +36,6 @@ const PRIVATE_FILE = { mode: 0o600 } as const;
 const SKILL_LOCK_MS = 10_000;
 /** Of `writeFileAtomic` and of `Backups`. */
 const TEMP_NAME = /\.[0-9a-f]{8,12}\.tmp$/;
-const INCOMING = ".incoming-openclaw-";
 
 /** Items without an operation are returned as they are. */
 export async function applyPlan(plan: Plan, deps: ApplyDeps): Promise<Item[]> {
@@ -79,26 +76,47 @@ async function applyItem(item: Item, operation: Operation, applying: Applying): 
 }
 
 async function execute(operation: Operation, applying: Applying): Promise<Details> {
+  const { plan, deps, backups } = applying;
+  const { home } = plan.request;
   switch (operation.action) {
-    case "write-file":
-      return writeDocument(operation, applying);
+    case "write-file": {
+      const { path, text, timesOf } = operation;
+      const backup = backups.keep(path);
+      mkdirSync(dirname(path), PRIVATE_FOLDER);
+      writeFileAtomic(path, text);
+      if (timesOf !== undefined) utimesSync(path, statSync(timesOf).atime, statSync(timesOf).mtime);
+      return { backup };
+    }
     case "add-entries":
       return await addEntries(operation, applying);
     case "copy-skill":
       return await copySkill(operation, applying);
     case "archive":
       for (const { name, content } of operation.files) {
-        const to = join(applying.plan.output, "archive", name);
+        const to = join(plan.output, "archive", name);
         mkdirSync(dirname(to), PRIVATE_FOLDER);
         writeFileAtomic(to, content(), PRIVATE_FILE);
       }
       return {};
-    case "set-env":
-      return setVariables(operation, applying);
-    case "set-config":
-      return await setSettings(operation, applying);
+    case "set-env": {
+      const path = envFilePath(home);
+      const backup = backups.keep(path);
+      for (const [name, value] of operation.values) {
+        const changed = setEnvValue(path, name, value);
+        if (!changed.ok) throw new Error(changed.error.message);
+      }
+      return { backup };
+    }
+    case "set-config": {
+      const backup = backups.keep(configPath(home));
+      for (const { key, value } of operation.changes) {
+        const changed = await setConfigValue(home, key, JSON.stringify(value));
+        if (!changed.ok) throw new Error(`${key}: ${changed.error.message}`);
+      }
+      return { backup };
+    }
     case "import-sessions": {
-      const outcome = await applying.deps.importSessions(operation.paths, { isDryRun: false });
+      const outcome = await deps.importSessions(operation.paths, { isDryRun: false });
       if (!outcome.ok) throw new Error(outcome.error);
       return outcome.value;
     }
@@ -107,64 +125,45 @@ async function execute(operation: Operation, applying: Applying): Promise<Detail
   }
 }
 
-function writeDocument({ path, text, timesOf }: Operations["write-file"], { backups }: Applying): Details {
-  const backup = backups.keep(path);
-  mkdirSync(dirname(path), PRIVATE_FOLDER);
-  writeFileAtomic(path, text);
-  if (timesOf !== undefined) {
-    const { atime, mtime } = statSync(timesOf);
-    utimesSync(path, atime, mtime);
-  }
-  return { backup };
-}
-
 /** One change of the journal for each entry, so that each can be undone alone. */
 async function addEntries(
-  operation: Operations["add-entries"],
-  { deps, plan, backups }: Applying,
+  { target, entries, overflow, overflowFile }: To<"add-entries">,
+  { deps, backups }: Applying,
 ): Promise<Details> {
-  const { target, entries, overflow } = operation;
   const { store } = deps;
   const meta = { origin: "migration", reason: "claw migrate" } as const;
-  writeList(operation.overflowFile, overflow);
+  if (overflow.length > 0) {
+    mkdirSync(dirname(overflowFile), PRIVATE_FOLDER);
+    const lines = overflow.map((text) => `${text.replaceAll("\n", " ⏎ ")}\n`); // one entry per line
+    writeFileAtomic(overflowFile, lines.join(""), PRIVATE_FILE);
+  }
   const backup = entries.length > 0 ? backups.keep(targetPaths(store.dir, target).file) : null;
-  const refused: string[] = [];
   let added = 0;
   for (const content of entries) {
     const outcome = await store.apply(target, { action: "add", content }, meta);
-    if (outcome.ok) {
-      added += outcome.value.changeId === undefined ? 0 : 1;
-      deps.onAdded?.(outcome.value);
-    }
-    // Another program used the room meanwhile: the entry is kept with those that have none.
-    else if (outcome.error.kind === "over_limit") refused.push(content);
-    else throw new Error(outcome.error.message);
+    if (!outcome.ok) throw new Error(outcome.error.message);
+    added += outcome.value.changeId === undefined ? 0 : 1;
+    deps.onAdded?.(outcome.value);
   }
-  const waiting = [...overflow, ...refused];
-  if (refused.length > 0) writeList(operation.overflowFile, waiting);
-  const kept = waiting.length === 0 ? undefined : await store.keepInArchive(target, waiting, meta);
-  if (kept?.ok === false) throw new Error(plan.redactor.text(kept.error.message));
-  return {
-    backup,
-    added_entries: added,
-    ...(entries.length > 0 ? { final_char_count: store.usage(target).used } : {}),
-    ...(refused.length > 0 ? { overflowed_entries: waiting.length } : {}),
-  };
+  const kept = overflow.length === 0 ? undefined : await store.keepInArchive(target, overflow, meta);
+  if (kept?.ok === false) throw new Error(kept.error.message);
+  const usage = entries.length > 0 ? { final_char_count: store.usage(target).used } : {};
+  return { backup, added_entries: added, ...usage };
 }
 
 /** Copies to a folder that no program searches for skills, and renames, so that a killed run leaves no half skill. */
 async function copySkill(
-  { to, files, bound }: Operations["copy-skill"],
+  { to, files, bound }: To<"copy-skill">,
   { plan, backups }: Applying,
 ): Promise<Details> {
   const skills = skillsDirectory(plan.request.home);
   const waiting = archiveDirectory(skills);
   mkdirSync(dirname(to), PRIVATE_FOLDER);
   mkdirSync(waiting, PRIVATE_FOLDER);
-  const incoming = join(waiting, `${INCOMING}${randomHex(6)}`);
+  const incoming = join(waiting, ".incoming-openclaw");
   const reader = plan.source.files;
   const locked = await withFileLocks([changeLockPath(skills)], { timeoutMs: SKILL_LOCK_MS }, () => {
-    removeIncoming(waiting);
+    rmSync(incoming, { recursive: true, force: true }); // left by a run that was killed
     for (const { path, name } of files) {
       const bytes = reader.read(path, bound);
       if (!bytes.ok || bytes.value === undefined) throw new Error(`${name} cannot be read any more`);
@@ -179,42 +178,6 @@ async function copySkill(
   });
   if (!locked.ok) throw new Error("Another process changes skills at the moment");
   return { backup: locked.value };
-}
-
-/** Left by a run that was killed. Called under the lock. */
-function removeIncoming(folder: string): void {
-  for (const name of readdirSync(folder))
-    if (name.startsWith(INCOMING)) rmSync(join(folder, name), { recursive: true, force: true });
-}
-
-function setVariables({ values }: Operations["set-env"], { plan, backups }: Applying): Details {
-  const path = envFilePath(plan.request.home);
-  const backup = backups.keep(path);
-  for (const [name, value] of values) {
-    const changed = setEnvValue(path, name, value);
-    if (!changed.ok) throw new Error(changed.error.message);
-  }
-  return { backup };
-}
-
-async function setSettings(
-  { changes }: Operations["set-config"],
-  { plan, backups }: Applying,
-): Promise<Details> {
-  const { home } = plan.request;
-  const backup = backups.keep(configPath(home));
-  for (const { key, value } of changes) {
-    const changed = await setConfigValue(home, key, JSON.stringify(value));
-    if (!changed.ok) throw new Error(`${key}: ${changed.error.message}`);
-  }
-  return { backup };
-}
-
-/** One entry per line. */
-function writeList(path: string, texts: readonly string[]): void {
-  if (texts.length === 0) return;
-  mkdirSync(dirname(path), PRIVATE_FOLDER);
-  writeFileAtomic(path, texts.map((text) => `${text.replaceAll("\n", " ⏎ ")}\n`).join(""), PRIVATE_FILE);
 }
 
 /** Copies of what the run replaces: each path once, as it was before the run. */

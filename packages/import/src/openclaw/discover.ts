@@ -22,23 +22,7 @@ const NOTES = ["MEMORY.md", "USER.md", "SOUL.md", "AGENTS.md", "memory", "skills
 /** The only workspace that is not searched for folders such as `memory/` and `skills/`. */
 const FILES_ONLY_WORKSPACE = "workspace.default";
 
-/** One OpenClaw folder, opened for reading. */
-export type OpenClawSource = {
-  readonly root: string;
-  readonly files: SourceFiles;
-  readonly config: Json;
-  readonly configPath: string | undefined;
-  /** Why a config file or a database could not be used. */
-  readonly configProblems: readonly { readonly path: string; readonly reason: string }[];
-  /** Variables of `.env`. Secrets: never printed. */
-  readonly env: ReadonlyMap<string, string>;
-  /** In the order in which they are searched. */
-  readonly workspaces: readonly Workspace[];
-  /** Ids of agents, from the config and from the folder `agents`. */
-  readonly agents: readonly string[];
-  /** Keys by name, `vendor:name`, of the agent `main` first. Secrets: never printed. */
-  readonly profiles: readonly (readonly [string, Json])[];
-};
+export type OpenClawSource = Awaited<ReturnType<typeof openSource>>;
 
 export type Workspace = { readonly path: string; readonly hasFolders: boolean; readonly agent?: string };
 
@@ -57,13 +41,14 @@ export function stateFolders(surroundings: Surroundings): string[] {
   return STATE_FOLDERS.map((name) => join(openClawHome(surroundings), name)).filter(isDirectory);
 }
 
+/** One OpenClaw folder, opened for reading. */
 export async function openSource(
   root: string,
   surroundings: Surroundings,
   options: { readonly agent?: string } = {},
-): Promise<OpenClawSource> {
+) {
   const files = new SourceFiles(root);
-  const { config, configPath, configProblems } = readConfig(root, files, surroundings);
+  const { config, configPath, problems: configProblems } = readConfig(root, files, surroundings);
   const envText = files.readCredentials(join(root, ".env"));
   const agents = agentIds(root, config);
   const { profiles, problems } = await readProfiles(root, files, agents);
@@ -72,13 +57,20 @@ export async function openSource(
     files,
     config,
     configPath,
-    configProblems: [...configProblems, ...problems],
+    /** Why a config file or a database could not be used. */
+    problems: [...configProblems, ...problems],
+    /** Variables of `.env`. Secrets: never printed. */
     env: new Map(Object.entries(parseEnv((envText.ok && envText.value) || "")) as [string, string][]),
-    workspaces: workspacesOf({ root, config, agents, userHome: surroundings.userHome, ...options }),
+    /** In the order in which they are searched. */
+    workspaces: workspacesOf(root, config, agents, { ...surroundings, ...options }),
+    /** Ids of agents, from the config and from the folder `agents`. */
     agents,
+    /** Keys by name, `vendor:name`, of the agent `main` first. Secrets: never printed. */
     profiles,
   };
 }
+
+type Problem = { readonly path: string; readonly reason: string };
 
 /** Rows of one of OpenClaw's databases; none where there is no such file or, in an older layout, no such table. */
 async function rowsOf(root: string, path: string, table: string, sql: string): Promise<Json[]> {
@@ -103,19 +95,19 @@ function readConfig(
   root: string,
   files: SourceFiles,
   { env, userHome }: Surroundings,
-): Pick<OpenClawSource, "config" | "configPath" | "configProblems"> {
+): { readonly config: Json; readonly configPath: string | undefined; readonly problems: Problem[] } {
   const override = env.OPENCLAW_CONFIG_PATH || env.CLAWDBOT_CONFIG_PATH;
   const candidates = CONFIG_FILES.map((name) => join(root, name));
   if (override) candidates.unshift(resolve(expanded(override, userHome)));
-  const configProblems: { path: string; reason: string }[] = [];
+  const problems: Problem[] = [];
   for (const path of candidates) {
     const text = files.readText(path, override && path === candidates[0] ? resolve(path, "..") : root);
     if (text.ok && text.value === undefined) continue;
     const parsed = text.ok ? parsedConfig(text.value ?? "") : { reason: text.error };
-    if ("config" in parsed) return { config: parsed.config, configPath: path, configProblems };
-    configProblems.push({ path, reason: parsed.reason });
+    if ("config" in parsed) return { config: parsed.config, configPath: path, problems };
+    problems.push({ path, reason: parsed.reason });
   }
-  return { config: {}, configPath: undefined, configProblems };
+  return { config: {}, configPath: undefined, problems };
 }
 
 function parsedConfig(text: string): { readonly config: Json } | { readonly reason: string } {
@@ -132,12 +124,8 @@ function parsedConfig(text: string): { readonly config: Json } | { readonly reas
 // ---- Agents, their keys and their workspaces ----
 
 /** An agent has profiles of its own, in a database or in the file of older versions, and uses those that all agents share. */
-async function readProfiles(
-  root: string,
-  files: SourceFiles,
-  agents: readonly string[],
-): Promise<Pick<OpenClawSource, "profiles"> & { readonly problems: OpenClawSource["configProblems"] }> {
-  const problems: { path: string; reason: string }[] = [];
+async function readProfiles(root: string, files: SourceFiles, agents: readonly string[]) {
+  const problems: Problem[] = [];
   const profiles: [string, Json][] = [];
   const add = (text: unknown): void => {
     const parsed = recordOf(jsonOf(textOf(text)));
@@ -177,16 +165,13 @@ function agentList(config: Json): Json[] {
   return [...listOf(list), ...named.map(([id, entry]) => ({ ...recordOf(entry), id }))].filter(isRecord);
 }
 
-type Search = Pick<Surroundings, "userHome"> & {
-  readonly root: string;
-  readonly config: Json;
-  readonly agents: readonly string[];
-  readonly agent?: string;
-};
-
 /** With `agent`, only the workspace of that agent. */
-function workspacesOf(search: Search): Workspace[] {
-  const { root, config, agents, agent, userHome } = search;
+function workspacesOf(
+  root: string,
+  config: Json,
+  agents: readonly string[],
+  { userHome, agent }: Pick<Surroundings, "userHome"> & { readonly agent?: string },
+): Workspace[] {
   const inRoot = (name: string): Workspace => {
     const id = name.startsWith("workspace-") ? name.slice("workspace-".length) : undefined;
     return { path: join(root, name), hasFolders: name !== FILES_ONLY_WORKSPACE, agent: id };

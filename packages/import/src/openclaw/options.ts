@@ -32,19 +32,11 @@ export const OPTIONS = {
 } as const satisfies Record<string, Option>;
 
 /** Options of Hermes' own migration that only archive a part of OpenClaw: they stand for `archive`. */
-const PARTS_OF_ARCHIVE: readonly string[] = [
-  ...["messaging-settings", "discord-settings", "slack-settings", "whatsapp-settings", "signal-settings"],
-  ...["tts-config", "command-allowlist", "tts-assets", "mcp-servers", "plugins-config", "cron-jobs"],
-  ...[
-    "hooks-config",
-    "gateway-config",
-    "deep-channels",
-    "browser-config",
-    "tools-config",
-    "approvals-config",
-  ],
-  ...["memory-backend", "skills-config", "ui-identity", "logging-config"],
-];
+const PARTS_OF_ARCHIVE = [
+  "messaging-settings discord-settings slack-settings whatsapp-settings signal-settings tts-config",
+  "command-allowlist tts-assets mcp-servers plugins-config cron-jobs hooks-config gateway-config deep-channels",
+  "browser-config tools-config approvals-config memory-backend skills-config ui-identity logging-config",
+].flatMap((ids) => ids.split(" "));
 
 export type OptionId = keyof typeof OPTIONS;
 
@@ -57,21 +49,15 @@ export const PRESETS = {
   full: OPTION_IDS,
 } as const satisfies Record<string, readonly OptionId[]>;
 
-type PresetName = keyof typeof PRESETS;
-
-function isPresetName(name: string): name is PresetName {
-  return Object.hasOwn(PRESETS, name);
-}
-
 export type Selection = {
-  readonly preset: PresetName | null;
+  readonly preset: keyof typeof PRESETS | null;
   readonly selected: ReadonlySet<OptionId>;
   /** Names that were given and stand for `archive`. */
   readonly partsOfArchive: readonly string[];
 };
 
 type Asked = {
-  readonly preset?: string;
+  readonly preset?: keyof typeof PRESETS;
   /** Each may name several ids, separated by commas. */
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
@@ -79,21 +65,18 @@ type Asked = {
 
 /** A preset decides alone; without one, `include` does, and without that everything is selected. `exclude` is subtracted last. */
 export function selectOptions({ preset, include = [], exclude = [] }: Asked): Result<Selection, string> {
-  const included = idsIn(include).map(wholeOption);
-  const excluded = idsIn(exclude).map(wholeOption);
+  const [included, excluded] = [idsIn(include).map(wholeOption), idsIn(exclude).map(wholeOption)];
   const unknown = [...included, ...excluded].filter((id) => id !== "all" && !isOptionId(id));
   if (unknown.length > 0) {
     const named = [...new Set(unknown)].map((id) => `'${id}'`).join(", ");
     return err(`There is no option ${named}. The options are: all, ${OPTION_IDS.join(", ")}.`);
   }
-  if (preset !== undefined && !isPresetName(preset))
-    return err(`There is no preset '${preset}'. The presets are: ${Object.keys(PRESETS).join(", ")}.`);
-  const wanted = preset === undefined && included.length > 0 ? included : ["all"];
-  const base: readonly OptionId[] =
-    preset !== undefined ? PRESETS[preset] : wanted.includes("all") ? OPTION_IDS : wanted.filter(isOptionId);
-  const left = excluded.includes("all") ? [] : base.filter((id) => !excluded.includes(id));
+  const isAll = included.length === 0 || included.includes("all");
+  const wanted =
+    preset === undefined ? OPTION_IDS.filter((id) => isAll || included.includes(id)) : PRESETS[preset];
+  const selected = new Set(wanted.filter((id) => !excluded.includes("all") && !excluded.includes(id)));
   const partsOfArchive = idsIn([...include, ...exclude]).filter((id) => wholeOption(id) !== id);
-  return ok({ preset: preset ?? null, selected: new Set(left), partsOfArchive });
+  return ok({ preset: preset ?? null, selected, partsOfArchive });
 }
 
 function idsIn(lists: readonly string[]): string[] {

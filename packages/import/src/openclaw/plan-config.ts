@@ -80,10 +80,8 @@ export function planSessionConfig(context: PlanContext): PlannedItem[] {
 }
 
 function triggersMode(triggers: readonly unknown[]): string | undefined {
-  const isDaily = triggers.includes("daily");
-  const isIdle = triggers.includes("idle");
-  if (isDaily && isIdle) return "both";
-  return isDaily ? "daily" : isIdle ? "idle" : undefined;
+  const known = ["daily", "idle"].filter((mode) => triggers.includes(mode));
+  return known.length === 2 ? "both" : known[0];
 }
 
 export function planProviders(context: PlanContext): PlannedItem[] {

@@ -245,6 +245,17 @@ export function archivedCopy(
   };
 }
 
+/** A file of the source with its place in the archive. */
+export function toArchive(context: PlanContext, path: string, bound: string) {
+  const name = archiveName(context, path);
+  return { source: path, name, files: [archivedCopy(context, { path, name: basename(path) }, bound, name)] };
+}
+
+/** Why an item is in the archive that could have been more. */
+export function forReview(findings: readonly string[]): string {
+  return `The safety scan found ${findings.join(", ")}; it is kept for review`;
+}
+
 /** Where a file goes in the archive: its path below the source, or `external/<name>`. */
 export function archiveName({ source, request }: PlanContext, path: string): string {
   const root = realpathOf(source.root) ?? source.root;

@@ -25,16 +25,16 @@ import {
 } from "../transcripts/kit/markdown.ts";
 import { listOf, recordOf, textOf } from "../transcripts/kit/values.ts";
 import {
-  archivedCopy,
   archiveItem,
-  archiveName,
   type FoundFile,
   findFiles,
   findFolder,
   findingsIn,
+  forReview,
   type PlanContext,
   type PlannedItem,
   planned,
+  toArchive,
   unusedFiles,
 } from "./plan-context.ts";
 
@@ -60,12 +60,7 @@ export function planAgentsFile(context: PlanContext): PlannedItem[] {
   return [planned(named.kind, "skipped", reason, { source: found.path })];
 }
 
-type Document = {
-  readonly kind: string;
-  readonly name: string;
-  readonly destination: string;
-  readonly missing: string;
-};
+type Document = Readonly<Record<"kind" | "name" | "destination" | "missing", string>>;
 
 function planDocument(context: PlanContext, { kind, name, destination, missing }: Document): PlannedItem[] {
   const { source, request } = context;
@@ -78,11 +73,9 @@ function planDocument(context: PlanContext, { kind, name, destination, missing }
   // Credentials are left out below, so they are no reason to keep the whole file back.
   const findings = findingsIn(given, "context", { redactor: context.redactor, allowSecrets: true });
   if (findings.length > 0) {
-    const reason = `The safety scan found ${findings.join(", ")}; it is kept for review`;
-    const place = archiveName(context, found.path);
-    const files = [archivedCopy(context, { path: found.path, name }, found.workspace.path, place)];
-    const archived = { source: found.path, name: place, files, reason, details: { findings } };
-    return [archiveItem(context, kind, archived), ...unusedFiles(kind, others)];
+    const archived = toArchive(context, found.path, found.workspace.path);
+    const about = { reason: forReview(findings), details: { findings } };
+    return [archiveItem(context, kind, { ...archived, ...about }), ...unusedFiles(kind, others)];
   }
   const masked = maskStoredSecrets(given);
   const text = context.redactor.holdsKnownSecret(masked.text)
@@ -91,8 +84,7 @@ function planDocument(context: PlanContext, { kind, name, destination, missing }
   const details = text === given ? {} : { credentials_left_out: true };
   const present = readTextFile(destination);
   if (!present.ok) return [planned(kind, "error", `The target: ${present.error.reason}`, where)];
-  const isSeed =
-    pyStrip(present.value ?? "") === "" || pyStrip(present.value ?? "") === pyStrip(DEFAULT_IDENTITY);
+  const isSeed = ["", pyStrip(DEFAULT_IDENTITY)].includes(pyStrip(present.value ?? ""));
   const rest = unusedFiles(kind, others);
   if (present.value === text)
     return [planned(kind, "skipped", "Target already matches source", where), ...rest];
@@ -124,10 +116,8 @@ function planNoteFiles(
   if (first === undefined) return [planned(kind, "skipped", "Source file not found", { destination })];
   const used = found.filter(({ workspace }) => workspace === first.workspace);
   const notes = used.map((file) => readNotes(context, kind, file));
-  const unused = unusedFiles(
-    kind,
-    found.filter((file) => !used.includes(file)),
-  );
+  const others = found.filter((file) => !used.includes(file));
+  const unused = unusedFiles(kind, others);
   const errors = notes.flatMap((each) => ("item" in each ? [each] : []));
   const incoming = notes.flatMap((each) => ("entries" in each ? each.entries : []));
   if (errors.length === notes.length) return [...errors, ...unused];
@@ -157,12 +147,10 @@ function keptOriginals(context: PlanContext, kind: string, files: readonly Found
     const rest = withoutTemplate(text.value);
     const isCut = rest !== text.value;
     if (!isCut && (isSmart || !hasDroppedText(rest))) return [];
-    const name = archiveName(context, path);
-    const copy = archivedCopy(context, { path, name: basename(path) }, workspace.path, name);
     const reason = isCut
       ? "OpenClaw's explanations in it are no entries; the file is kept for review"
       : "Its code blocks and tables are no entries; the file is kept for review";
-    return [archiveItem(context, kind, { source: path, name, files: [copy], reason })];
+    return [archiveItem(context, kind, { ...toArchive(context, path, workspace.path), reason })];
   });
 }
 
@@ -266,8 +254,7 @@ function refusedEntries(
   const texts = refused.map(({ text }) => redactor.text(maskStoredSecrets(text).text));
   const name = `entries-for-review/${kind}.md`;
   const files = [{ name, content: () => Buffer.from(`${texts.join(ENTRY_DELIMITER)}\n`) }];
-  const reason = `The safety scan found ${findings.join(", ")}; it is kept for review`;
-  return archiveItem(context, kind, { source, name, files, reason });
+  return archiveItem(context, kind, { source, name, files, reason: forReview(findings) });
 }
 
 // ---- Daily notes ----

@@ -10,6 +10,7 @@ import {
   archiveItem,
   findFolder,
   findingsIn,
+  forReview,
   type PlanContext,
   type PlannedItem,
   planned,
@@ -99,9 +100,8 @@ function planSkill(context: PlanContext, folder: SkillFolder, path: string): Pla
   if (name === undefined || found.length > 0) {
     const place = `skills-for-review/${basename(folder.path)}/${basename(path)}`;
     const copies = files.map((file) => archivedCopy(context, file, bound, `${place}/${file.name}`));
-    const reason = `The safety scan found ${found.join(", ")}; it is kept for review`;
-    const details = { findings: found };
-    return archiveItem(context, kind, { source: path, name: place, files: copies, reason, details });
+    const about = { reason: forReview(found), details: { findings: found } };
+    return archiveItem(context, kind, { source: path, name: place, files: copies, ...about });
   }
   const wanted = join(skillsDirectory(request.home), CATEGORY, name);
   const details = leftOut.length === 0 ? {} : { links_not_followed: leftOut.slice(0, 20) };

@@ -1,9 +1,9 @@
 // The planner: reads the OpenClaw folder and the Hermes home and returns everything that a migration would do, in order. Writes
 // nothing. The preview prints this list, and `apply.ts` executes exactly this list.
 import { existsSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { type OpenClawSource, openSource, readGenerated } from "./discover.ts";
+import { openSource, readGenerated } from "./discover.ts";
 import { OPTION_IDS, OPTIONS, type OptionId } from "./options.ts";
 import {
   planAgentDefaults,
@@ -25,22 +25,14 @@ import {
   type PlanContext,
   type PlannedItem,
   planned,
+  toArchive,
 } from "./plan-context.ts";
 import { planAgentsFile, planDailyMemory, planMemory, planSoul, planUserProfile } from "./plan-memory.ts";
 import { planSharedSkills, planWorkspaceSkills } from "./plan-skills.ts";
 import { archiveFolders, outputFolder } from "./runs.ts";
-import { type Redactor, redactorFor } from "./secrets.ts";
+import { redactorFor } from "./secrets.ts";
 
-export type Plan = {
-  readonly request: MigrationRequest;
-  readonly items: readonly PlannedItem[];
-  /** The folder that applying writes its report, archive and backups to. */
-  readonly output: string;
-  /** True when an earlier run of the same source was interrupted; applying continues in its folder. */
-  readonly isContinued: boolean;
-  readonly source: OpenClawSource;
-  readonly redactor: Redactor;
-};
+export type Plan = Awaited<ReturnType<typeof planMigration>>;
 
 const PLANNERS: Record<OptionId, (context: PlanContext) => PlannedItem[] | Promise<PlannedItem[]>> = {
   soul: planSoul,
@@ -60,7 +52,7 @@ const PLANNERS: Record<OptionId, (context: PlanContext) => PlannedItem[] | Promi
   "full-providers": planProviders,
 };
 
-export async function planMigration(request: MigrationRequest, deps: MigrationDeps): Promise<Plan> {
+export async function planMigration(request: MigrationRequest, deps: MigrationDeps) {
   const source = await openSource(request.sourceRoot, deps, { agent: request.agent });
   const redactor = redactorFor(source);
   const { folder, isContinued } = outputFolder({ ...request, now: deps.now });
@@ -76,7 +68,7 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
     plannedSkills: new Map(),
     isGenerated: await readGenerated(source.root),
   };
-  const items: PlannedItem[] = source.configProblems.map(({ path, reason }) =>
+  const items: PlannedItem[] = source.problems.map(({ path, reason }) =>
     planned("source", "error", reason, { source: path }),
   );
   if ("$include" in source.config) {
@@ -84,7 +76,16 @@ export async function planMigration(request: MigrationRequest, deps: MigrationDe
     items.push(planned("source", "skipped", reason, { source: source.configPath }));
   }
   for (const option of OPTION_IDS) items.push(...(await planOption(option, context)));
-  return { request, items, output: folder, isContinued, source, redactor };
+  return {
+    request,
+    items,
+    /** The folder that applying writes its report, archive and backups to. */
+    output: folder,
+    /** True when an earlier run of the same source was interrupted; applying continues in its folder. */
+    isContinued,
+    source,
+    redactor,
+  };
 }
 
 /** An option that fails does not stop the others. */
@@ -185,8 +186,7 @@ function configPart({ source, redactor }: PlanContext): Part {
 }
 
 function filePart(context: PlanContext, path: string, bound: string): Part {
-  const name = archiveName(context, path);
-  return { name, files: [archivedCopy(context, { path, name: basename(path) }, bound, name)], leftOut: [] };
+  return { ...toArchive(context, path, bound), leftOut: [] };
 }
 
 function folderPart(context: PlanContext, path: string, bound: string): Part {

@@ -1,7 +1,7 @@
 // The report of a migration: its fields, and the files `report.json` and `summary.txt`. Credentials are replaced in all of it.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { isRecord, writeFileAtomic } from "@hermes-memory/core/internal/lib";
+import { writeFileAtomic } from "@hermes-memory/core/internal/lib";
 import { listOf, recordOf } from "../transcripts/kit/values.ts";
 import { OPTION_IDS, OPTIONS, PRESETS } from "./options.ts";
 import type { Plan } from "./plan.ts";
@@ -23,7 +23,9 @@ type Told = {
 export function reportOf(plan: Plan, items: readonly Item[], told: Told) {
   const { request, redactor } = plan;
   const { selection, skillConflict } = request;
-  const safe = items.map((item) => eachText(item, redactor.text) as Item);
+  const safe: readonly Item[] = JSON.parse(
+    JSON.stringify(items, (_key, value) => (typeof value === "string" ? redactor.text(value) : value)),
+  );
   const summary = countedItems(safe);
   return {
     timestamp: told.now.toISOString(),
@@ -49,13 +51,6 @@ export function reportOf(plan: Plan, items: readonly Item[], told: Told) {
     warnings: warningsFor(plan, safe, summary.error),
     next_steps: nextSteps(plan, safe, told.mode),
   };
-}
-
-function eachText(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((item) => eachText(item, change));
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, eachText(each, change)]));
 }
 
 function countedItems(items: readonly Item[]): Record<Status, number> {

@@ -1,23 +1,11 @@
 // The folders of migration runs below the Hermes home: where the next run writes, what earlier runs reported, and what they left to rename.
 import { lstatSync, renameSync } from "node:fs";
 import { basename, join } from "node:path";
-import { describeCause, isRecord, outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
-import { listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
+import { describeCause, outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
+import { numberOf, recordOf, recordsOf, textOf } from "../transcripts/kit/values.ts";
 import { foldersAt, isWithin, namesOf, realpathOf } from "./source-files.ts";
 
-type EarlierRun = {
-  readonly folder: string;
-  /**
-   * `bare`: killed before it had written a report, so it has done nothing. `started`: the process ended before the run did. `other`: a dry
-   * run of Hermes' own migration.
-   */
-  readonly state: "bare" | "started" | "finished" | "other";
-  readonly sourceRoot: string | undefined;
-  /** Where its archive is: another folder after `--output-dir`. */
-  readonly output: string;
-  readonly errors: number;
-  readonly hasSessions: boolean;
-};
+type EarlierRun = NonNullable<ReturnType<typeof runIn>>;
 
 function runsDirectory(home: string): string {
   return join(home, "migration", "openclaw");
@@ -27,26 +15,30 @@ function runsDirectory(home: string): string {
 function earlierRuns(home: string, outputDirectory?: string): EarlierRun[] {
   const runs = foldersAt(runsDirectory(home)).flatMap((folder) => runIn(folder) ?? []);
   const given = outputDirectory === undefined ? undefined : runIn(outputDirectory);
-  return given === undefined || given.state === "bare" ? runs : [...runs, given];
+  return given === undefined || given.isBare ? runs : [...runs, given];
 }
 
-function runIn(folder: string): EarlierRun | undefined {
+function runIn(folder: string) {
   const text = readTextFile(join(folder, "report.json"));
   if (!text.ok) return undefined;
-  const report = text.value === undefined ? {} : recordOf(outsideJsonOr(text.value, undefined));
+  const isBare = text.value === undefined;
+  const report = isBare ? {} : recordOf(outsideJsonOr(text.value, undefined));
   if (report === undefined) return undefined;
-  // Hermes' own migration writes no `state`, because it writes its report at the end.
-  const isFinished = report.state !== "started" && report.mode === "execute";
-  const ended = isFinished ? "finished" : report.state === "started" ? "started" : "other";
   return {
     folder,
-    state: text.value === undefined ? "bare" : ended,
+    /** It was killed before it had written a report, so it has done nothing. */
+    isBare,
+    /** The process ended before the run did. */
+    isInterrupted: report.state === "started",
+    // Hermes' own migration writes no `state`, because it writes its report at the end, and reports dry runs too.
+    isFinished: report.state !== "started" && report.mode === "execute",
     sourceRoot: textOf(report.source_root),
+    /** Where its archive is: another folder after `--output-dir`. */
     output: textOf(report.output_dir) ?? folder,
     errors: numberOf(recordOf(report.summary)?.error) ?? 0,
-    hasSessions: listOf(report.items)
-      .filter(isRecord)
-      .some(({ kind, status }) => kind === "sessions" && status === "migrated"),
+    hasSessions: recordsOf(report.items).some(
+      ({ kind, status }) => kind === "sessions" && status === "migrated",
+    ),
   };
 }
 
@@ -59,7 +51,7 @@ export function outputFolder(request: {
 }): { readonly folder: string; readonly isContinued: boolean } {
   const { home, sourceRoot, now, outputDirectory } = request;
   const interrupted = earlierRuns(home, outputDirectory).find(
-    (run) => run.state === "bare" || (run.state === "started" && isSameFolder(run.sourceRoot, sourceRoot)),
+    (run) => run.isBare || (run.isInterrupted && isSameFolder(run.sourceRoot, sourceRoot)),
   );
   const folder = outputDirectory ?? interrupted?.folder ?? newFolder(home, now);
   return { folder, isContinued: interrupted?.folder === folder };
@@ -88,9 +80,9 @@ export function stampOf(date: Date): string {
 }
 
 /** With a number behind it where something has this name, if only a link that leads nowhere. */
-export function freePath(wanted: string): string {
-  let path = wanted;
-  for (let count = 2; isTaken(path); count += 1) path = `${wanted}-${count}`;
+export function freePath(wanted: string, extension = ""): string {
+  let path = wanted + extension;
+  for (let count = 2; isTaken(path); count += 1) path = `${wanted}-${count}${extension}`;
   return path;
 }
 
@@ -104,17 +96,10 @@ function isSameFolder(one: string | undefined, other: string): boolean {
 
 // ---- What is left of OpenClaw ----
 
-/** An OpenClaw folder that may be renamed, so that no program takes it for a current one. */
-export type Leftover = {
-  readonly folder: string;
-  readonly renamedTo: string;
-  /** A run without errors has migrated this folder. */
-  readonly isMigrated: boolean;
-  /** It has transcripts, and no run has imported any. */
-  readonly hasUnimportedSessions: boolean;
-};
+export type Leftover = ReturnType<typeof describeLeftover>;
 
-export function describeLeftover(folder: string, home: string, now: Date): Leftover {
+/** An OpenClaw folder that may be renamed, so that no program takes it for a current one. */
+export function describeLeftover(folder: string, home: string, now: Date) {
   const runs = earlierRuns(home).filter(({ sourceRoot }) => isSameFolder(sourceRoot, folder));
   const agents = foldersAt(join(folder, "agents"));
   const hasSessions = agents.some((agent) => namesOf(join(agent, "sessions")).length > 0);
@@ -123,7 +108,9 @@ export function describeLeftover(folder: string, home: string, now: Date): Lefto
   return {
     folder,
     renamedTo: isTaken(plain) ? freePath(dated) : plain,
-    isMigrated: runs.some(({ state, errors }) => state === "finished" && errors === 0),
+    /** A run without errors has migrated this folder. */
+    isMigrated: runs.some(({ isFinished, errors }) => isFinished && errors === 0),
+    /** It has transcripts, and no run has imported any. */
     hasUnimportedSessions: hasSessions && !runs.some((run) => run.hasSessions),
   };
 }

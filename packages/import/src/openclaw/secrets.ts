@@ -44,13 +44,13 @@ export function telegramToken({ config }: OpenClawSource): FoundKeys {
 const SPEECH_KEYS = { elevenlabs: "ELEVENLABS_API_KEY", openai: "VOICE_TOOLS_OPENAI_KEY" };
 
 /** Keys of model providers. The first place that has a variable wins. */
-export function providerKeys(source: OpenClawSource): FoundKeys {
-  const { config, profiles, env } = source;
+export function providerKeys({ config, profiles, env }: OpenClawSource): FoundKeys {
   const values = new Map<string, string>();
   const servers = new Map<string, string>();
   const unresolved: { name: string; reason: string }[] = [];
+  const variables = new Map([...configEnv(config), ...env]);
   const resolve = (name: string, given: unknown): string | undefined => {
-    const found = resolvedSecret(given, source);
+    const found = resolvedSecret(given, variables);
     if (found !== undefined && "reason" in found) unresolved.push({ name, reason: found.reason });
     return found !== undefined && "value" in found ? found.value : undefined;
   };
@@ -114,9 +114,9 @@ function variableOfProfile(name: string): string | undefined {
   return PROVIDER_KEYS.find((key) => vendor.includes(key.slice(0, key.indexOf("_")).toLowerCase()));
 }
 
-function resolvedSecret(value: unknown, { env, config }: OpenClawSource): Resolved {
+function resolvedSecret(value: unknown, variables: ReadonlyMap<string, string>): Resolved {
   const variable = (name: string): Resolved => {
-    const found = env.get(name) ?? configEnv(config).get(name);
+    const found = variables.get(name);
     return found
       ? { value: found }
       : { reason: `its variable ${name} is not set in OpenClaw's .env or config` };
@@ -125,9 +125,7 @@ function resolvedSecret(value: unknown, { env, config }: OpenClawSource): Resolv
     const reference = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value.trim())?.[1];
     if (reference !== undefined) return variable(reference);
     // OpenClaw also writes the bare name of a variable.
-    const named = env.get(value.trim()) ?? configEnv(config).get(value.trim());
-    if (named) return { value: named };
-    return value.trim() === "" ? undefined : { value };
+    return value.trim() === "" ? undefined : { value: variables.get(value.trim()) || value };
   }
   const reference = recordOf(value);
   if (reference === undefined) return undefined;
@@ -149,23 +147,20 @@ const SECRET_SECTION =
   /^(?:auth|env|environment|headers|vars)$|accesstoken|apikey|authorization|bearertoken|clientsecret|cookie|credential|passphrase|passwd|password|privatekey|refreshtoken|secret/;
 const VARIABLES = /^(?:env|environment|vars)$/i;
 
-/** Replaces credentials in texts and in JSON. */
-export type Redactor = {
-  /** The same text where there is none. */
-  text(text: string): string;
-  /** A copy of settings in which the values of secret names are replaced too. */
-  json(value: unknown): unknown;
-  /** True when the text holds a value that OpenClaw keeps as a secret. */
-  holdsKnownSecret(text: string): boolean;
-};
+export type Redactor = ReturnType<typeof redactorFor>;
 
-export function redactorFor(source: OpenClawSource): Redactor {
+/** Replaces credentials in texts and in JSON. */
+export function redactorFor(source: OpenClawSource) {
   const known = knownSecrets(source);
   const redact = createRedactor(known);
   return {
-    text: (given) => withoutParameters(redact(given)),
-    json: (value) => hideSettings([], value, { isFreelyNamed, redact, hide: () => REDACTED }),
-    holdsKnownSecret: (given) => known.some((secret) => given.includes(secret)),
+    /** The same text where there is none. */
+    text: (given: string): string => withoutParameters(redact(given)),
+    /** A copy of settings in which the values of secret names are replaced too. */
+    json: (value: unknown): unknown =>
+      hideSettings([], value, { isFreelyNamed, redact, hide: () => REDACTED }),
+    /** True when the text holds a value that OpenClaw keeps as a secret. */
+    holdsKnownSecret: (given: string): boolean => known.some((secret) => given.includes(secret)),
   };
 }
 

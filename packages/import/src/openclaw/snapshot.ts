@@ -1,8 +1,9 @@
-// A copy of the Hermes home, made before the first write of a migration.
+// A ZIP of the Hermes home, made before the first write of a migration. The Python program restores it with `hermes import`.
 import {
   chmodSync,
   constants,
   copyFileSync,
+  createWriteStream,
   type Dirent,
   mkdirSync,
   readdirSync,
@@ -12,11 +13,13 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
+import type { PassThrough } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { errnoCode, HermesError } from "@hermes-memory/core/internal/lib";
+import { ZipFile } from "yazl";
 import { freePath, stampOf } from "./runs.ts";
 
-/** Earlier versions made a ZIP of the same name. */
-const SNAPSHOT = /^pre-migration-\d{4}-\d\d-\d\d-\d{6}(?:-\d+)?(?:\.zip)?$/;
+const SNAPSHOT = /^pre-migration-\d{4}-\d\d-\d\d-\d{6}(?:-\d+)?\.zip$/;
 const KEPT = 5;
 const TEMP = ".pre-migration-";
 /** The reference's own checkout; a skill of that name further down is kept. */
@@ -25,27 +28,32 @@ const LEFT_OUT_FOLDERS = ["__pycache__", ".git", "node_modules", "backups", "che
 // Lock files have no content, and closing a descriptor of one would drop the lock of this process.
 const LEFT_OUT_FILES = /\.(?:pyc|pyo|db-wal|db-shm|db-journal|lock|lock-journal)$/;
 
-export type Snapshot = {
-  /** Undefined when the home has no files. */
-  readonly path: string | undefined;
-  /** Files that could not be read. */
-  readonly leftOut: readonly string[];
-};
-
-export async function snapshotHome(home: string, now: Date): Promise<Snapshot> {
+/** `path`: undefined when the home has no files. `leftOut`: files that could not be read. */
+export async function snapshotHome(home: string, now: Date) {
   const names = [...filesOf(home, "")];
   if (names.length === 0) return { path: undefined, leftOut: [] };
   const folder = join(home, "backups");
-  const path = freePath(join(folder, `pre-migration-${stampOf(now).replace("T", "-")}`));
+  const path = freePath(join(folder, `pre-migration-${stampOf(now).replace("T", "-")}`), ".zip");
   const temp = join(folder, `${TEMP}${process.pid}.tmp`);
   const leftOut: string[] = [];
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     for (const name of readdirSync(folder)) if (name.startsWith(TEMP)) remove(join(folder, name)); // of runs that were killed
-    for (const name of names) if (!(await isCopied(join(home, name), join(temp, name)))) leftOut.push(name);
-    renameSync(temp, path);
+    const zip = new ZipFile();
+    const packing = zip.outputStream as PassThrough;
+    zip.once("error", (cause: Error) => packing.destroy(cause));
+    for (const name of names)
+      if (await isCopied(join(home, name), join(temp, name)))
+        zip.addFile(join(temp, name), name.replaceAll("\\", "/"));
+      else leftOut.push(name);
+    zip.end();
+    const packed = `${temp}.zip`;
+    await pipeline(packing, createWriteStream(packed, { mode: 0o600, flush: true }));
+    renameSync(packed, path);
+    remove(temp);
   } catch (cause) {
     remove(temp);
+    remove(`${temp}.zip`);
     const hint = "Free some space, or pass --no-backup to go on without a snapshot. Nothing was migrated.";
     throw new HermesError("snapshot-failed", `The snapshot of ${home} could not be written.`, {
       hint,

@@ -97,7 +97,7 @@ export class SourceFiles {
         if (entry.isDirectory()) {
           if (depth < MAX_DEPTH) walk(at, name, depth + 1);
           else leftOut.push(name);
-        } else if (files.length < MAX_FILES && this.#isFileOf(root, at, entry)) {
+        } else if (files.length < MAX_FILES && this.#isFileOf(root, at)) {
           files.push({ path: at, name });
         } else {
           leftOut.push(name);
@@ -108,9 +108,7 @@ export class SourceFiles {
     return { files, leftOut };
   }
 
-  #isFileOf(root: string, path: string, entry: Dirent): boolean {
-    if (entry.isFile()) return this.#isAllowed(path, root);
-    if (!entry.isSymbolicLink()) return false;
+  #isFileOf(root: string, path: string): boolean {
     const real = realpathOf(path);
     return real !== undefined && this.#isAllowed(real, root) && statSync(real).isFile();
   }

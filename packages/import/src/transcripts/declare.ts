@@ -33,8 +33,8 @@ const ROLES: readonly Role[] = ["user", "assistant", "tool", "system"];
 
 export function format({
   version = 1,
-  roles,
-  keepsEmpty = false,
+  roles = ROLES,
+  keepsEmpty,
   read,
   ...declared
 }: Declared): TranscriptReader {
@@ -42,11 +42,12 @@ export function format({
     ...declared,
     version,
     async *read(unit, reading) {
-      const messages = new Messages(reading, keepsEmpty, roles);
+      /** Of tools, by the ids of their calls in the current session. */
+      const names = new Map<string, string>();
       for await (const said of read(unit, reading))
-        if ("role" in said) yield* messages.of(said);
+        if ("role" in said) yield* messagesOf(said, names, reading, { roles, keepsEmpty });
         else if ("kind" in said) {
-          if (said.kind === "end") messages.names.clear();
+          if (said.kind === "end") names.clear();
           yield said;
         } else if (said.parent === undefined) yield { kind: "session", facts: said };
         else yield { kind: "session", facts: { ...said, visibility: said.visibility ?? "subagent" } };
@@ -60,52 +61,39 @@ export function isKept(
   { options }: Reading,
   keepsEmpty = false,
 ): boolean {
-  if (!ROLES.some((one) => one === role) || (role === "system" && !options.includeSystem)) return false;
+  if (!isRole(role, ROLES) || (role === "system" && !options.includeSystem)) return false;
   if (role === "tool" || text !== "" || toolCalls.length > 0 || keepsEmpty) return true;
   return options.includeReasoning && reasoning !== undefined && reasoning !== "";
 }
 
-class Messages {
-  readonly #reading: Reading;
-  readonly #roles: readonly unknown[];
-  readonly #keepsEmpty: boolean;
-  /** Of tools, by the ids of their calls in the current session. */
-  readonly names = new Map<string, string>();
-
-  constructor(reading: Reading, keepsEmpty: boolean, roles: readonly Role[] = ROLES) {
-    this.#keepsEmpty = keepsEmpty;
-    this.#reading = reading;
-    this.#roles = roles;
-  }
-
-  *of({ toolResults = [], ...draft }: Draft): Generator<TranscriptEvent> {
-    const { role, toolCalls = [] } = draft;
-    for (const { id, name } of toolCalls) this.names.set(id, name);
-    const results = toolResults.map((result) => this.#result(draft, result));
-    // What the user's side sends begins with the results; an answer that holds results made the calls itself.
-    if (role !== "assistant") yield* results;
-    if (!this.#roles.includes(role))
-      this.#reading.unknown(`role ${typeof role === "string" && role !== "" ? role : "missing"}`);
-    else if (
-      isKept(draft, this.#reading, this.#keepsEmpty) &&
-      (role === "assistant" || draft.text !== "" || results.length === 0)
-    )
-      yield { kind: "message", message: this.#message(draft) };
-    if (role === "assistant") yield* results;
-  }
-
-  #message(draft: Draft): TranscriptMessage {
-    const role = draft.role as Role;
-    const { toolCalls = [], toolCallId = "", toolName = this.names.get(toolCallId) } = draft;
-    const reasoning = (this.#reading.options.includeReasoning && draft.reasoning) || undefined;
-    const calls = toolCalls.length === 0 ? undefined : toolCalls;
-    return { ...draft, role, toolName: role === "tool" ? toolName : undefined, toolCalls: calls, reasoning };
-  }
-
-  #result(draft: Draft, { callId, name, text }: ToolResult): TranscriptEvent {
-    const { id, at, line, path, isActive } = draft;
+function* messagesOf(
+  { toolResults = [], ...draft }: Draft,
+  names: Map<string, string>,
+  reading: Reading,
+  { roles = ROLES, keepsEmpty }: Pick<Declared, "roles" | "keepsEmpty">,
+): Generator<TranscriptEvent> {
+  const { role, toolCalls = [], toolCallId = "", toolName = names.get(toolCallId) } = draft;
+  for (const { id, name } of toolCalls) names.set(id, name);
+  const { id, at, line, path, isActive } = draft;
+  const results = toolResults.map(({ callId, name, text }): TranscriptEvent => {
     const own = id === undefined ? undefined : `${id}:${callId}`;
-    const call = { toolCallId: callId || undefined, toolName: name ?? this.names.get(callId) };
+    const call = { toolCallId: callId || undefined, toolName: name ?? names.get(callId) };
     return { kind: "message", message: { id: own, role: "tool", text, at, line, path, isActive, ...call } };
+  });
+  // What the user's side sends begins with the results; an answer that holds results made the calls itself.
+  if (role !== "assistant") yield* results;
+  const isMeant = role === "assistant" || draft.text !== "" || results.length === 0;
+  if (!isRole(role, roles))
+    reading.unknown(`role ${typeof role === "string" && role !== "" ? role : "missing"}`);
+  else if (isKept(draft, reading, keepsEmpty) && isMeant) {
+    const reasoning = (reading.options.includeReasoning && draft.reasoning) || undefined;
+    const calls = toolCalls.length === 0 ? undefined : toolCalls;
+    const name = role === "tool" ? toolName : undefined;
+    yield { kind: "message", message: { ...draft, role, toolName: name, toolCalls: calls, reasoning } };
   }
+  if (role === "assistant") yield* results;
+}
+
+function isRole(role: unknown, roles: readonly Role[]): role is Role {
+  return roles.some((one) => one === role);
 }

@@ -43,10 +43,10 @@ export async function sampleOf(path: string): Promise<Sample> {
   const text = new TextDecoder().decode(head);
   const lines = bytesRead < HEAD_BYTES ? [text, ...text.split("\n")] : text.split("\n").slice(0, -1);
   const first = lines.map(jsonOf).find(isObject) ?? (isJson(text) ? await longFirst(file) : undefined);
-  return { path, head, first };
+  return { path, head, first: isObject(first) ? first : {} };
 }
 
-function isObject(value: unknown): boolean {
+function isObject(value: unknown): value is Sample["first"] {
   return isRecord(value) || Array.isArray(value);
 }
 

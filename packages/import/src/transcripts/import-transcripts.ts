@@ -116,8 +116,11 @@ type Work = {
   readonly reader: TranscriptReader;
   readonly unit: Unit;
   readonly stamp: UnitStamp;
-  /** Sessions it gave before. */
-  readonly sessions: readonly string[];
+  /** The version of the reader, and the options that change what is stored. */
+  readonly parser: string;
+  /** Sessions it gave, also before. */
+  readonly sessions: Set<string>;
+  readonly report: SourceReport;
 };
 
 class ImportRun {
@@ -175,8 +178,9 @@ class ImportRun {
 
   /** The files to read, in the order in which they must be read. */
   async discover({ reader, paths }: Wanted): Promise<Work[]> {
-    const { target, place, signal } = this.#deps;
+    const { target, place, signal, prepare } = this.#deps;
     const report = this.#reportOf(reader.source);
+    const parser = parserOf(reader, prepare);
     const found = new Map<string, Work>();
     const walking = { signal, unreadable: (path: string, reason: string) => addError(report, path, reason) };
     for (const root of paths ?? reader.roots(place)) {
@@ -186,13 +190,13 @@ class ImportRun {
           const stamp = await stampOf(reader, unit);
           if (found.has(stamp.key)) continue; // two roots lead to the same file
           report.files += 1;
-          const options = { parser: this.#parserOf(reader), filter: filterName(this.#filters) };
-          const { sessions, isUnchanged } = await readNote(target, stamp, options);
+          const filter = filterName(this.#filters);
+          const { sessions, isUnchanged } = await readNote(target, stamp, { parser, filter });
           const isOld = stamp.mtimeMs / 1000 < (this.#filters.since ?? 0);
           if (isUnchanged && (isOld || this.#filters.force !== true)) report.unchanged += 1;
           else if (isOld) count(report.skipped, "before --since");
           else {
-            found.set(stamp.key, { reader, unit, stamp, sessions });
+            found.set(stamp.key, { reader, unit, stamp, parser, report, sessions: new Set(sessions) });
             this.#totalBytes += stamp.size;
           }
         } catch (cause) {
@@ -210,25 +214,24 @@ class ImportRun {
 
   async read(work: Work): Promise<void> {
     const { target, signal, now } = this.#deps;
-    const report = this.#reportOf(work.reader.source);
+    const { stamp, parser, sessions, report } = work;
     this.#bytesBefore = this.#bytes;
     this.#messageIds.clear();
     this.#isFiltered = false;
-    const sessions = new Set(work.sessions);
     let isComplete = false;
     try {
-      const longer = await this.#readPast(work, sessions, new Set());
-      if (longer.size > 0) await this.#readPast(work, sessions, longer);
+      const longer = await this.#readOnce(work, new Set());
+      if (longer.size > 0) await this.#readOnce(work, longer);
       isComplete = !this.isFull;
     } catch (cause) {
       if (signal.aborted || cause instanceof HermesError) throw cause;
       addError(report, work.unit.path, describeCause(cause));
     }
     addFindings(report, this.#told);
-    this.#bytes = this.#bytesBefore + work.stamp.size;
-    report.bytes += work.stamp.size;
-    await writeNote(target, work.stamp, {
-      parser: this.#parserOf(work.reader),
+    this.#bytes = this.#bytesBefore + stamp.size;
+    report.bytes += stamp.size;
+    await writeNote(target, stamp, {
+      parser,
       sessions: [...sessions],
       complete: isComplete,
       filter: this.#isFiltered ? filterName(this.#filters) : undefined,
@@ -237,22 +240,10 @@ class ImportRun {
     this.#progress(work.reader.source);
   }
 
-  /** Readers ask for ids in the middle of a record, where they cannot wait: the ids are loaded and the file is begun again. */
-  async #readPast(work: Work, sessions: Set<string>, preferred: ReadonlySet<string>): Promise<Set<string>> {
-    for (;;) {
-      try {
-        return await this.#readOnce(work, sessions, preferred);
-      } catch (cause) {
-        if (!(cause instanceof IdsNeeded)) throw cause;
-        this.#messageIds.set(cause.session, await messageIdsOf(this.#deps.target, cause.session));
-        this.#bytes = this.#bytesBefore;
-      }
-    }
-  }
-
   /** `preferred`: sessions that are taken from this file although another one has them. Returns those that should be. */
-  async #readOnce(work: Work, sessions: Set<string>, preferred: ReadonlySet<string>): Promise<Set<string>> {
-    const { reader, unit } = work;
+  async #readOnce(work: Work, preferred: ReadonlySet<string>): Promise<Set<string>> {
+    const { reader, unit, sessions } = work;
+    this.#bytes = this.#bytesBefore;
     const writers = new Map<string, SessionWriter>();
     const longer = new Set<string>();
     const closed = new Set<string>();
@@ -264,11 +255,9 @@ class ImportRun {
       if (this.#isOptedOut || isPartOfOptedOut) writer.withdraw(OPTED_OUT);
       await this.#planLink(work, writer);
       const outcome = await writer.finish();
-      if (outcome.kind === "skipped" && outcome.reason === OPTED_OUT) this.#optedOut.add(outcome.id);
-      this.#note(reader.source, outcome);
+      this.#note(work, outcome);
       if (outcome.kind === "longer") longer.add(outcome.id);
-      if (outcome.kind === "skipped") this.#continuations.delete(outcome.id);
-      else sessions.add(outcome.id);
+      if (outcome.kind !== "skipped") sessions.add(outcome.id);
     };
     let current: SessionWriter | undefined;
     for await (const event of reader.read(unit, this.#reading(work))) {
@@ -292,11 +281,15 @@ class ImportRun {
     return longer;
   }
 
-  #writer({ reader, unit, stamp, sessions }: Work, facts: SessionFacts, preferred: ReadonlySet<string>) {
+  #writer(
+    { reader, unit, stamp, parser, sessions }: Work,
+    facts: SessionFacts,
+    preferred: ReadonlySet<string>,
+  ) {
     const { target, prepare, now } = this.#deps;
     return new SessionWriter(facts, {
       reader,
-      parser: this.#parserOf(reader),
+      parser,
       target,
       prepare,
       known: this.#known,
@@ -304,8 +297,7 @@ class ImportRun {
       fileTime: stamp.mtimeMs / 1000,
       now: now() / 1000,
       wasStored: async (id) =>
-        this.#filters.force !== true &&
-        (sessions.includes(id) || (await this.#storedFrom(reader.source)).has(id)),
+        this.#filters.force !== true && (sessions.has(id) || (await this.#storedFrom(reader.source)).has(id)),
       isPreferred: (id) => preferred.has(id),
       leftOut: (known, times) => leftOut(this.#filters, { ...known, path: unit.path }, times),
     });
@@ -319,7 +311,7 @@ class ImportRun {
     return ids;
   }
 
-  #reading({ reader, unit }: Work): Reading {
+  #reading({ reader, unit, parser }: Work): Reading {
     const { signal, prepare, place } = this.#deps;
     const idOf = (nativeId: string): string => transcriptSessionId(reader.source, nativeId);
     const told = newFindings();
@@ -345,17 +337,17 @@ class ImportRun {
       },
       isUnchanged: (nativeId, mark) => {
         const origin = this.#known.originOf(idOf(nativeId));
-        const isSame =
-          origin?.mark === mark && origin.parser === this.#parserOf(reader) && origin.digest !== undefined;
+        const isSame = origin?.mark === mark && origin.parser === parser && origin.digest !== undefined;
         if (!isSame || this.#filters.force === true) return false;
         told.sessionsUnchanged += 1;
         return true;
       },
       sessionBeginningWith: (messageId, except) =>
         this.#known.beginningWith(reader.source, messageId, except),
-      messageIdsOf: (nativeId) => {
-        const ids = this.#messageIds.get(idOf(nativeId));
-        if (ids === undefined) throw new IdsNeeded(idOf(nativeId));
+      messageIdsOf: async (nativeId) => {
+        const id = idOf(nativeId);
+        const ids = this.#messageIds.get(id) ?? (await messageIdsOf(this.#deps.target, id));
+        this.#messageIds.set(id, ids);
         return ids;
       },
     };
@@ -420,9 +412,10 @@ class ImportRun {
     return undefined;
   }
 
-  #note(source: string, outcome: SessionOutcome): void {
-    const report = this.#reportOf(source);
+  #note({ report }: Work, outcome: SessionOutcome): void {
     if (outcome.kind === "skipped") {
+      this.#continuations.delete(outcome.id);
+      if (outcome.reason === OPTED_OUT) this.#optedOut.add(outcome.id);
       count(report.skipped, outcome.reason);
       this.#isFiltered ||= FILTER_REASONS.has(outcome.reason);
     } else if (outcome.kind === "unchanged") report.sessionsUnchanged += 1;
@@ -442,18 +435,6 @@ class ImportRun {
       sessions: this.#changed,
       messages: this.reports.reduce((sum, { messagesAdded }) => sum + messagesAdded, 0),
     });
-  }
-
-  /** Another version of the reader, or other options, would give other rows. */
-  #parserOf({ version }: TranscriptReader): string {
-    const { tools, redact, includeBranches, includeReasoning, includeSystem, ...others } = this.#deps.prepare;
-    const flags = [includeBranches, includeReasoning, includeSystem, others.includeMemoryDisabled]
-      .map((flag) => (flag ? "1" : "0"))
-      .join("");
-    const { me, assistant, chat } = others;
-    const chosen = [me, assistant, chat].map((text) => text ?? null);
-    const whose = chosen.every((text) => text === null) ? "" : ` ${JSON.stringify(chosen)}`;
-    return `${version} ${tools} ${redact} ${flags}${whose}`;
   }
 
   #reportOf(source: string): SourceReport {
@@ -476,13 +457,16 @@ class ImportRun {
   }
 }
 
-class IdsNeeded extends Error {
-  readonly session: string;
-
-  constructor(session: string) {
-    super(`the message ids of ${session} are not loaded`);
-    this.session = session;
-  }
+/** Another version of the reader, or other options, would give other rows. */
+function parserOf({ version }: TranscriptReader, options: PrepareOptions): string {
+  const { tools, redact, includeBranches, includeReasoning, includeSystem, includeMemoryDisabled } = options;
+  const flags = [includeBranches, includeReasoning, includeSystem, includeMemoryDisabled].map((flag) =>
+    flag ? "1" : "0",
+  );
+  const { me = null, assistant = null, chat = null } = options;
+  const whose = me ?? assistant ?? chat ?? null;
+  const chosen = whose === null ? "" : ` ${JSON.stringify([me, assistant, chat])}`;
+  return `${version} ${tools} ${redact} ${flags.join("")}${chosen}`;
 }
 
 async function messageIdsOf(target: ImportTarget, session: string): Promise<ReadonlySet<string>> {

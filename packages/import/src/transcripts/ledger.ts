@@ -15,16 +15,10 @@ import type { ImportTarget } from "./target.ts";
 
 const VERSION = 1;
 
-/** A unit as it is on disk now. Taken before reading, so that a file that grows meanwhile is read again. */
-export type UnitStamp = {
-  readonly key: string;
-  readonly path: string;
-  readonly files: readonly { readonly path: string; readonly size: number; readonly mtimeMs: number }[];
-  readonly size: number;
-  readonly mtimeMs: number;
-};
+export type UnitStamp = Awaited<ReturnType<typeof stampOf>>;
 
-export async function stampOf({ source }: TranscriptReader, unit: Unit): Promise<UnitStamp> {
+/** A unit as it is on disk now. Taken before reading, so that a file that grows meanwhile is read again. */
+export async function stampOf({ source }: TranscriptReader, unit: Unit) {
   const path = await realpath(unit.path);
   const files = [];
   for (const file of unit.stamps ?? [unit.path]) {

@@ -105,26 +105,18 @@ function lineOf(value: unknown): string | undefined {
 /** Stays valid JSON: the texts in it are cut, not their envelope. */
 function cutJson(text: string): string {
   const value = jsonOf(text);
-  const count = Math.max(1, textsIn(value));
-  for (const limit of [Math.floor((MAX_ARGUMENTS * 0.8) / count) - 40, 60, 20]) {
-    const shorter = limit < 20 ? undefined : JSON.stringify(withShortTexts(value, limit));
+  let count = 0;
+  JSON.stringify(value, (_key, one) => {
+    if (typeof one === "string") count += 1;
+    return one;
+  });
+  for (const limit of [Math.floor((MAX_ARGUMENTS * 0.8) / Math.max(1, count)) - 40, 60, 20]) {
+    if (limit < 20) continue;
+    const isLong = (one: unknown): one is string => typeof one === "string" && one.length > limit;
+    const shorter = JSON.stringify(value, (_key, one) => (isLong(one) ? cut(one, limit, one.length) : one));
     if (shorter !== undefined && shorter.length <= MAX_ARGUMENTS) return shorter;
   }
   return JSON.stringify({ cut: cut(text, MAX_ARGUMENTS - 200, text.length) });
-}
-
-function textsIn(value: unknown): number {
-  if (typeof value === "string") return 1;
-  if (typeof value !== "object" || value === null) return 0;
-  return Object.values(value).reduce((sum: number, item) => sum + textsIn(item), 0);
-}
-
-function withShortTexts(value: unknown, limit: number): unknown {
-  if (typeof value === "string") return value.length > limit ? cut(value, limit, value.length) : value;
-  if (Array.isArray(value)) return value.map((item) => withShortTexts(item, limit));
-  const record = recordOf(value);
-  if (record === undefined) return value;
-  return Object.fromEntries(Object.entries(record).map(([key, item]) => [key, withShortTexts(item, limit)]));
 }
 
 /** Not inside a surrogate pair. `whole` is the length of the text before any cut. */

@@ -58,8 +58,8 @@ export type Sample = {
   readonly path: string;
   /** At most 64 KiB. */
   readonly head: Uint8Array;
-  /** The first line that is a JSON object, or the whole file where it is small and one JSON value. */
-  readonly first: unknown;
+  /** The first line that is a JSON object, or the whole file where it is small and one JSON object or list. Empty if there is none. */
+  readonly first: Readonly<Record<string, unknown>>;
 };
 
 export type ReadOptions = {
@@ -98,7 +98,7 @@ export type Reading = {
   /** The native id of an already imported session of this source, other than `except`, whose first message has this id. */
   readonly sessionBeginningWith: (messageId: string, except: string) => string | undefined;
   /** The message ids of an imported session of this source. */
-  readonly messageIdsOf: (nativeId: string) => ReadonlySet<string>;
+  readonly messageIdsOf: (nativeId: string) => ReadonlySet<string> | Promise<ReadonlySet<string>>;
 };
 
 /**

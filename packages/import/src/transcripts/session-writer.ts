@@ -109,7 +109,6 @@ export class SessionWriter {
   #firstId: string | undefined;
   #model: string | undefined;
   #branchModel: string | undefined;
-  #hasUserText = false;
   /** The first texts of the user. */
   readonly #userTexts: { timestamp: number; readonly text: string }[] = [];
   readonly #ids = new Set<string>();
@@ -166,7 +165,7 @@ export class SessionWriter {
   async add(message: TranscriptMessage): Promise<void> {
     if (this.#skipped !== undefined) return;
     if (isOptedOut(message.text)) return this.withdraw(OPTED_OUT);
-    if (!this.#hasUserText && message.role === "user" && isOfMemoryTool(message.text))
+    if (this.#userTexts.length === 0 && message.role === "user" && isOfMemoryTool(message.text))
       return this.withdraw("written by a memory tool");
     const ordinal = this.#ordinal;
     this.#ordinal += 1;
@@ -184,7 +183,7 @@ export class SessionWriter {
       this.#branches.add(id);
     }
     const path = stored.path === this.#deps.path ? undefined : stored.path;
-    const isTimed = this.#isSane(message.at);
+    const isTimed = this.#believable(message.at) !== undefined;
     this.#buffer.push({ ...stored, path, platformMessageId: id, timestamp, isBranch, isTimed });
     this.#bufferChars += stored.content.length + (stored.toolCalls?.length ?? 0);
     if (this.#bufferChars >= BATCH_CHARS || this.#buffer.length >= BATCH_MESSAGES) await this.#flush();
@@ -193,7 +192,9 @@ export class SessionWriter {
   /** After the last message. */
   async finish(): Promise<SessionOutcome> {
     const { id } = this;
-    const reason = this.#skipped ?? (this.#hasUserText ? this.#leftOutNow() : "no text of the user");
+    const last = Math.max(this.#end(), this.#lastTime);
+    const reason =
+      this.#skipped ?? (this.#userTexts.length > 0 ? this.#leftOut(last) : "no text of the user");
     if (reason !== undefined) this.skip(reason);
     else await this.#flush(true);
     if (this.#skipped !== undefined) {
@@ -216,18 +217,16 @@ export class SessionWriter {
     return state.kind === "imported" && (this.#isWithdrawn || state.origin.digest === undefined);
   }
 
-  #leftOutNow(): string | undefined {
-    return this.#deps.leftOut(this.#facts, {
-      first: this.#firstTime ?? this.#deps.fileTime,
-      last: Math.max(this.#end(), this.#lastTime),
-    });
+  #leftOut(last: number | undefined): string | undefined {
+    const { leftOut, fileTime } = this.#deps;
+    return leftOut(this.#facts, { first: this.#firstTime ?? fileTime, ...withoutUndefined({ last }) });
   }
 
   /** Of the last message; made-up times say less about it than the time at which the product changed the session. */
   #end(): number {
     const { endedAt, hasSyntheticTimes } = this.#facts;
     const last = this.#writtenTime ?? this.#lastTime;
-    return hasSyntheticTimes && this.#isSane(endedAt) ? Math.max(endedAt, last) : last;
+    return hasSyntheticTimes ? Math.max(this.#believable(endedAt) ?? last, last) : last;
   }
 
   /** Two messages of a damaged transcript may have the same id; both are kept. */
@@ -254,12 +253,8 @@ export class SessionWriter {
     return this.#lastTime;
   }
 
-  #believable(at: number | undefined): number | undefined {
-    return this.#isSane(at) ? at : undefined;
-  }
-
-  #isSane(at: number | undefined): at is number {
-    return at !== undefined && at >= EARLIEST_TIME && at <= this.#deps.now + DAY_SECONDS;
+  #believable(at = 0): number | undefined {
+    return at >= EARLIEST_TIME && at <= this.#deps.now + DAY_SECONDS ? at : undefined;
   }
 
   /** Messages without a time have got one from the file, which is later than the first true one: they came just before it. */
@@ -281,11 +276,9 @@ export class SessionWriter {
     for (const [key, value] of Object.entries(message.usage ?? {}))
       if (typeof value === "number" && value > 0) this.#usage[key as keyof Usage] += value;
     if (role !== "user") return;
-    const isNeeded = !this.#hasUserText || this.#userTexts.length < FINGERPRINT_MESSAGES;
+    const isNeeded = this.#userTexts.length < FINGERPRINT_MESSAGES;
     const text = isNeeded ? strippedUserText(message.text).trim() : "";
-    if (text === "") return;
-    this.#hasUserText = true;
-    this.#userTexts.push({ timestamp, text });
+    if (text !== "") this.#userTexts.push({ timestamp, text });
   }
 
   get #isTimeless(): boolean {
@@ -294,7 +287,7 @@ export class SessionWriter {
 
   /** The same for a conversation that two products have stored. Undefined when too little is known. */
   #fingerprint(isWhole: boolean): string | undefined {
-    const texts = this.#userTexts.slice(0, FINGERPRINT_MESSAGES);
+    const texts = this.#userTexts;
     if (this.#isTimeless || texts.length === 0) return undefined;
     if (texts.length < FINGERPRINT_MESSAGES && !isWhole) return undefined;
     const lines = texts.map(({ timestamp, text }) => `${Math.round(timestamp * 1000)} ${text}`);
@@ -304,10 +297,7 @@ export class SessionWriter {
   async #decide(isWhole: boolean): Promise<void> {
     const { target, known, reader, path, isPreferred, wasStored } = this.#deps;
     const { id } = this;
-    const early = this.#deps.leftOut(this.#facts, {
-      first: this.#firstTime ?? this.#deps.fileTime,
-      ...(isWhole ? { last: this.#end() } : {}),
-    });
+    const early = this.#leftOut(isWhole ? this.#end() : undefined);
     if (early !== undefined) return this.skip(early);
     const state = await target.getTranscriptState(id);
     if (state.kind === "own") return this.skip("a session with this id exists here");

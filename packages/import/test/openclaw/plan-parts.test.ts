@@ -28,6 +28,7 @@ import { planMemory, planUserProfile } from "../../src/openclaw/plan-memory.ts";
 import { planSharedSkills, planWorkspaceSkills } from "../../src/openclaw/plan-skills.ts";
 import { redactorFor } from "../../src/openclaw/secrets.ts";
 import { snapshotHome } from "../../src/openclaw/snapshot.ts";
+import { openZip } from "../../src/transcripts/kit/zip.ts";
 
 type Files = Readonly<Record<string, string>>;
 type Databases = Readonly<Record<string, (database: DatabaseSync) => void>>;
@@ -199,7 +200,7 @@ describe("keys", () => {
 
   it("a database that is damaged is reported", async () => {
     const { source } = await contextFor({ "state/openclaw.sqlite": "no database" });
-    expect(source.configProblems).toMatchObject([{ reason: expect.stringContaining("not a database") }]);
+    expect(source.problems).toMatchObject([{ reason: expect.stringContaining("not a database") }]);
   });
 
   it("are compared one by one with .env", async () => {
@@ -379,16 +380,12 @@ describe("the snapshot", () => {
     });
     for (let day = 1; day <= 7; day += 1) await snapshotHome(home, new Date(2026, 0, day, 8, 0, 0));
     const names = readdirSync(join(home, "backups"));
-    expect(names).toEqual([3, 4, 5, 6, 7].map((day) => `pre-migration-2026-01-0${day}-080000`));
-    const snapshot = join(home, "backups", names[0] ?? "");
-    const files = readdirSync(snapshot, { recursive: true }).map(String);
-    expect(files.sort()).toEqual([
-      "skills",
-      "skills/hermes-agent",
-      "skills/hermes-agent/SKILL.md",
-      "state.db",
-    ]);
-    using copied = new DatabaseSync(join(snapshot, "state.db"), { readOnly: true });
+    expect(names).toEqual([3, 4, 5, 6, 7].map((day) => `pre-migration-2026-01-0${day}-080000.zip`));
+    await using zip = await openZip(join(home, "backups", names[0] ?? ""));
+    expect(zip.names).toEqual(["skills/hermes-agent/SKILL.md", "state.db"]);
+    const copy = join(home, "copy.db");
+    for await (const bytes of zip.read("state.db")) writeFileSync(copy, bytes, { flag: "a" });
+    using copied = new DatabaseSync(copy, { readOnly: true });
     expect(copied.prepare("SELECT x FROM t").all()).toMatchObject([{ x: 1 }]);
   });
 });

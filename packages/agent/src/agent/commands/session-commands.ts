@@ -1,25 +1,18 @@
 // The slash commands about whole sessions: /new, /clear, /branch, /title, /resume, /sessions and /search.
 import {
-  cleanSnippet,
-  cleanText,
+  answerJson,
   type EmptyReason,
-  foldedSearch,
   HIDDEN_SOURCES,
   INTERNAL_SOURCES,
-  isEarlierSearch,
   type ListedSession,
-  leftOutField,
-  leftOutRemark,
-  notSearchedField,
-  notSearchedRemark,
-  orderRemark,
-  type SearchAnswer,
-  type SearchHit,
+  type NamedHit,
+  remarksOn,
   type SessionStore,
   scopeOfUser,
   sessionDatabaseUnavailable,
-  shownConfidence,
+  shortSnippet,
   weakRemark,
+  withTitles,
 } from "@hermes-memory/core/internal/sessions";
 import type { AgentSurface } from "../agent.ts";
 import type { SessionChange } from "../surface.ts";
@@ -308,14 +301,15 @@ const searchCommand: SlashCommand = {
       excludeSources: HIDDEN_SOURCES,
       limit: MOST_HITS + 1, // one more than is shown tells whether there are more
     });
-    const hits = await withTitles(agent, agent.store, answer.hits.slice(0, MOST_HITS));
-    const json = searchJson(args, answer, hits);
-    const missing = [notSearchedRemark(answer), leftOutRemark(answer), orderRemark(answer)].flatMap(asList);
+    const hits = await withTitles(agent.store, answer.hits.slice(0, MOST_HITS), scopeOfUser(agent.user));
+    const json = answerJson(args, answer, hits);
+    const missing = remarksOn(answer);
     if (hits.length === 0) return told([NOTHING_FOUND[answer.empty ?? "no-match"], ...missing], json);
     const isMore = answer.hits.length > MOST_HITS;
+    const weak = weakRemark(answer);
     return told(
       [
-        ...asList(weakRemark(answer)),
+        ...(weak === undefined ? [] : [weak]),
         ...hits.flatMap((hit) => hitLines(agent, hit)),
         ...missing,
         ...(isMore ? ["There are more: 'hermes sessions search' lists them all, with filters."] : []),
@@ -326,55 +320,6 @@ const searchCommand: SlashCommand = {
   },
 };
 
-function asList(remark: string | undefined): string[] {
-  return remark === undefined ? [] : [remark];
-}
-
-function searchJson(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
-  const { stage, empty, confidence } = answer;
-  return {
-    query,
-    stage,
-    empty: empty ?? null,
-    confidence: confidence && shownConfidence(answer),
-    is_weak: confidence?.isWeak,
-    ...notSearchedField(answer),
-    ...leftOutField(answer),
-    hits: hits.map((hit) => ({
-      ...hit,
-      ...(isEarlierSearch(hit)
-        ? { snippet: snippetOf(hit), context: [], folded: true }
-        : {
-            snippet: cleanSnippet(hit.snippet),
-            context: hit.context.map(({ role, content }) => ({ role, content: cleanText(content) })),
-          }),
-    })),
-  };
-}
-
-/** As text. For the output of an earlier search: one line that says so, without the snippets in it. */
-function snippetOf(hit: SearchHit): string {
-  if (!isEarlierSearch(hit)) return aroundMatch(cleanSnippet(hit.snippet));
-  return foldedSearch(hit, hit.context.map(({ content }) => content).join("\n"));
-}
-
-type NamedHit = SearchHit & { readonly title: string | null };
-
-/** A session without a title gets the title of the first session of its lineage. */
-async function withTitles(
-  agent: AgentSurface,
-  store: SessionStore,
-  hits: readonly SearchHit[],
-): Promise<NamedHit[]> {
-  const titleOf = (id: string): Promise<string | null> => store.getSessionTitle(id, scopeOfUser(agent.user));
-  return Promise.all(
-    hits.map(async (hit) => ({
-      ...hit,
-      title: (await titleOf(hit.session_id)) ?? (await titleOf(hit.lineage_root)),
-    })),
-  );
-}
-
 function hitLines(agent: AgentSurface, hit: NamedHit): string[] {
   const { title, session_id, timestamp, role, tool_name } = hit;
   const who = role === "tool" && tool_name !== null ? `tool ${tool_name}` : role;
@@ -382,14 +327,8 @@ function hitLines(agent: AgentSurface, hit: NamedHit): string[] {
   const here = session_id === agent.sessionId ? "  (this one)" : "";
   return [
     `${name}${session_id}  ${localMinute(timestamp)}  ${who}${here}`,
-    `  ${short(snippetOf(hit), SNIPPET_CHARS)}`,
+    `  ${short(shortSnippet(hit, SNIPPET_CHARS), SNIPPET_CHARS)}`,
   ];
-}
-
-/** Cuts what precedes the match: a snippet is a few words long, but one "word" may be a whole file. */
-function aroundMatch(snippet: string): string {
-  const start = Math.max(0, snippet.indexOf(">>>") - SNIPPET_CHARS / 2);
-  return start === 0 ? snippet : `...${snippet.slice(start).toWellFormed()}`;
 }
 
 const NO_MATCH = "No messages found. Try fewer or other words, or the beginning of one with a star: config*";

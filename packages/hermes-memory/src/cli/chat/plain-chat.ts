@@ -4,6 +4,7 @@ import type { AgentEvent, AgentSurface, CommandReply, TurnResult } from "@hermes
 import { safeAddress } from "@hermes-memory/agent/internal/models";
 import { masked } from "@hermes-memory/core/internal/security";
 import { CommandFailure, type Terminal, usageFailure } from "../command.ts";
+import { snakeKeys } from "../printing.ts";
 import { linesOf, lineText, untilAborted } from "../sessions/input-lines.ts";
 import { type Piece, type StartFacts, safe, statusLine, Transcript } from "./transcript.ts";
 
@@ -188,15 +189,6 @@ export function jsonLine(value: JsonEvent): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
   return `${text}\n`;
-}
-
-/** Only the first level: keys further down belong to data. */
-function snakeKeys(value: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [snakeCase(key), item]));
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 // Piped input: as a whole, as context of a question, or line by line.

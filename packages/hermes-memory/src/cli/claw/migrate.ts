@@ -147,7 +147,8 @@ async function requestOf(
   };
   const { flags } = input;
   const include = listFlag(input, "include");
-  const preset = text("preset") ?? (include.length === 0 ? "full" : undefined);
+  const given = text("preset") as "full" | "user-data" | undefined; // the parser refuses other words
+  const preset = given ?? (include.length === 0 ? "full" : undefined);
   const selection = selectOptions({ preset, include, exclude: listFlag(input, "exclude") });
   if (!selection.ok) throw usageFailure(selection.error);
   const { raw } = await memory.config();

@@ -64,8 +64,10 @@ export const pause: CommandBody = (_input, context) => setPaused(context, true);
 export const resume: CommandBody = (_input, context) => setPaused(context, false);
 
 function setPaused({ memory: { home } }: CommandContext, isPaused: boolean): CommandOutcome {
-  const outcome = changeState(home, () => ({ isPaused }));
-  unwrap(outcome, curatorFailure);
+  unwrap(
+    changeState(home, () => ({ isPaused })),
+    curatorFailure,
+  );
   const message = isPaused
     ? "No scheduled runs start until 'hermes curator resume'. 'hermes curator run' still works."
     : "Scheduled runs may start again.";
@@ -73,14 +75,8 @@ function setPaused({ memory: { home } }: CommandContext, isPaused: boolean): Com
 }
 
 /** The second argument of `unwrap` for results of the curator. */
-export function curatorFailure({
-  kind,
-  message,
-}: {
-  readonly kind: string;
-  readonly message: string;
-}): CommandFailure {
-  return new CommandFailure(printable(message), { details: { kind } });
+export function curatorFailure(error: { readonly kind: string; readonly message: string }): CommandFailure {
+  return new CommandFailure(printable(error.message), { details: { kind: error.kind } });
 }
 
 export const history: CommandBody = (input, context) => {

@@ -9,9 +9,8 @@ import {
   replaceClientConfig,
 } from "../mcp/clients.ts";
 import type { EditFailure } from "../mcp/config-edit.ts";
-import { missingFile } from "../mcp/hook-command.ts";
 import { findHookSettings, hookCommands } from "../mcp/hook-settings.ts";
-import { isTemporary, thisProgram } from "../mcp/launch.ts";
+import { isTemporary, missingFile, thisProgram } from "../mcp/launch.ts";
 import {
   movedPaths,
   type OwnEntries,

@@ -9,6 +9,7 @@ import {
   useEnvFile,
 } from "@hermes-memory/core/internal/config";
 import {
+  directoryMode,
   memoriesDirectory,
   pendingWritesDirectory,
   readActiveProfile,
@@ -108,18 +109,13 @@ export function checkModes({ home, env }: CheckedHome): Finding[] {
     dirname(pendingWritesDirectory(home)),
     pendingWritesDirectory(home),
   ].filter(isDirectory);
-  const chosen = /^(0o)?[0-7]{1,4}$/.test(env.HERMES_HOME_MODE?.trim() ?? "") ? env.HERMES_HOME_MODE : "700";
-  const allowed = Number.parseInt(chosen?.trim().replace("0o", "") ?? "700", 8);
+  const allowed = directoryMode(env.HERMES_HOME_MODE);
   const open = directories.filter((directory) => (modeOf(directory) & 0o077 & ~allowed) !== 0);
   if (open.length === 0)
     return directories.length === 0 ? [] : [fine("modes", "Other users cannot look into the home.")];
   return open.map((directory) => {
-    const mode = modeOf(directory).toString(8);
-    return warn(
-      "modes",
-      `Other users may enter ${directory} (mode ${mode}).`,
-      `chmod 700 ${quoted(directory)}`,
-    );
+    const message = `Other users may enter ${directory} (mode ${modeOf(directory).toString(8)}).`;
+    return warn("modes", message, `chmod 700 ${quoted(directory)}`);
   });
 }
 

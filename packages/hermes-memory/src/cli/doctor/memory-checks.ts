@@ -1,5 +1,5 @@
 // Checks of the memory directory: the two files, their journals, archives, pins and locks, and staged or unfinished writes.
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
   buildSnapshot,
@@ -34,7 +34,7 @@ import { ConfigFailure } from "@hermes-memory/core/internal/memory";
 import { type GateFinding, secondGate } from "@hermes-memory/core/internal/security";
 import { findingsInSkills, SkillStore, type StoredFinding } from "@hermes-memory/core/internal/skills";
 import { listStaged } from "@hermes-memory/core/internal/staged";
-import { inspectTarget, isDirectory, namesIn, statOf, type TargetFile } from "../inspect-files.ts";
+import { inspectTarget, isDirectory, statOf, type TargetFile } from "../inspect-files.ts";
 import { counted, sizeText } from "../printing.ts";
 import { type CheckedHome, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
 
@@ -252,7 +252,9 @@ export function checkTemps({ home, root }: CheckedHome): Finding[] {
   const pending = pendingWritesDirectory(home);
   const files = [...places.flatMap((place) => listTemps(place, ".")), ...listTemps(pending, "")];
   const profiles = join(root, "profiles");
-  const halves = namesIn(profiles).filter((name) => name.startsWith(".creating-"));
+  const halves = (isDirectory(profiles) ? readdirSync(profiles) : []).filter((name) =>
+    name.startsWith(".creating-"),
+  );
   const stale = [...files, ...halves.map((name) => join(profiles, name))].filter(isStale);
   const rescued = places.flatMap((place) => listTemps(place, ".", ".rescue"));
   const findings = rescued.map((path) => {

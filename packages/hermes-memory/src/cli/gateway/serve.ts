@@ -1,16 +1,19 @@
 // `hermes serve`: starts the gateway, says where it is, what is configured and what is missing, and drains it at Ctrl-C.
 import { type RunningGateway, startGateway } from "@hermes-memory/gateway";
-import type { CommandBody, CommandContext, CommandInput, Terminal } from "../command.ts";
+import type { CommandBody, CommandContext, Terminal } from "../command.ts";
 import { resolveModel } from "../model/resolution.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import { untilStopped } from "../until-stopped.ts";
 import { baseUrls } from "./token.ts";
 
+/** The parser has checked them. */
+type ServeFlags = { readonly host?: string; readonly port?: number; readonly mode?: "agent" | "proxy" };
+
 /** Ctrl-C is how a server is stopped, so it ends with exit code 0. */
 export const serve: CommandBody = async ({ flags }, context) => {
   const { home, io, isJson } = context;
   await untilStopped(io, async (signal) => {
-    const running = await startGateway({ home: home.home, env: io.env, ...settingsIn(flags) });
+    const running = await startGateway({ home: home.home, env: io.env, ...(flags as ServeFlags) });
     // The process ends then, and its service starts it again; the log says why.
     const logCrash = (cause: unknown): void => running.gateway.log.error("The gateway crashed", { cause });
     process.on("uncaughtExceptionMonitor", logCrash);
@@ -28,18 +31,6 @@ export const serve: CommandBody = async ({ flags }, context) => {
   });
   return { json: undefined, lines: [] };
 };
-
-function settingsIn({ host, port, mode }: CommandInput["flags"]): {
-  readonly host?: string;
-  readonly port?: number;
-  readonly mode?: "agent" | "proxy";
-} {
-  return {
-    host: typeof host === "string" ? host : undefined,
-    port: typeof port === "number" ? port : undefined,
-    mode: mode === "agent" || mode === "proxy" ? mode : undefined,
-  };
-}
 
 function stopped(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();

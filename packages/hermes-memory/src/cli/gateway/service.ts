@@ -6,8 +6,8 @@ import { DEFAULT_PROFILE } from "@hermes-memory/core/internal/home";
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
 import { usageFailure } from "../command.ts";
 import { readClientConfig, replaceClientConfig, userHome } from "../mcp/clients.ts";
+import { lineDiff } from "../mcp/config-edit.ts";
 import { isTemporary, type Program, thisProgram } from "../mcp/launch.ts";
-import { lineDiff } from "../mcp/line-diff.ts";
 import { printable } from "../printing.ts";
 
 const NAME = "hermes-memory";
@@ -37,29 +37,16 @@ export const install: CommandBody = ({ flags }, context) => {
   const text = manager.render(launchOf(program, context));
   const before = readClientConfig(manager.path);
   const action = before === undefined ? "added" : before === text ? "unchanged" : "updated";
-  const isDryRun = flags["dry-run"] === true;
-  const backup =
-    action === "unchanged" || isDryRun ? undefined : replaceClientConfig(manager.path, before, text);
-  const next = action === "unchanged" ? [] : manager.afterInstall;
   const temporary = `${program.script} was fetched by npx and may be gone later; install hermes-memory, then run this again.`;
-  return outcome(manager, { action, backup, isDryRun, diff: lineDiff(manager.path, before, text), next }, [
-    ...(isTemporary(program) ? [temporary] : []),
-  ]);
+  const notes = isTemporary(program) ? [temporary] : [];
+  return { ...change(manager, { action, before, after: text, isDryRun: flags["dry-run"] === true }), notes };
 };
 
 export const uninstall: CommandBody = ({ flags }, { io }) => {
   const manager = managerOf(process.platform, io.env);
   const before = readClientConfig(manager.path);
   const action = before === undefined ? "absent" : "removed";
-  const isDryRun = flags["dry-run"] === true;
-  const backup =
-    before === undefined || isDryRun ? undefined : replaceClientConfig(manager.path, before, undefined);
-  const next = action === "absent" ? [] : manager.beforeUninstall;
-  return outcome(
-    manager,
-    { action, backup, isDryRun, diff: lineDiff(manager.path, before, undefined), next },
-    [],
-  );
+  return change(manager, { action, before, after: undefined, isDryRun: flags["dry-run"] === true });
 };
 
 export const status: CommandBody = (_input, context) => {
@@ -87,41 +74,37 @@ export const path: CommandBody = (_input, { io }) => {
   return { json: { path: file } };
 };
 
+/** What the message says was done. */
+const DONE = {
+  added: "written",
+  updated: "replaced",
+  unchanged: "up to date",
+  removed: "removed",
+  absent: "not there",
+} as const;
+
 type Change = {
-  readonly action: "added" | "updated" | "unchanged" | "removed" | "absent";
-  readonly backup: string | undefined;
+  readonly action: keyof typeof DONE;
+  readonly before: string | undefined;
+  /** Undefined: the file is removed. */
+  readonly after: string | undefined;
   readonly isDryRun: boolean;
-  readonly diff: readonly string[];
-  readonly next: readonly string[];
 };
 
-function outcome(
-  { name, path: file }: Manager,
-  { action, backup, isDryRun, diff, next }: Change,
-  notes: readonly string[],
-): CommandOutcome {
-  const done = {
-    added: "written",
-    updated: "replaced",
-    unchanged: "up to date",
-    removed: "removed",
-    absent: "not there",
-  }[action];
+function change(manager: Manager, { action, before, after, isDryRun }: Change): CommandOutcome {
+  const { name, path: file } = manager;
   const isChange = action !== "unchanged" && action !== "absent";
+  const backup = isChange && !isDryRun ? replaceClientConfig(file, before, after) : undefined;
+  const diff = lineDiff(file, before, after);
+  const next = after === undefined ? manager.beforeUninstall : manager.afterInstall;
   return {
     json: {
-      message: isDryRun && isChange ? "Nothing was changed: this was a dry run." : `${file}: ${done}.`,
-      manager: name,
-      name: NAME,
-      path: file,
-      action,
-      dry_run: isDryRun,
-      backup: backup ?? null,
-      diff,
-      next,
+      message:
+        isDryRun && isChange ? "Nothing was changed: this was a dry run." : `${file}: ${DONE[action]}.`,
+      ...{ manager: name, name: NAME, path: file, action, dry_run: isDryRun, backup: backup ?? null, diff },
+      next: isChange ? next : [],
     },
     lines: isDryRun ? [...diff.map(printable), ...(isChange ? ["Nothing was changed."] : [])] : undefined,
-    notes,
   };
 }
 

@@ -153,21 +153,17 @@ function rightsOf(flags: CommandInput["flags"]): TokenRights {
       "--platform is the platform of the users that a program names, so it needs --names-users.",
     );
   switch (chosen[0]) {
-    case "user": {
+    case "user":
       try {
         return { kind: "user", user: parseUserRef(String(flags.user), "--user") };
       } catch (cause) {
         throw usageFailure(describeCause(cause));
       }
-    }
     case "names-users":
       if (flags.platform === undefined)
-        throw usageFailure(
-          "--names-users needs --platform: the name under which the program's users are kept.",
-          {
-            hint: "For Open WebUI: --platform open-webui",
-          },
-        );
+        throw usageFailure("--names-users needs --platform: the name its program's users are kept under.", {
+          hint: "For Open WebUI: --platform open-webui",
+        });
       return { kind: "names-users", platform: String(flags.platform) };
     case "admin":
       return { kind: "admin" };
@@ -257,13 +253,6 @@ function tokenJson(token: TokenSummary, now: Date) {
   };
 }
 
-function rightsJson(rights: TokenRights): Readonly<Record<string, string>> {
-  switch (rights.kind) {
-    case "user":
-      return { kind: "user", platform: rights.user.platform, id: rights.user.id };
-    case "names-users":
-      return { kind: "names-users", platform: rights.platform };
-    default:
-      return { kind: rights.kind };
-  }
+function rightsJson({ user, ...rights }: TokenRights & { readonly user?: object }): object {
+  return { ...rights, ...user };
 }

@@ -11,7 +11,7 @@ export type HookClient = {
   /** Folders that a transcript of this client may be in. */
   readonly roots: (place: HookPlace) => readonly string[];
   /** Whether the client sends the path of its transcript. Without it, everything new of the source is imported. */
-  readonly sendsPath: boolean;
+  readonly sendsPath?: true;
   /** The memory that a hook added is not in the history of a resumed session. */
   readonly forgetsMemory?: true;
 };
@@ -46,7 +46,6 @@ const KIMI = {
   source: "kimi",
   events: { UserPromptSubmit: "inject", Stop: "capture", SessionEnd: "capture", PreCompact: "capture" },
   answer: "text",
-  sendsPath: false,
 } as const;
 
 const CLIENTS = {
@@ -72,7 +71,6 @@ const CLIENTS = {
     events: { sessionStart: "inject", stop: "capture", sessionEnd: "capture", preCompact: "capture" },
     answer: "snake",
     roots: inUserHome(".cursor"),
-    sendsPath: false,
   },
   "gemini-cli": {
     title: "Gemini CLI",
@@ -122,7 +120,6 @@ const CLIENTS = {
     events: { SessionStart: "inject" },
     answer: "nested",
     roots: inUserHome(".grok"),
-    sendsPath: false,
   },
   // Has no settings of its own here: it runs the hooks of Claude Code's settings.
   vscode: {
@@ -131,7 +128,6 @@ const CLIENTS = {
     events: { SessionStart: "inject", Stop: "capture", PreCompact: "capture" },
     answer: "nested",
     roots: () => [],
-    sendsPath: false,
   },
 } as const satisfies Record<string, HookClient>;
 

@@ -3,7 +3,7 @@ import { type CommandBody, type CommandSpec, flag } from "../command.ts";
 import { untilStopped } from "../until-stopped.ts";
 import { DEFAULT_SERVER_NAME, INSTALL_CLIENTS } from "./clients.ts";
 
-const client = { ...flag.choice(INSTALL_CLIENTS, "the program to set up"), placeholder: "client" };
+const client = flag.choice(INSTALL_CLIENTS, "the program to set up", "client");
 const name = flag.text("name", `the name of the server in that program (${DEFAULT_SERVER_NAME})`);
 const flags = {
   client: { ...client, short: "c" },

@@ -5,17 +5,16 @@ import { isRecord, type Result } from "@hermes-memory/core/internal/lib";
 import { findHookClient, type HookClient, type SettableClientName } from "../hook/protocols.ts";
 import { type Environment, userHome } from "./clients.ts";
 import { attempt, type ConfigEdit, type EditFailure, shapeError } from "./config-edit.ts";
-import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./hook-command.ts";
 import { type Path, readJson, withJson } from "./json.ts";
+import { type HookLaunch, hookCommand, isOwnHook, shellOf } from "./launch.ts";
 import { tomlHooks, withTomlHooks } from "./toml.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
 type HookSettings = {
-  readonly format: "json" | "toml";
   readonly path: (env: Environment) => string;
   /** The file holds nothing but hooks, so it is deleted with the last one. */
-  readonly isForHooksOnly: boolean;
+  readonly isForHooksOnly?: true;
   readonly afterwards: string;
 };
 
@@ -33,6 +32,7 @@ type JsonForm = {
   readonly timeouts?: Readonly<Record<string, number>>;
 };
 
+/** TOML without `json`. */
 type Entry = HookSettings & { readonly json?: JsonForm };
 
 const commandHook =
@@ -43,28 +43,22 @@ const commandHook =
 const GROUPS: JsonForm = { layout: "groups", hook: commandHook(TIMEOUT) };
 const IN_MILLISECONDS: JsonForm = { layout: "groups", hook: commandHook(TIMEOUT * 1000) };
 const KIMI = {
-  format: "toml",
-  isForHooksOnly: false,
   afterwards: "Start Kimi anew; its hooks are read at the start.",
 } as const;
 
 const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
   "claude-code": {
-    format: "json",
     path: (env) => join(env.CLAUDE_CONFIG_DIR || join(userHome(env), ".claude"), "settings.json"),
-    isForHooksOnly: false,
     afterwards: "Start Claude Code anew; '/hooks' lists its hooks.",
     json: { ...GROUPS, matchers: { SessionStart: "startup|clear|compact" } },
   },
   codex: {
-    format: "json",
     path: (env) => join(env.CODEX_HOME || join(userHome(env), ".codex"), "hooks.json"),
     isForHooksOnly: true,
     afterwards: "Start Codex anew; it asks once whether it may run the new hooks.",
     json: { ...GROUPS, timeouts: { SessionEnd: 3 } }, // more is shortened to 3, with a warning at every start
   },
   cursor: {
-    format: "json",
     path: (env) => join(userHome(env), ".cursor", "hooks.json"),
     isForHooksOnly: true,
     afterwards: "Start Cursor anew. Some versions of the editor ignore what a hook adds to a session.",
@@ -75,21 +69,16 @@ const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
     },
   },
   "gemini-cli": {
-    format: "json",
     path: (env) => join(userHome(env), ".gemini", "settings.json"),
-    isForHooksOnly: false,
     afterwards: "Start Gemini CLI anew.",
     json: IN_MILLISECONDS,
   },
   "qwen-code": {
-    format: "json",
     path: (env) => join(env.QWEN_HOME || join(userHome(env), ".qwen"), "settings.json"),
-    isForHooksOnly: false,
     afterwards: "Start Qwen Code anew.",
     json: IN_MILLISECONDS,
   },
   "copilot-cli": {
-    format: "json",
     path: (env) => join(userHome(env), ".copilot", "hooks", "hermes-memory.json"),
     isForHooksOnly: true,
     afterwards: "Start Copilot CLI anew.",
@@ -105,9 +94,7 @@ const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
     },
   },
   droid: {
-    format: "json",
     path: (env) => join(userHome(env), ".factory", "settings.json"),
-    isForHooksOnly: false,
     afterwards: "Start Droid anew; '/hooks' lists its hooks.",
     json: GROUPS,
   },
@@ -120,7 +107,6 @@ const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
     path: (env) => join(env.KIMI_SHARE_DIR || join(userHome(env), ".kimi"), "config.toml"),
   },
   grok: {
-    format: "json",
     path: (env) => join(userHome(env), ".grok", "hooks", "hermes-memory.json"),
     isForHooksOnly: true,
     afterwards:
@@ -132,14 +118,19 @@ const SETTINGS: Readonly<Record<SettableClientName, Entry>> = {
 export type HookTarget = {
   readonly name: SettableClientName;
   readonly client: HookClient;
-  readonly settings: HookSettings;
+  readonly settings: HookSettings & { readonly format: "json" | "toml" };
 };
 
 /** Undefined for a client that cannot be given hooks. */
 export function findHookSettings(name: string): HookTarget | undefined {
   const found = findHookClient(name);
   if (!found || found.name === "vscode") return undefined;
-  return { name: found.name, client: found.client, settings: SETTINGS[found.name] };
+  const { json, ...settings } = SETTINGS[found.name];
+  return {
+    name: found.name,
+    client: found.client,
+    settings: { ...settings, format: json ? "json" : "toml" },
+  };
 }
 
 export function setHooks(
@@ -184,7 +175,8 @@ export function removeHooks(
     const next = withoutHooks(text, target, form, () => true);
     if (next === text) return { text, action: "absent" };
     const { top = {} } = form;
-    const isEmpty = target.settings.isForHooksOnly && isDeepStrictEqual({ ...top, ...readJson(next) }, top);
+    const isEmpty =
+      target.settings.isForHooksOnly === true && isDeepStrictEqual({ ...top, ...readJson(next) }, top);
     return { text: isEmpty ? undefined : next, action: "removed" };
   });
 }

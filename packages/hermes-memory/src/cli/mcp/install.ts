@@ -18,11 +18,9 @@ import {
   readClientConfig,
   replaceClientConfig,
 } from "./clients.ts";
-import type { EditAction, EditFailure } from "./config-edit.ts";
-import { hookLaunchOf } from "./hook-command.ts";
+import { type EditAction, type EditFailure, lineDiff } from "./config-edit.ts";
 import { findHookSettings, type HookTarget, removeHooks, setHooks } from "./hook-settings.ts";
-import { isTemporary, launchOf, thisProgram } from "./launch.ts";
-import { lineDiff } from "./line-diff.ts";
+import { hookLaunchOf, isTemporary, launchOf, thisProgram } from "./launch.ts";
 import { removeServer, setServer } from "./server-entries.ts";
 
 export const install: CommandBody = (input, context) => {

@@ -87,10 +87,13 @@ export const memoryCommands: readonly CommandSpec[] = [
       },
     ],
     flags: {
-      from: flag.text(
-        "format",
-        "read it as: hermes, claude-md, agents-md, gemini-md, claude-mem, letta, mem0 or markdown",
-      ),
+      from: {
+        ...flag.choice(
+          ["hermes", "claude-md", "agents-md", "gemini-md", "claude-mem", "letta", "mem0", "markdown"],
+          "read it as this",
+        ),
+        placeholder: "format",
+      },
       target: {
         ...target,
         choices: ["memory", "user", "auto"],
@@ -123,13 +126,13 @@ export const memoryCommands: readonly CommandSpec[] = [
       full,
     },
     examples: ["hermes memory history", "hermes memory history --target user --limit 5 --full"],
-    load: async () => (await import("./history.ts")).history,
+    load: async () => (await import("./entries.ts")).history,
   }),
   command("memory undo", "undo a change: the newest, or the one with this id", {
     arguments: [{ name: "id", summary: "an id from 'hermes memory history'", isOptional: true }],
     flags: { target, dir, full },
     examples: ["hermes memory undo", "hermes memory undo 1a2b3c4d"],
-    load: async () => (await import("./history.ts")).undo,
+    load: async () => (await import("./entries.ts")).undo,
   }),
   command(
     "memory explain",
@@ -148,7 +151,7 @@ export const memoryCommands: readonly CommandSpec[] = [
         dir,
       },
       examples: ["hermes memory explain 'make ship'"],
-      load: async () => (await import("./history.ts")).explain,
+      load: async () => (await import("./entries.ts")).explain,
     },
   ),
   command("memory pin", "keep an entry from ever being archived", {

@@ -11,8 +11,15 @@ import { type CommandBody, type CommandContext, unwrap } from "../command.ts";
 import { confirmed } from "../confirm.ts";
 import { printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { isHomeMemory, memoryFailure, openStore, stagedWritesOf } from "./memory-command.ts";
-import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
+import {
+  askedEntry,
+  entryName,
+  isHomeMemory,
+  memoryFailure,
+  openStore,
+  stagedWritesOf,
+  targetNamed,
+} from "./memory-command.ts";
 
 /** Places outside the memory directory that may hold the text. */
 type Outside = {
@@ -58,8 +65,8 @@ export const forget: CommandBody = async (input, context) => {
     named.ok &&
     isNothing(store.traces(name.oldText, options));
   const text = name === undefined || isId ? unwrap(named, memoryFailure).op.oldText : name.oldText;
-  const isHome = isHomeMemory(input, context);
   const traces = store.traces(text, options);
+  const isHome = isHomeMemory(input, context);
   const outside = isHome ? await lookOutside(text, context) : NOWHERE;
   const found = jsonOf(traces, outside);
   const isFound =
@@ -97,29 +104,23 @@ export const forget: CommandBody = async (input, context) => {
 
 async function lookOutside(text: string, context: CommandContext): Promise<Outside> {
   const { activeProviderName, ifReadable } = await import("@hermes-memory/core/internal/providers");
-  const { findInOutbox, findTracesElsewhere, findTracesOfUsers, unreadableOutboxes } = await import(
-    "@hermes-memory/providers/internal"
-  );
+  const outboxes = await import("@hermes-memory/providers/internal");
   const { home } = context.memory;
   const active = activeProviderName((await context.memory.memoryConfig()).provider);
   const provider = await askProvider(text, true, context);
   return {
     provider,
     // The active provider counts and erases what waits for the owner itself, if it can be started.
-    queued: ifReadable(() => findInOutbox(home, text))
+    queued: ifReadable(() => outboxes.findInOutbox(home, text))
       .filter(({ items }) => items > 0)
       .filter(({ provider: name, user }) => name !== active || user !== "" || provider.kind !== "forgot")
-      .map(({ provider: name, user, items }) => ({
-        provider: name,
-        user: user === "" ? null : user,
-        writes: items,
-      })),
+      .map(({ provider: name, user, items: writes }) => ({ provider: name, user: user || null, writes })),
     recalls: await forgetRecalls(text, true, context),
-    elsewhere: await findTracesElsewhere(home, active, text),
+    elsewhere: await outboxes.findTracesElsewhere(home, active, text),
     left: [
       ...findLeftBehind(home, text),
-      ...(await findTracesOfUsers(home, text)),
-      ...unreadableOutboxes(home).map(({ path, problem, remedy }) => ({
+      ...(await outboxes.findTracesOfUsers(home, text)),
+      ...outboxes.unreadableOutboxes(home).map(({ path, problem, remedy }) => ({
         path,
         reach: `It may hold the text and was not searched. ${problem} ${remedy}`,
       })),
@@ -127,10 +128,7 @@ async function lookOutside(text: string, context: CommandContext): Promise<Outsi
   };
 }
 
-async function eraseOutside(
-  text: string,
-  context: CommandContext,
-): Promise<Pick<Outside, "provider" | "recalls">> {
+async function eraseOutside(text: string, context: CommandContext) {
   const { ifReadable } = await import("@hermes-memory/core/internal/providers");
   const { eraseInOutbox } = await import("@hermes-memory/providers/internal");
   const provider = await askProvider(text, false, context);
@@ -220,17 +218,7 @@ function isErased({ provider, recalls }: Outside): boolean {
 /** The places that stay, with the reason. */
 function unreached({ provider, recalls, elsewhere, left }: Outside): string[] {
   return [
-    ...(provider.kind === "forgot" && provider.remaining !== undefined ? [provider.remaining] : []),
-    ...(provider.kind === "cannot"
-      ? [
-          `The memory provider '${provider.provider}' has no way to erase a text. What it has stored stays until you erase it there.`,
-        ]
-      : []),
-    ...(provider.kind === "failed"
-      ? [
-          `The memory provider '${provider.provider}' could not be asked, so it is not known whether its store or server holds the text, and nothing was erased there: ${provider.reason.replace(/^forget: /, "")} Correct that and forget again.`,
-        ]
-      : []),
+    ...leftAtProvider(provider),
     ...recalls.remaining,
     ...elsewhere.map(
       (each) =>
@@ -238,6 +226,17 @@ function unreached({ provider, recalls, elsewhere, left }: Outside): string[] {
     ),
     ...left.map(({ path, reach }) => `Not erased: ${path}. ${reach}`),
   ].map(printable);
+}
+
+function leftAtProvider(forgot: Forgot): string[] {
+  if (forgot.kind === "none") return [];
+  if (forgot.kind === "forgot") return forgot.remaining === undefined ? [] : [forgot.remaining];
+  const name = `The memory provider '${forgot.provider}'`;
+  return forgot.kind === "cannot"
+    ? [`${name} has no way to erase a text. What it has stored stays until you erase it there.`]
+    : [
+        `${name} could not be asked, so it is not known whether its store or server holds the text, and nothing was erased there: ${forgot.reason.replace(/^forget: /, "")} Correct that and forget again.`,
+      ];
 }
 
 type Json = ReturnType<typeof jsonOf>;

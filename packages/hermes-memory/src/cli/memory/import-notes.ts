@@ -1,6 +1,6 @@
 // `hermes memory import`: notes of other agents become entries, after a preview.
 import { existsSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { committedWrites, formatUsage, type MemoryStore } from "@hermes-memory/core/internal/curated";
 import { maskStoredSecrets } from "@hermes-memory/core/internal/security";
 import {
@@ -27,7 +27,7 @@ import {
 import { confirmed } from "../confirm.ts";
 import { counted, printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { placeOf } from "../sessions/import-sources.ts";
+import { expanded, placeOf } from "../sessions/import-sources.ts";
 import {
   memoryDirectory,
   memoryFailure,
@@ -35,9 +35,6 @@ import {
   openStore,
   withProviderReport,
 } from "./memory-command.ts";
-
-/** Of the preview; `--json` has all of them. */
-const LISTED = 100;
 
 export const importNotes: CommandBody = async (input, context) => {
   const sources = await context.io.untilInterrupted((signal) => readAll(input, context, signal));
@@ -56,13 +53,12 @@ export const importNotes: CommandBody = async (input, context) => {
   const overflow = overflowOf(plan);
   const overflowFile = typeof file === "string" ? file : undefined;
   const { add = 0, archive = 0 } = json.counts;
-  if (input.flags["dry-run"] === true) {
-    const done = { success: true, dry_run: true, message: "Nothing was written (--dry-run)." };
-    return { json: { ...done, ...json }, lines: [...preview, done.message], notes: remarks };
-  }
-  if (add + archive === 0 && (overflow.length === 0 || overflowFile === undefined)) {
-    const done = { success: true, message: "Nothing was imported.", added: 0 };
-    const notes = [...remarks, ...hintFor(overflow, overflowFile)];
+  const isDryRun = input.flags["dry-run"] === true;
+  if (isDryRun || (add + archive === 0 && (overflow.length === 0 || overflowFile === undefined))) {
+    const done = isDryRun
+      ? { success: true, dry_run: true, message: "Nothing was written (--dry-run)." }
+      : { success: true, message: "Nothing was imported.", added: 0 };
+    const notes = [...remarks, ...(isDryRun ? [] : hintFor(overflow, overflowFile))];
     return { json: { ...done, ...json }, lines: [...preview, done.message], notes };
   }
   const question = [
@@ -91,7 +87,7 @@ async function readAll(
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<readonly NoteSource[]> {
-  const format = formatFlag(input);
+  const format = NOTE_FORMATS.find(({ name }) => name === input.flags.from);
   const paths = pathsOf(input, context, format);
   const sources: NoteSource[] = [];
   for (const path of paths) {
@@ -109,24 +105,10 @@ async function readAll(
   return sources;
 }
 
-function formatFlag({ flags: { from } }: CommandInput): NoteFormat | undefined {
-  if (typeof from !== "string") return undefined;
-  const found = NOTE_FORMATS.find(({ name }) => name === from);
-  if (found !== undefined) return found;
-  throw usageFailure(`There is no format '${printable(from)}'.`, {
-    hint: `Known formats: ${NOTE_FORMATS.map(({ name }) => name).join(", ")}.`,
-  });
-}
-
 /** The files that the user named, else those where the product of --from keeps them. */
 function pathsOf(input: CommandInput, context: CommandContext, format: NoteFormat | undefined): string[] {
   const place = placeOf(context);
-  if (input.rest.length > 0)
-    return [
-      ...new Set(
-        input.rest.map((path) => (path.startsWith("~/") ? join(place.home, path.slice(2)) : resolve(path))),
-      ),
-    ];
+  if (input.rest.length > 0) return [...new Set(input.rest.map((path) => expanded(path, context)))];
   const here = notesHere(place, format === undefined ? undefined : [format]);
   if (format !== undefined && here.length > 0) return here.map(({ path }) => path);
   const hint =
@@ -205,11 +187,7 @@ function previewLines(json: ReturnType<typeof planJson>, { io }: CommandContext)
   const entries = json.entries.map(({ status, target, chars, text, reason }) => {
     return { status, target, chars, text, reason };
   });
-  const rest = entries.length - LISTED;
-  return [
-    ...render({ ...json, entries: entries.slice(0, LISTED), remarks: [] }, io.paint),
-    ...(rest > 0 ? [`  and ${rest} more; --json lists all of them`] : []),
-  ];
+  return render({ ...json, entries, remarks: [] }, io.paint);
 }
 
 function hintFor(overflow: readonly PlannedNote[], file: string | undefined): string[] {

@@ -103,11 +103,11 @@ async function purgeAll(
   ];
   await confirmed({ list, question: "Delete all of it?", json: { targets } }, input, context);
   const purged = [];
-  // The provider still has the archived entries.
-  const texts: { readonly target: MemoryTarget; readonly oldText: string }[] = [];
+  const writes: CommittedWrite[] = [];
   for (const { target } of targets) {
+    // The provider still has the archived entries.
     for (const oldText of [...store.entries(target), ...archivedTexts(store, target)])
-      texts.push({ target, oldText });
+      writes.push({ target, op: { action: "remove", oldText }, changeId: "purge" });
     purged.push(unwrap(await store.purge(target, options), memoryFailure));
   }
   const done: CommandOutcome = {
@@ -120,16 +120,9 @@ async function purgeAll(
     },
     notes: store.warnings,
   };
-  const writes = texts.map(({ target, oldText }) => {
-    return { target, op: { action: "remove", oldText } as const, changeId: "purge" };
-  });
   const mirrored = withProviderReport(done, await mirrorToProvider(input, context, writes));
-  return withScrub(
-    mirrored,
-    texts.map(({ oldText }) => oldText),
-    input,
-    context,
-  );
+  const texts = writes.flatMap(({ op }) => (op.action === "remove" ? [op.oldText] : []));
+  return withScrub(mirrored, texts, input, context);
 }
 
 /** The provider has deleted its records; this erases their bytes from its files. */
@@ -168,23 +161,17 @@ async function leftInOutbox(texts: readonly string[], { memory }: CommandContext
 }
 
 function leftInProvider(outcome: Scrubbed): string[] {
-  switch (outcome.kind) {
-    case "none":
-      return [];
-    case "cannot":
-      return [`The memory provider '${outcome.provider}' has no way to erase deleted text to the bytes.`];
-    case "failed":
-      return [
-        `The memory provider '${outcome.provider}' could not erase deleted text: ${outcome.reason} 'hermes memory forget' tries it again, text by text.`,
-      ];
-    case "scrubbed": {
-      const { provider, live, remaining } = outcome;
-      const own = `'${provider}' has ${live} of the texts in other records, which stay: 'hermes memory forget' erases those too.`;
-      return [...(remaining === undefined ? [] : [remaining]), ...(live === 0 ? [] : [own])];
-    }
-    default:
-      return outcome satisfies never;
-  }
+  if (outcome.kind === "none") return [];
+  const { provider } = outcome;
+  if (outcome.kind === "cannot")
+    return [`The memory provider '${provider}' has no way to erase deleted text to the bytes.`];
+  if (outcome.kind === "failed")
+    return [
+      `The memory provider '${provider}' could not erase deleted text: ${outcome.reason} 'hermes memory forget' tries it again, text by text.`,
+    ];
+  const { live, remaining } = outcome;
+  const own = `'${provider}' has ${live} of the texts in other records, which stay: 'hermes memory forget' erases those too.`;
+  return [...(remaining === undefined ? [] : [remaining]), ...(live === 0 ? [] : [own])];
 }
 
 /** Empty when the archive cannot be read: a purge deletes it unread. */

@@ -23,81 +23,60 @@ export const tool: CommandBody = async (input, context) => {
   const own = await context.memory.administrator.tools({ onWrites: (made) => void writes.push(...made) });
   if (asked === undefined) return list(own, context);
   const entry = own.find(({ name }) => name === asked);
-  if (entry === undefined) return runOfProvider(asked, args, own, context);
-  const outcome = answered(await entry.run(args, callFromOutside()));
-  const { notes } = await mirrorToProvider(input, context, writes);
-  return { ...outcome, notes };
+  if (entry !== undefined) {
+    const outcome = answered(await entry.run(args, callFromOutside()));
+    return { ...outcome, notes: (await mirrorToProvider(input, context, writes)).notes };
+  }
+  if ((await activeName(context)) === "") throw unknownTool(asked, own);
+  const { value, notes } = await withActiveProvider(context, "tool", async ({ manager }) => {
+    const tools = manager.tools();
+    const found = tools.find(({ name }) => name === asked);
+    if (found === undefined) throw unknownTool(asked, [...own, ...tools]);
+    return answered(await found.run(args, callFromOutside()));
+  });
+  return { ...value, notes };
 };
 
 /** A provider that cannot be started costs a warning; the other tools are listed. */
 async function list(own: readonly Tool[], context: CommandContext): Promise<CommandOutcome> {
-  const provider = await activeName(context);
-  if (provider === "") return listed(null, own, []);
-  try {
-    const { value, notes } = await withActiveProvider(context, "tool", async ({ manager }) =>
-      manager.tools(),
-    );
-    return listed(provider, [...own, ...value], notes);
-  } catch (cause) {
-    if (!(cause instanceof CommandFailure)) throw cause;
-    return listed(provider, own, [`warning: ${printable(cause.message)}`]);
-  }
-}
-
-async function runOfProvider(
-  asked: string,
-  args: CommandArguments,
-  own: readonly Tool[],
-  context: CommandContext,
-): Promise<CommandOutcome> {
-  if ((await activeName(context)) === "") throw unknownTool(asked, own);
-  const { value, notes } = await withActiveProvider(context, "tool", async ({ manager }) => {
-    const tools = manager.tools();
-    const entry = tools.find(({ name }) => name === asked);
-    if (entry === undefined) throw unknownTool(asked, [...own, ...tools]);
-    return answered(await entry.run(args, callFromOutside()));
-  });
-  return { ...value, notes };
-}
-
-function listed(provider: string | null, tools: readonly Tool[], notes: readonly string[]): CommandOutcome {
+  const provider = (await activeName(context)) || null;
+  const ofProvider =
+    provider === null
+      ? { value: [], notes: [] }
+      : await withActiveProvider(context, "tool", async ({ manager }) => manager.tools()).catch(
+          (cause: unknown) => {
+            if (!(cause instanceof CommandFailure)) throw cause;
+            return { value: [], notes: [`warning: ${printable(cause.message)}`] };
+          },
+        );
+  const tools = [...own, ...ofProvider.value];
   const lines = tools.map(({ name, description, schema }) => {
     const names = isRecord(schema.properties) ? Object.keys(schema.properties) : [];
     return `${printable(name)}  ${oneLine(description, DESCRIPTION_CHARS)}\n  ${names.map(printable).join(", ")}`;
   });
-  return { json: { provider, tools: tools.map(definitionOf) }, lines, notes };
+  return { json: { provider, tools: tools.map(definitionOf) }, lines, notes: ofProvider.notes };
 }
 
-/** Prints the tool's answer unchanged. An error of the tool sets the exit code. */
+/** Prints the tool's answer unchanged; it may be plain text. An error of the tool sets the exit code. */
 function answered({ text, isError = false }: ToolOutcome): CommandOutcome {
-  const value = parsed(text);
-  return { json: value, lines: [printable(JSON.stringify(value, null, 2))], exitCode: isError ? 1 : 0 };
+  const json = outsideJsonOr(text, text);
+  return { json, lines: [printable(JSON.stringify(json, null, 2))], exitCode: isError ? 1 : 0 };
 }
-
-function parsed(answer: string): unknown {
-  return outsideJsonOr(answer, answer); // a tool may answer with plain text
-}
-
-type CommandArguments = Readonly<Record<string, unknown>>;
 
 /** One JSON object, or words such as `action=add`. */
-function readArguments(words: readonly string[]): CommandArguments {
+function readArguments(words: readonly string[]): Readonly<Record<string, unknown>> {
   const [first = ""] = words;
   if (words.length === 1 && first.trimStart().startsWith("{")) {
-    const value = parsed(first);
-    if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
+    const value = outsideJsonOr(first, undefined);
+    if (isRecord(value)) return value;
     throw new CommandFailure("The arguments are not valid JSON.", { exitCode: 2 });
   }
   return Object.fromEntries(
     words.map((word) => {
       const at = word.indexOf("=");
       if (at > 0) return [word.slice(0, at), word.slice(at + 1)];
-      throw new CommandFailure(
-        `'${printable(word)}' is not an argument. Write key=value, or one JSON object.`,
-        {
-          exitCode: 2,
-        },
-      );
+      const message = `'${printable(word)}' is not an argument. Write key=value, or one JSON object.`;
+      throw new CommandFailure(message, { exitCode: 2 });
     }),
   );
 }

@@ -40,7 +40,7 @@ export type Resolved =
   | { readonly hasKey: false; readonly identity: ModelIdentity; readonly problem: ModelChoiceError };
 
 /** Variables that choose a model and override config.yaml. */
-export const CHOOSING_VARIABLES = ["HERMES_MODEL", "HERMES_INFERENCE_PROVIDER"] as const;
+const CHOOSING_VARIABLES = ["HERMES_MODEL", "HERMES_INFERENCE_PROVIDER"] as const;
 /** Replaces a missing key so that the rest can be resolved. It is never sent. */
 const NO_KEY = "none";
 const ADDRESS_CHARS = 100;
@@ -81,9 +81,13 @@ export function withoutChoice(env: Environment): Environment {
   return Object.fromEntries(rest);
 }
 
-/** For a command that changed config.yaml: variables may still override it. */
+/** The variables that choose the model now. */
+export function overridesIn(env: Environment): readonly string[] {
+  return CHOOSING_VARIABLES.filter((name) => (env[name] ?? "").trim() !== "");
+}
+
 export function overridingNotes(env: Environment): string[] {
-  const set = CHOOSING_VARIABLES.filter((name) => (env[name] ?? "").trim() !== "");
+  const set = overridesIn(env);
   if (set.length === 0) return [];
   return [
     `${set.join(" and ")} ${set.length === 1 ? "is set and overrides" : "are set and override"} config.yaml.`,

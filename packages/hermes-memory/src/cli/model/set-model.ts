@@ -15,7 +15,6 @@ import {
   type CommandContext,
   CommandFailure,
   type CommandInput,
-  type CommandOutcome,
   failureOf,
   unwrap,
 } from "../command.ts";
@@ -52,27 +51,29 @@ type SettingsPlan = {
   readonly set: readonly (readonly [key: ModelKey, value: string | number])[];
 };
 
-export type ModelChange = {
-  readonly plan: SettingsPlan;
-  /** The model that the settings lead to once they are written. */
-  readonly resolved: Resolved;
-  /** The key of another server is in config.yaml and must be removed. */
-  readonly losesKey: boolean;
-};
-
-export type SavedSettings = {
-  readonly path: string;
-  readonly written: readonly string[];
-  readonly removed: readonly string[];
-};
-
 export const set: CommandBody = async (input, context) => {
   const requested = { ...modelFlagsOf(input), model: (input.args.model ?? "").trim() };
   if (requested.model === "") throw new CommandFailure("The model's name is empty.", { exitCode: 2 });
   const sources = await modelSources(context);
   const change = planChange(sources, requested);
   if (change.losesKey) await confirmDroppedKey(input, context);
-  return saved(sources, requested, change);
+  const { plan, resolved } = change;
+  const { identity, hasKey } = resolved;
+  const { path, written, removed } = await saveSettings(sources.home, plan, sources.config.raw.model);
+  const changed = written.length + removed.length > 0;
+  return {
+    json: { success: true, ...identityJson(identity), changed, written, removed, has_key: hasKey, path },
+    lines: [`${changed ? "The model is now" : "It was already"} ${modelText(identity)}.`],
+    notes: [
+      ...(removed.length === 0
+        ? []
+        : [`Removed, because it was about another model: ${removed.join(", ")}.`]),
+      ...(hasKey ? [] : [resolved.problem.message, resolved.problem.hint].map(printable)),
+      ...elsewhereNotes(sources, requested, identity.provider),
+      ...overridingNotes(sources.env),
+      ...(changed ? ["A conversation that is running keeps its model. 'hermes model test' tries it."] : []),
+    ],
+  };
 };
 
 /** The flags that describe a model. A blank one counts as absent. */
@@ -102,38 +103,6 @@ export async function confirmDroppedKey(
   await confirmed({ list: [why], question: "Remove it?", json, isShort: true, untouched }, input, context);
 }
 
-async function saved(
-  sources: ModelSources,
-  requested: RequestedModel,
-  change: ModelChange,
-): Promise<CommandOutcome> {
-  const { plan, resolved } = change;
-  const { path, written, removed } = await saveSettings(sources.home, plan, sources.config.raw.model);
-  const isChanged = written.length + removed.length > 0;
-  const { identity } = resolved;
-  return {
-    json: {
-      success: true,
-      ...identityJson(identity),
-      changed: isChanged,
-      written,
-      removed,
-      has_key: resolved.hasKey,
-      path,
-    },
-    lines: [`${isChanged ? "The model is now" : "It was already"} ${modelText(identity)}.`],
-    notes: [
-      ...(removed.length === 0
-        ? []
-        : [`Removed, because it was about another model: ${removed.join(", ")}.`]),
-      ...(resolved.hasKey ? [] : [resolved.problem.message, resolved.problem.hint].map(printable)),
-      ...elsewhereNotes(sources, requested, identity.provider),
-      ...overridingNotes(sources.env),
-      ...(isChanged ? ["A conversation that is running keeps its model. 'hermes model test' tries it."] : []),
-    ],
-  };
-}
-
 /** `model set claude-...` while another server is configured: the user may have meant the vendor of that model. */
 function elsewhereNotes(sources: ModelSources, requested: RequestedModel, provider: string): string[] {
   if (requested.provider !== undefined || requested.baseUrl !== undefined) return [];
@@ -153,8 +122,11 @@ function elsewhereNotes(sources: ModelSources, requested: RequestedModel, provid
 
 // From the requested model to the keys that are written
 
-/** Writes nothing. Ends the command when no server fits the request. */
-export function planChange(sources: ModelSources, requested: RequestedModel): ModelChange {
+/**
+ * Writes nothing. Ends the command when no server fits the request. `resolved` is what the settings lead to once they are written;
+ * `losesKey`: the key of another server is in config.yaml and must be removed.
+ */
+export function planChange(sources: ModelSources, requested: RequestedModel) {
   const { config } = sources;
   const current = config.model;
   // Without a model name no server is resolved, so the requested name stands in.
@@ -240,7 +212,7 @@ export function settingsPlan(
 const PRIVATE = 0o600;
 
 /** Writes config.yaml key by key, so that comments stay. `raw` is the `model` key in the file: a section, or a name alone. */
-export async function saveSettings(home: string, plan: SettingsPlan, raw: unknown): Promise<SavedSettings> {
+export async function saveSettings(home: string, plan: SettingsPlan, raw: unknown) {
   const path = configPath(home);
   const done = (change: Result<ConfigChange, ConfigError>): ConfigChange =>
     unwrap(change, (error) => failureOf(error, "'hermes config check' lists every mistake."));

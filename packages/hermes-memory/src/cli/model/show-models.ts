@@ -7,7 +7,6 @@ import { render } from "../render.ts";
 import {
   addressJson,
   allVendors,
-  CHOOSING_VARIABLES,
   cachingJson,
   choiceFailure,
   identityJson,
@@ -17,6 +16,8 @@ import {
   localServers,
   type ModelSources,
   modelSources,
+  overridesIn,
+  overridingNotes,
   resolveModel,
   type Vendor,
   vendorNamed,
@@ -32,7 +33,6 @@ export const show: CommandBody = async (_input, context) => {
   const apiKey = hasKey ? resolved.value.chosen.apiKey : "";
   const window = await resolveContextWindow({ ...identity, apiKey }, { home, config });
   const ttl = config.promptCaching.cacheTtl;
-  const overrides = CHOOSING_VARIABLES.filter((name) => (env[name] ?? "").trim() !== "");
   return {
     json: {
       ...identityJson(identity),
@@ -41,12 +41,12 @@ export const show: CommandBody = async (_input, context) => {
         : { found: false, source: null, problem: resolved.value.problem.message },
       window: windowJson(window),
       prompt_caching: cachingJson(identity, ttl),
-      chosen_by: overrides,
+      chosen_by: overridesIn(env),
       config_path: configPath(home),
     },
     notes: [
       ...(hasKey ? [] : [resolved.value.problem.message, resolved.value.problem.hint].map(printable)),
-      ...(overrides.length === 0 ? [] : [`Chosen by ${overrides.join(" and ")}, before config.yaml.`]),
+      ...overridingNotes(env),
     ],
   };
 };

@@ -126,7 +126,7 @@ export async function tryAnswer(
   const answer = await timedCall(model, { ...asked("Answer with the single word: ready"), signal });
   if (answer.ok) return ok(answer.value.report);
   const { kind, message } = answer.error;
-  return err({ step: "answer", kind, message });
+  return err({ kind, step: "answer", message });
 }
 
 type Trial = {
@@ -142,7 +142,7 @@ async function tryModel(model: ChatModel, signal: AbortSignal): Promise<Trial> {
   const question = asked(`Call the tool ${TOOL.name} with the number ${NUMBER}.`);
   const called = await timedCall(model, { ...question, tools: [TOOL], signal });
   const failed = (kind: TrialFailure["kind"], message: string): Pick<Trial, "answer" | "failure"> => {
-    return { answer: answer.value, failure: { step: "tool_call", kind, message } };
+    return { answer: answer.value, failure: { kind, step: "tool_call", message } };
   };
   if (!called.ok)
     return failed(called.error.kind, `It answers, but a call with a tool fails. ${called.error.message}`);

@@ -6,7 +6,7 @@ import {
   type SessionStore,
 } from "@hermes-memory/core/internal/sessions";
 import { type CommandBody, type CommandInput, usageFailure } from "../command.ts";
-import { declined } from "../confirm.ts";
+import { confirmed } from "../confirm.ts";
 import { counted, firstLines, sizeText } from "../printing.ts";
 import { absoluteTime, flat } from "../text-layout.ts";
 import {
@@ -59,7 +59,7 @@ export const remove: CommandBody = async (input, context) => {
   const chosen = [...rows.values()];
   const ids = chosen.map(({ id }) => id);
   const delegates = (await store.listDelegates(ids)).length;
-  const refused = await declined(
+  await confirmed(
     {
       list: ["To be deleted, for good:", ...(await describe(store, chosen)), ...delegateLine(delegates)],
       question: chosen.length === 1 ? "Delete it?" : `Delete these ${chosen.length} sessions?`,
@@ -69,7 +69,6 @@ export const remove: CommandBody = async (input, context) => {
     input,
     context,
   );
-  if (refused) return refused;
   const deleted = await store.deleteSessions(ids, filesOf(context));
   return {
     json: { success: true, deleted: ids, count: deleted, delegate_runs: delegates },
@@ -113,8 +112,7 @@ export const prune: CommandBody = async (input, context) => {
   if (lines.length > 0) {
     const list = [head, ...firstLines(lines, "'--dry-run' lists them all")];
     const question = `Delete ${counted(lines.length, what)} for good?`;
-    const refused = await declined({ list, question, json, isShort: true }, input, context);
-    if (refused) return refused;
+    await confirmed({ list, question, json, isShort: true }, input, context);
   }
   const { done, left } = lines.length > 0 ? await found.remove() : { done: 0, left: 0 };
   return {

@@ -31,11 +31,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
       source,
       limit: flag.count("how many to choose from (500)"),
     },
-    examples: [
-      "hermes sessions browse",
-      "hermes sessions browse --source cli",
-      "echo 1 | hermes sessions browse",
-    ],
+    examples: ["hermes sessions browse", "hermes sessions browse --source cli"],
     load: async () => (await import("./list.ts")).browse,
   },
   {
@@ -121,19 +117,12 @@ export const sessionsCommands: readonly CommandSpec[] = [
       ),
       "exclude-project": flag.texts("glob", "leave out sessions in this folder"),
       limit: flag.count("stop after this many new or changed sessions"),
-      tools: {
-        kind: "text",
-        choices: ["full", "brief", "none"],
-        placeholder: "level",
-        summary:
-          "how much of tool calls to keep; brief cuts arguments at 2000 and results at 4000 characters (brief)",
-      },
-      redact: {
-        kind: "text",
-        choices: ["tools", "all", "none"],
-        placeholder: "where",
-        summary: "where credentials are masked (tools)",
-      },
+      tools: flag.choice(
+        ["full", "brief", "none"],
+        "how much of tool calls to keep; brief cuts arguments at 2000 and results at 4000 characters (brief)",
+        "level",
+      ),
+      redact: flag.choice(["tools", "all", "none"], "where credentials are masked (tools)", "where"),
       "include-reasoning": flag.on("keep the thinking of models"),
       "include-system": flag.on("keep system messages"),
       "include-memory-disabled": flag.on("Codex: threads with memory turned off there, too"),

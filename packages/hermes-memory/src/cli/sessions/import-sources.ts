@@ -13,25 +13,20 @@ import {
   type TranscriptReader,
   type Wanted,
 } from "@hermes-memory/import/internal";
-import {
-  type CommandContext,
-  CommandFailure,
-  type CommandInput,
-  type CommandOutcome,
-  usageFailure,
-} from "../command.ts";
-import { declined } from "../confirm.ts";
-import { counted, printable, sizeText } from "../printing.ts";
+import { type CommandContext, CommandFailure, type CommandInput, usageFailure } from "../command.ts";
+import { confirmed } from "../confirm.ts";
+import { printable, sizeText } from "../printing.ts";
+import { render } from "../render.ts";
 import { flat } from "../text-layout.ts";
 import { listFlag, momentFlag, textFlag } from "./session-command.ts";
 
 const AUTO = "auto";
 
-/** The sources that the user asked for. */
+/** The sources that the user asked for; none when `auto` found none. */
 export async function wantedSources(
   input: CommandInput,
   context: CommandContext,
-): Promise<readonly Wanted[] | CommandOutcome> {
+): Promise<readonly Wanted[]> {
   const names = namesOf(input);
   const paths = await pathsOf(input, context);
   const isExperimental = input.flags.experimental === true;
@@ -78,7 +73,7 @@ async function autoSources(
   input: CommandInput,
   context: CommandContext,
   isExperimental: boolean,
-): Promise<readonly Wanted[] | CommandOutcome> {
+): Promise<readonly Wanted[]> {
   const found: FoundSource[] = [];
   const place = { ...placeOf(context), withoutExperimental: !isExperimental };
   await context.io.untilInterrupted(async (signal) => {
@@ -88,34 +83,14 @@ async function autoSources(
       if (one.files > 0) found.push(one);
     }
   });
-  if (found.length === 0)
-    return {
-      json: { success: true, sources: [] },
-      lines: [
-        "No transcripts of other agents were found on this machine.",
-        "If they are elsewhere: hermes sessions import --from SOURCE --path FOLDER",
-      ],
-    };
-  const list = found.map(
-    ({ reader, files, bytes }) =>
-      `  ${reader.title.padEnd(24)} ${counted(files, "file")}, ${sizeText(bytes)}`,
-  );
+  if (found.length === 0) return [];
+  const sources = found.map(({ reader, files, bytes }) => ({ source: reader.source, files, bytes }));
   const total = found.reduce((sum, { bytes }) => sum + bytes, 0);
   if (input.flags["dry-run"] !== true) {
-    const answer = await declined(
-      {
-        list: ["Found on this machine:", ...list],
-        question: `Import all of them (${sizeText(total)})?`,
-        json: {
-          sources: found.map(({ reader, files, bytes }) => ({ source: reader.source, files, bytes })),
-        },
-        isShort: true,
-        untouched: "Nothing was imported",
-      },
-      input,
-      context,
-    );
-    if (answer !== undefined) return answer;
+    const list = ["Found on this machine:", ...render(sources, context.io.paint)];
+    const question = `Import all of them (${sizeText(total)})?`;
+    const untouched = "Nothing was imported";
+    await confirmed({ list, question, json: { sources }, isShort: true, untouched }, input, context);
   }
   return found.map(({ reader }) => ({ reader, paths: reader.roots(place) }));
 }
@@ -151,7 +126,7 @@ export function placeOf({ io }: CommandContext): Place {
 }
 
 /** A path given as `~/x` in quotes is not expanded by the shell. */
-function expanded(path: string, context: CommandContext): string {
+export function expanded(path: string, context: CommandContext): string {
   if (path === "~" || path.startsWith("~/")) return join(placeOf(context).home, path.slice(1));
   return resolve(path);
 }

@@ -4,9 +4,7 @@ import { mkdirSync } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-import { describeCause, holdFileLock, parseOutsideJson, snakeCase } from "@hermes-memory/core/internal/lib";
+import { describeCause, holdFileLock, parseOutsideJson } from "@hermes-memory/core/internal/lib";
 import type { ExportedSession, ImportOutcome, SessionStore } from "@hermes-memory/core/internal/sessions";
 import {
   dryTarget,
@@ -34,7 +32,7 @@ import {
   type CommandOutcome,
   usageFailure,
 } from "../command.ts";
-import { counted, firstLines, printable, sizeText } from "../printing.ts";
+import { counted, firstLines, printable, sizeText, snakeKeys } from "../printing.ts";
 import { flat } from "../text-layout.ts";
 import {
   checkChosen,
@@ -46,7 +44,7 @@ import {
   unreadable,
   wantedSources,
 } from "./import-sources.ts";
-import { type Line, LineTooLong, linesOf, lineText, untilAborted } from "./input-lines.ts";
+import { type Line, linesOf, lineText, MAX_LINE_BYTES, untilAborted } from "./input-lines.ts";
 import { type ProgressDisplay, progressDisplay } from "./progress.ts";
 import { databasePath, filesOf, openOrMakeSessions, openSessions } from "./session-command.ts";
 
@@ -60,7 +58,7 @@ export const importSessions: CommandBody = async (input, context) => {
     const databases = await databasesOf(input, context);
     if (databases.length > 0) return importDatabases(databases, input, context);
     const wanted = await wantedSources(input, context);
-    return "json" in wanted ? wanted : importFrom(input, context, wanted);
+    return wanted.length === 0 ? NOTHING_FOUND : importFrom(input, context, wanted);
   }
   if (name === undefined)
     throw usageFailure("Nothing was named to import.", {
@@ -73,6 +71,14 @@ export const importSessions: CommandBody = async (input, context) => {
   const reader = name === "-" ? undefined : await transcriptReaderOf(name);
   if (reader !== undefined) return importFrom(input, context, [{ reader, paths: [resolve(name)] }]);
   return importExport(name, input, context);
+};
+
+const NOTHING_FOUND: CommandOutcome = {
+  json: { success: true, sources: [] },
+  lines: [
+    "No transcripts of other agents were found on this machine.",
+    "If they are elsewhere: hermes sessions import --from SOURCE --path FOLDER",
+  ],
 };
 
 /** The reader of a transcript of another agent; undefined for an export of ours, and for a file that cannot be read. */
@@ -179,7 +185,6 @@ function importFrom(
   const filters = filtersOf(input);
   const prepare = prepareOptions(input);
   const start = performance.now();
-  const collect = garbageCollector();
   return run(input, context, async ({ isDry, store, progress, signal, release }) => {
     const deps = {
       target: isDry || store === undefined ? dryTarget(store) : storeTarget(store),
@@ -187,13 +192,11 @@ function importFrom(
       signal,
       place: placeOf(context),
       now: Date.now,
-      onProgress: (now: ImportProgress) => {
-        collect(now.bytes);
+      onProgress: (now: ImportProgress) =>
         progress.show(
           { step: `importing ${now.source}`, done: now.bytes, total: now.totalBytes },
           progressText(now, performance.now() - start),
-        );
-      },
+        ),
     };
     const first = reported(await importTranscripts(wanted, filters, deps), wanted);
     if (input.flags.watch !== true || isDry || signal.aborted) return first;
@@ -223,23 +226,6 @@ function importFrom(
   });
 }
 
-const COLLECT_AFTER_BYTES = 32 * 1024 ** 2;
-
-/**
- * Almost everything that was read is garbage at once. On a machine with much memory V8 would let it grow to hundreds of megabytes before it
- * collects; with a small live heap, collecting costs milliseconds.
- */
-function garbageCollector(): (bytes: number) => void {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
-  let last = 0;
-  return (bytes) => {
-    if (bytes - last < COLLECT_AFTER_BYTES || typeof collect !== "function") return;
-    last = bytes;
-    collect({ type: "major", flavor: "last-resort" });
-  };
-}
-
 /** `importing codex  312.0 MB of 1.0 GB (30 %), 21.0 MB/s, 34 s left, 120 sessions` */
 function progressText({ source, bytes, totalBytes, sessions }: ImportProgress, elapsedMs: number): string {
   const share = totalBytes > 0 ? Math.floor((bytes / totalBytes) * 100) : 0;
@@ -255,13 +241,17 @@ function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[
   const where = `There are no transcripts of ${titles.join(" or ")} in ${paths.map(flat).join(", ")}.`;
   return {
     json: {
-      sources: sources.map((one) =>
-        Object.fromEntries(Object.entries(one).map(([name, value]) => [snakeCase(name), value])),
-      ),
+      sources: sources.map(snakeKeys),
       ...(isNothing ? { kind: "no-transcripts" } : {}),
     },
     lines: sources.flatMap((one) => {
       const title = wanted.find(({ reader }) => reader.source === one.source)?.reader.title ?? one.source;
+      const unknown = Object.entries(one.unknownTypes).slice(0, LISTED);
+      const leftOut = {
+        ...one.skipped,
+        ...Object.fromEntries(unknown.map(([type, times]) => [`unknown '${type}'`, times])),
+        ...(one.malformedLines > 0 ? { "unreadable lines": one.malformedLines } : {}),
+      };
       const changes = [
         counted(one.sessionsAdded, "new session"),
         ...(one.sessionsUpdated > 0 ? [`${one.sessionsUpdated} updated`] : []),
@@ -271,11 +261,7 @@ function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[
       ];
       return [
         `${title}: ${changes.join(", ")} (${counted(one.files, "file")}, ${one.unchanged} unchanged since the last import, ${sizeText(one.bytes)}).`,
-        ...Object.entries(one.skipped).map(([why, times]) => `  left out: ${times} (${flat(why)})`),
-        ...Object.entries(one.unknownTypes)
-          .slice(0, LISTED)
-          .map(([type, times]) => `  left out: ${times} unknown '${flat(type)}'`),
-        ...(one.malformedLines > 0 ? [`  left out: ${counted(one.malformedLines, "unreadable line")}`] : []),
+        ...Object.entries(leftOut).map(([why, times]) => `  left out: ${times} (${flat(why)})`),
         ...one.malformed
           .slice(0, LISTED)
           .map(({ path, line, reason }) => `    ${flat(path)}:${line}  ${flat(reason)}`),
@@ -348,10 +334,8 @@ async function importDatabases(
     }
     return {
       json: {
-        databases: done.map(({ sessionsRead, resultsCopied, hasChanged, isStopped: _stopped, ...one }) => ({
-          ...one,
-          sessions_read: sessionsRead,
-          results_copied: resultsCopied,
+        databases: done.map(({ hasChanged, isStopped: _stopped, ...one }) => ({
+          ...snakeKeys(one),
           changed_meanwhile: hasChanged,
         })),
       },
@@ -433,28 +417,23 @@ async function* exportedSessions(
   at: Position,
   signal: AbortSignal,
 ): AsyncGenerator<ExportedSession> {
-  try {
-    for await (const line of linesOf(untilAborted(chunks, signal))) {
-      if (signal.aborted) return;
-      if (line.bytes.length === 0) continue;
-      at.line = line.number;
-      const session = parseLine(line);
-      if (typeof session === "string") {
-        at.trouble = session;
-        return;
-      }
-      at.sessions += 1;
-      yield session;
+  for await (const line of linesOf(untilAborted(chunks, signal))) {
+    if (signal.aborted) return;
+    if (line.bytes?.length === 0) continue;
+    at.line = line.number;
+    const session = parseLine(line);
+    if (typeof session === "string") {
+      at.trouble = session;
+      return;
     }
-  } catch (cause) {
-    if (!(cause instanceof LineTooLong)) throw cause;
-    at.line = cause.line;
-    at.trouble = cause.message;
+    at.sessions += 1;
+    yield session;
   }
 }
 
 /** The session, or a text that says what is wrong with the line. */
 function parseLine(line: Line): ExportedSession | string {
+  if (line.bytes === undefined) return `it is longer than ${MAX_LINE_BYTES / 1024 ** 2} MB`;
   const text = lineText(line);
   if (text === undefined) return "it is not valid UTF-8 text";
   // A session may have any size; only the depth is limited.

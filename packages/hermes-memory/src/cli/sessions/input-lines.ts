@@ -1,23 +1,14 @@
 // Lines of a byte stream, one at a time, however its chunks are split.
-import { Readable } from "node:stream";
+import { addAbortSignal, Readable } from "node:stream";
 import { type ByteLine, ByteLines } from "@hermes-memory/core/internal/lib";
 
-export type Line = { readonly number: number; readonly bytes: Uint8Array };
+/** Without its line break. `bytes` is undefined for a line that is too long, which is the last one. */
+export type Line = { readonly number: number; readonly bytes: Uint8Array | undefined };
 
-export class LineTooLong extends Error {
-  readonly line: number;
-
-  constructor(line: number) {
-    super(`line ${line} is longer than ${MAX_LINE_BYTES / 1024 ** 2} MB`);
-    this.name = "LineTooLong";
-    this.line = line;
-  }
-}
-
-const MAX_LINE_BYTES = 500 * 1024 ** 2; // a JavaScript string cannot hold more
+export const MAX_LINE_BYTES = 500 * 1024 ** 2; // a JavaScript string cannot hold more
 const RETURN = 0x0d;
 
-/** Lines without their line breaks. The last line may lack one. Throws `LineTooLong`. */
+/** The last line may lack its line break. */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes = MAX_LINE_BYTES,
@@ -26,46 +17,38 @@ export async function* linesOf(
   let number = 0;
   const next = (line: ByteLine): Line => {
     number += 1;
-    if (line.kind === "too_long") throw new LineTooLong(number);
+    if (line.kind === "too_long") return { number, bytes: undefined };
     return { number, bytes: line.bytes.at(-1) === RETURN ? line.bytes.subarray(0, -1) : line.bytes };
   };
   for await (const chunk of chunks) {
     for (const line of lines.push(chunk)) yield next(line);
-    if (lines.isTooLong) throw new LineTooLong(number + 1);
+    if (lines.isTooLong) {
+      yield next({ kind: "too_long" });
+      return;
+    }
   }
   const last = lines.end();
   if (last !== undefined) yield next(last);
 }
 
-/** Undefined when the bytes are not UTF-8. Drops a byte order mark. */
+/** Undefined when the bytes are not UTF-8, or too many. Drops a byte order mark. */
 export function lineText({ bytes }: Line): string | undefined {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return bytes && new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     return undefined;
   }
 }
 
-/** Ends at once when the signal aborts, even while the input is idle. */
+/** Ends at once when the signal aborts, even while the input is idle. An open stream would keep the process alive. */
 export async function* untilAborted(
   chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
-  const stop = (): void => resolve(undefined);
-  signal.addEventListener("abort", stop, { once: true });
-  const source = chunks[Symbol.asyncIterator]();
+  const stream = chunks instanceof Readable ? chunks : Readable.from(chunks);
   try {
-    while (!signal.aborted) {
-      const next = source.next();
-      const read = await Promise.race([next, aborted]);
-      if (read === undefined) next.catch(() => {}); // the result is no longer needed
-      if (read === undefined || read.done) return;
-      yield read.value;
-    }
-  } finally {
-    signal.removeEventListener("abort", stop);
-    // An open stream would keep the process alive.
-    if (chunks instanceof Readable) chunks.destroy();
+    yield* addAbortSignal(signal, stream);
+  } catch (cause) {
+    if (!signal.aborted) throw cause;
   }
 }

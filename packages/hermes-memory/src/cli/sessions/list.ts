@@ -5,11 +5,9 @@ import {
   type ListedSession,
   type ListOptions,
 } from "@hermes-memory/core/internal/sessions";
-import { Cancelled, type CommandBody, type CommandInput, type Paint, type Terminal } from "../command.ts";
-import { cancelled } from "../confirm.ts";
+import { Cancelled, type CommandBody, CommandFailure, type CommandInput, type Paint } from "../command.ts";
 import { render } from "../render.ts";
 import { cutToWidth, fitToWidth, flat, relativeTime } from "../text-layout.ts";
-import { linesOf, lineText } from "./input-lines.ts";
 import { noDatabaseNote, numberFlag, openSessions, textFlag } from "./session-command.ts";
 import { readTranscript, transcriptLines } from "./show.ts";
 
@@ -88,16 +86,20 @@ export const browse: CommandBody = async (input, context) => {
       lines: ["No sessions found."],
       notes: store ? [] : [noDatabaseNote(context)],
     };
+  if (!io.canDraw)
+    throw new CommandFailure("There is no terminal here to choose at.", {
+      hint: "'hermes sessions list' shows the ids, 'hermes sessions show ID' prints a conversation.",
+      details: { kind: "no-terminal" },
+    });
   const labels = sessions.map((session) => labelOf(session, systemClock.now()));
-  const chosen = await chooseOne(labels, io).catch((cause: unknown) => {
-    if (cause instanceof Cancelled) return cause.by;
-    throw cause;
+  const choice = { title: "Which conversation?", labels, preselected: 0, isFiltered: true };
+  const chosen = await io.choose(choice).catch((cause: unknown) => {
+    throw cause instanceof Cancelled ? new Cancelled(cause.by, "Cancelled.") : cause;
   });
-  if (typeof chosen === "string") return cancelled(chosen === "interrupt" ? 130 : 1);
   const session = sessions[chosen];
-  if (session === undefined) return cancelled();
+  if (session === undefined) throw new Cancelled("end", "Cancelled.");
   const { id } = session;
-  const { total, ...transcript } = await readTranscript(store, id, {
+  const { total, ...transcript } = await readTranscript(store, session, {
     limit: SHOWN_MESSAGES,
     includeInactive: false,
   });
@@ -120,22 +122,4 @@ function labelOf(session: ListedSession, now: Date): string {
   const { title, preview, source, id, last_active: lastActive } = session;
   const name = fitToWidth(flat(title ?? (preview || "(untitled)")), NAME_COLUMNS);
   return `${name}  ${fitToWidth(relativeTime(lastActive, now), 10)}  ${flat(source)}  ${flat(id)}`;
-}
-
-/** Where nothing can be drawn: a numbered list on stderr. Asks again after a wrong number; an empty line, `q` or the end of input leaves. */
-async function chooseOne(labels: readonly string[], io: Terminal): Promise<number> {
-  if (io.canDraw)
-    return io.choose({ title: "Which conversation?", labels, preselected: 0, isFiltered: true });
-  for (const [index, label] of labels.entries()) io.note(`${String(index + 1).padStart(4)}. ${label}\n`);
-  const question = `Number of the session (1-${labels.length}, empty to leave): `;
-  io.note(question);
-  for await (const line of linesOf(io.inputChunks())) {
-    const answer = (lineText(line) ?? "").trim();
-    if (answer === "" || answer === "q") break;
-    const index = /^\d+$/.test(answer) ? Number(answer) - 1 : -1;
-    if (labels[index] !== undefined) return index;
-    io.note(`There is no number '${flat(answer).slice(0, 20)}'.\n${question}`);
-  }
-  io.note("\n");
-  throw new Cancelled("end");
 }

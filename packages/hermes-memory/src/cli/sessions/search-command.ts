@@ -1,23 +1,16 @@
 // `hermes sessions search`: filters from flags, the hits as text or JSON, and why a search found nothing.
 import {
-  cleanSnippet,
-  cleanText,
+  answerJson,
   type EmptyReason,
-  foldedSearch,
   HIDDEN_SOURCES,
-  isEarlierSearch,
-  leftOutField,
-  leftOutRemark,
-  notSearchedField,
-  notSearchedRemark,
-  orderRemark,
+  type NamedHit,
+  remarksOn,
   type SearchAnswer,
-  type SearchHit,
   type SearchOptions,
   type SearchStage,
-  type SessionStore,
-  shownConfidence,
+  shortSnippet,
   weakRemark,
+  withTitles,
 } from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, CommandInput, Paint } from "../command.ts";
 import { oneLine } from "../printing.ts";
@@ -54,9 +47,6 @@ export const search: CommandBody = async (input, context) => {
   // One more than is shown, to know whether there are more.
   const answer = await store.search(query, { ...filters, ...place, limit: limit + 1 });
   const hits = await withTitles(store, answer.hits.slice(0, limit));
-  const remarks = [notSearchedRemark(answer), leftOutRemark(answer), orderRemark(answer)].filter(
-    (line) => line !== undefined,
-  );
   const empty = answer.empty && EMPTY[answer.empty];
   const first = hits.length === 1 ? "The first hit" : `The first ${hits.length} hits`;
   const more = `${first}; --limit ${limit * 2} shows more.`;
@@ -64,7 +54,7 @@ export const search: CommandBody = async (input, context) => {
     json: answerJson(query, answer, hits),
     lines: empty === undefined ? answerLines(answer, hits, context.io.paint) : [empty.why],
     notes: [
-      ...remarks,
+      ...remarksOn(answer),
       ...(answer.hits.length > limit ? [more] : []),
       ...(empty === undefined ? [] : [empty.hint]),
     ],
@@ -96,71 +86,23 @@ function listFlag(input: CommandInput, name: string): string[] | undefined {
   return names?.length === 0 ? undefined : names;
 }
 
-/** A session without a title gets the title of the conversation's first session. */
-async function withTitles(store: SessionStore, hits: SearchAnswer["hits"]): Promise<NamedHit[]> {
-  const known = new Map<string, Promise<string | null>>();
-  const titleOf = (id: string) => {
-    const asked = known.get(id) ?? store.getSession(id).then((row) => row?.title ?? null);
-    known.set(id, asked);
-    return asked;
-  };
-  return Promise.all(
-    hits.map(async (hit) => ({
-      ...hit,
-      title: (await titleOf(hit.session_id)) ?? (await titleOf(hit.lineage_root)),
-    })),
-  );
-}
-
-export type NamedHit = SearchHit & { readonly title: string | null };
-
 /** A warning when the hits answer the question badly, then the hits. */
 export function answerLines(answer: SearchAnswer, hits: readonly NamedHit[], paint: Paint): string[] {
   const weak = weakRemark(answer);
   return [...(weak === undefined ? [] : [weak, ""]), ...hitLines(hits, answer.stage, paint)];
 }
 
-/** Field names as in the answer of the `session_search` tool. */
-export function answerJson(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
-  const { stage, empty, confidence } = answer;
-  return {
-    query,
-    stage,
-    empty: empty ?? null,
-    confidence: confidence && shownConfidence(answer),
-    is_weak: confidence?.isWeak,
-    message: weakRemark(answer),
-    ...notSearchedField(answer),
-    ...leftOutField(answer),
-    order_note: answer.isPartlyRanked === true ? orderRemark(answer) : undefined,
-    hits: hits.map((hit) => ({
-      ...hit,
-      snippet: snippetOf(hit),
-      context: hit.context.map(({ role, content }) => ({ role, content: cleanText(content) })),
-      // An earlier search quotes other conversations, which are hits themselves.
-      ...(isEarlierSearch(hit) ? { context: [], folded: true } : {}),
-    })),
-  };
-}
-
 function hitLines(hits: readonly NamedHit[], stage: SearchStage, paint: Paint): string[] {
   return hits.flatMap((hit, at) => [
     ...(at === 0 ? [] : [""]),
     headLine(hit, paint),
-    `  ${highlighted(flat(shortSnippet(snippetOf(hit))).trim(), paint)}`,
+    `  ${highlighted(flat(shortSnippet(hit, SNIPPET_CHARS)).trim(), paint)}`,
     paint("dim", `  ${reasonLine(hit, stage)}`),
   ]);
 }
 
-/** The output of an earlier search is shortened to one line, without the snippets in it. */
-function snippetOf(hit: SearchHit): string {
-  if (!isEarlierSearch(hit)) return cleanSnippet(hit.snippet);
-  return foldedSearch(hit, hit.context.map(({ content }) => content).join("\n"));
-}
-
 const TITLE_CHARS = 60;
 const WORDS_CHARS = 120;
-/** Forty words are a few hundred characters, but a "word" may be a whole file in base64. */
 const SNIPPET_CHARS = 600;
 /** The innermost signs, because texts contain them too: Python prompts, merge conflicts. */
 const MATCH = />>>((?:(?!>>>).)*?)<<</gs;
@@ -193,13 +135,6 @@ const STAGES: Readonly<Record<SearchStage, string>> = {
   widened: "widened: any word, or a form of it",
   none: "none",
 };
-
-function shortSnippet(snippet: string): string {
-  if (snippet.length <= SNIPPET_CHARS) return snippet;
-  const start = Math.max(0, snippet.indexOf(">>>") - SNIPPET_CHARS / 4);
-  const part = snippet.slice(start, start + SNIPPET_CHARS).toWellFormed();
-  return `${start > 0 ? "…" : ""}${part}${start + SNIPPET_CHARS < snippet.length ? "…" : ""}`;
-}
 
 type Explanation = { readonly why: string; readonly hint: string };
 

@@ -17,13 +17,13 @@ import { numberFlag, openSession } from "./session-command.ts";
 
 export const show: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
-  const { store, session: found } = await openSession(asked, context, "read");
+  const { store, session } = await openSession(asked, context, "read");
   const limit = numberFlag(input, "limit", Number.MAX_SAFE_INTEGER);
-  const { total, ...transcript } = await readTranscript(store, found.id, {
+  const { total, ...transcript } = await readTranscript(store, session, {
     limit,
     includeInactive: input.flags.all === true,
   });
-  const { session, messages, tip } = transcript;
+  const { messages, tip } = transcript;
   const more = `The first ${messages.length} of ${total} messages; --limit ${total} prints them all.`;
   return {
     json: { ...session, tip_session_id: tip, total_messages: total, messages },
@@ -34,11 +34,10 @@ export const show: CommandBody = async (input, context) => {
 
 export async function readTranscript(
   store: SessionStore,
-  id: string,
+  session: SessionRow,
   { limit, includeInactive }: { limit: number; includeInactive: boolean },
 ): Promise<Transcript & { readonly total: number }> {
-  const session = await store.getSession(id);
-  if (session === null) throw new Error(`The session ${id} went away while it was read.`);
+  const { id } = session;
   const messages = includeInactive
     ? await store.getMessages(id, { includeInactive })
     : (await store.getDisplayHistory(id)).filter(({ display_kind }) => display_kind !== "hidden");

@@ -224,7 +224,6 @@ describe("the selection", () => {
     expect(selected({ include: [" Soul,, MEMORY ", "all"] })).toBe(15);
     expect(selected({ include: [" Soul,, MEMORY "], exclude: ["memory"] })).toBe(1);
     expect(selected({ exclude: ["ALL"] })).toBe(0);
-    expect(selected({ preset: "most" })).toContain("user-data, full");
     expect(selected({ include: ["x"] })).toContain("daily-memory");
   });
 

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { format, type Said } from "../declare.ts";
 import { textLines } from "../kit/json-lines.ts";
 import { textOf } from "../kit/values.ts";
-import { filesBelow } from "../kit/walk.ts";
+import { unitsOf } from "../kit/walk.ts";
 import type { Reading, TranscriptMessage } from "../reader.ts";
 
 const HISTORY = ".aider.chat.history.md";
@@ -27,18 +27,15 @@ export const aider = format({
     const own = join(home, HISTORY);
     return named === undefined ? [own] : [...new Set([own, resolve(cwd, named)])];
   },
-  units: async function* (root, walking) {
-    const file = (path: string): boolean => path === root || basename(path) === HISTORY;
-    const folder = (path: string): boolean => !["node_modules", ".git"].includes(basename(path));
-    for await (const path of filesBelow(root, { file, folder }, walking)) yield { path };
-  },
-  recognises: ({ path, head }) => {
-    if (basename(path) === HISTORY) return true;
-    return new TextDecoder()
+  units: unitsOf((path) => basename(path) === HISTORY, {
+    folder: (path) => !["node_modules", ".git"].includes(basename(path)),
+  }),
+  recognises: ({ path, head }) =>
+    basename(path) === HISTORY ||
+    new TextDecoder()
       .decode(head.subarray(0, 4096))
-      .split(/\r?\n/)
-      .some((line) => HEADER.test(line));
-  },
+      .split("\n")
+      .some((line) => HEADER.test(line)),
   read: async function* ({ path }, reading) {
     const history = new History(await realpath(path), reading.options.tools === "full");
     for await (const block of launches(path, reading)) {

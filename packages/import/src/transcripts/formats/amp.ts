@@ -23,17 +23,13 @@ export const amp = format({
   title: "Amp",
   evidence: "P",
   isExperimental: true,
-  roles: ["user", "assistant"],
   keepsEmpty: true,
   roots: (place) => [
     join(dataFolder(place), "amp", "threads"),
     ...vscodeUserFolders(place).map((user) => join(user, "globalStorage", "sourcegraph.amp", "threads3")),
   ],
   units: unitsOf((path) => /^T-.+\.json$/.test(basename(path)), { maxDepth: 3 }),
-  recognises: ({ first }) => {
-    const thread = recordOf(first);
-    return /^T-/.test(textOf(thread?.id) ?? "") && Array.isArray(thread?.messages);
-  },
+  recognises: ({ first: { id, messages } }) => /^T-/.test(String(id)) && Array.isArray(messages),
   async *read({ path }, reading) {
     const thread = recordOf(await wholeJson(path, reading));
     if (!Array.isArray(thread?.messages)) return reading.unknown("file without messages");

@@ -2,7 +2,17 @@
 import { basename } from "node:path";
 import type { Draft } from "../declare.ts";
 import { type MessageNode, NO_CONVERSATION, type NodesById, treeExport } from "../kit/exports.ts";
-import { type Json, joined, jsonText, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import {
+  type Json,
+  joined,
+  jsonText,
+  listOf,
+  names,
+  recordOf,
+  recordsOf,
+  textOf,
+  timeOf,
+} from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 export const chatgpt = treeExport({
@@ -81,11 +91,7 @@ function draftOf(node: MessageNode, reading: Reading, nodes: NodesById): Draft |
 
 const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "multimodal_text", "code"]);
 /** Known, and never a message. */
-const SILENT_TYPES: ReadonlySet<string> = new Set([
-  "user_editable_context",
-  "model_editable_context",
-  "system_error",
-]);
+const SILENT_TYPES = names("user_editable_context model_editable_context system_error");
 
 function isHidden(metadata: Json): boolean {
   return metadata.is_visually_hidden_from_conversation === true || metadata.is_user_system_message === true;

@@ -97,14 +97,14 @@ export class Copies {
   }
 
   /** True when an older session has this message. A copy of a copy is found where the messages of the first end. */
-  has(id: string): boolean {
+  async has(id: string): Promise<boolean> {
     if (!this.#isOwned(id)) {
       if (this.#asksLeft === 0) return false;
       this.#asksLeft -= 1;
       const session = this.#reading.sessionBeginningWith(id, this.#own());
       // A later session may begin with one of ours.
-      if (session === undefined || this.#reading.messageIdsOf(this.#own()).has(id)) return false;
-      this.takeFrom(session);
+      if (session === undefined || (await this.#reading.messageIdsOf(this.#own())).has(id)) return false;
+      await this.takeFrom(session);
       if (!this.#isOwned(id)) return false;
     }
     this.count += 1;
@@ -112,9 +112,9 @@ export class Copies {
   }
 
   /** Messages of this session are copies. */
-  takeFrom(session: string): void {
+  async takeFrom(session: string): Promise<void> {
     if (session === this.#own() || this.#owned.has(session)) return;
-    this.#owned.set(session, this.#reading.messageIdsOf(session));
+    this.#owned.set(session, await this.#reading.messageIdsOf(session));
     this.#asksLeft = ASKED;
   }
 

@@ -4,20 +4,14 @@ import { open, readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { recordAt } from "../kit/json-array.ts";
 import { configFolder } from "../kit/places.ts";
-import { textOf } from "../kit/values.ts";
+import { names, textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Place, Unit, Walking } from "../reader.ts";
 
 /** Folders of the product without transcripts. Some hold copies of the user's files. */
-const OTHER_FOLDERS: ReadonlySet<string> = new Set([
-  "file-history",
-  "paste-cache",
-  "image-cache",
-  "shell-snapshots",
-  "checkpoints",
-  "debug",
-  "plugins",
-]);
+const OTHER_FOLDERS = names(`
+  file-history paste-cache image-cache shell-snapshots checkpoints debug plugins
+`);
 /** Later than every time of a file in milliseconds: subagents are read after the sessions that started them. */
 const AFTER_MAIN_FILES = 1e14;
 

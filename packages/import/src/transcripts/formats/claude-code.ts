@@ -4,7 +4,7 @@ import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/
 import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { type Json, numberOf, recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { type Json, names, numberOf, recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import type { Reading, Sample, SessionFacts, Usage } from "../reader.ts";
 import { Copies, RecordTree } from "./claude-code-branches.ts";
 import {
@@ -18,18 +18,11 @@ import {
 } from "./claude-code-files.ts";
 
 /** Records without words of the conversation. */
-const SILENT_TYPES: ReadonlySet<string> = new Set(
-  `progress queue-operation file-history-snapshot last-prompt tag agent-name agent-color agent-setting mode permission-mode
-  worktree-state pr-link bridge-session attribution-snapshot atis-latch cost-state api-request api-request-shape
-  api-request-blob`.split(/\s+/),
-);
-const ENVELOPE_TYPES: ReadonlySet<string> = new Set([
-  "user",
-  "assistant",
-  "system",
-  "attachment",
-  "progress",
-]);
+const SILENT_TYPES = names(`
+  progress queue-operation file-history-snapshot last-prompt tag agent-name agent-color agent-setting mode
+  permission-mode worktree-state pr-link bridge-session attribution-snapshot atis-latch cost-state api-request api-request-shape api-request-blob
+`);
+const ENVELOPE_TYPES = names("user assistant system attachment progress");
 
 export const claudeCode = format({
   source: "claude-code",
@@ -45,15 +38,13 @@ export const claudeCode = format({
       await transcript.take(value, line);
       yield* transcript.said.splice(0);
     }
-    transcript.finish();
+    await transcript.finish();
     yield* transcript.said;
   },
 });
 
-function recognises({ first }: Sample): boolean {
-  const record = recordOf(first);
-  const type = textOf(record?.type) ?? "";
-  if (record === undefined) return false;
+function recognises({ first: record }: Sample): boolean {
+  const type = textOf(record.type) ?? "";
   if (type === "summary") return textOf(record.leafUuid) !== undefined;
   if (type === "file-history-snapshot") return recordOf(record.snapshot) !== undefined;
   if (SILENT_TYPES.has(type) || type === "custom-title" || type === "ai-title")
@@ -168,9 +159,9 @@ class Transcript {
       if (!this.#tree.add(uuid, parent, isTurn)) return; // the same record again
     }
     if (isTurn) session.note(record);
-    if (type === "assistant") this.#answer(session, record, line);
+    if (type === "assistant") await this.#answer(session, record, line);
     else if (type === "user") await this.#user(session, record, line);
-    else if (type === "attachment") this.#queued(session, record, line);
+    else if (type === "attachment") await this.#queued(session, record, line);
     else if (type === "custom-title")
       this.main.titles.custom = textOf(record.customTitle) ?? this.main.titles.custom;
     else if (type === "ai-title") this.main.titles.ai = textOf(record.aiTitle) ?? this.main.titles.ai;
@@ -179,9 +170,9 @@ class Transcript {
     else if (!SILENT_TYPES.has(type)) this.#reading.unknown(type === "" ? "record without type" : type);
   }
 
-  finish(): void {
+  async finish(): Promise<void> {
     for (const session of [...this.#inlineAgents.values(), this.main]) {
-      this.#endAnswer(session);
+      await this.#endAnswer(session);
       if (session.isBegun) this.said.push(session.known);
     }
     if (this.main.isBegun) {
@@ -225,7 +216,7 @@ class Transcript {
     const fork = recordOf(record.forkedFrom);
     const original = textOf(fork?.sessionId);
     if (original !== undefined && original !== this.main.nativeId) {
-      this.main.copies.takeFrom(original);
+      await this.main.copies.takeFrom(original);
       if (this.main.parent === undefined)
         this.main.continues ??= { how: "fork", session: original, messageId: textOf(fork?.messageUuid) };
     }
@@ -234,11 +225,11 @@ class Transcript {
     // Further on in a file a missing parent is a lost line.
     if (!(isFirst || (isBoundary && !this.main.isBegun)) || this.#tree.has(parent)) return;
     const session = await sessionWithRecord(parent, this.#path, timeOf(record.timestamp) ?? 0);
-    if (session !== undefined) this.main.copies.takeFrom(session);
+    if (session !== undefined) await this.main.copies.takeFrom(session);
     this.main.continues = { how: isBoundary ? "compaction" : "fork", session, messageId: parent };
   }
 
-  #answer(session: Session, record: Json, line: number): void {
+  async #answer(session: Session, record: Json, line: number): Promise<void> {
     const message = recordOf(record.message);
     if (message === undefined) {
       this.#reading.malformed(line, "assistant record without a message");
@@ -247,7 +238,7 @@ class Transcript {
     const uuid = textOf(record.uuid);
     const shared = textOf(message.id);
     if (session.answer === undefined || shared === undefined || session.answer.shared !== shared) {
-      this.#endAnswer(session);
+      await this.#endAnswer(session);
       const id = shared === undefined || session.answers.has(shared) ? uuid : shared;
       session.answer = { id, shared, line, records: [], blocks: [] };
     }
@@ -258,7 +249,7 @@ class Transcript {
     }
   }
 
-  #endAnswer(session: Session): void {
+  async #endAnswer(session: Session): Promise<void> {
     const { answer } = session;
     session.answer = undefined;
     if (answer !== undefined) {
@@ -282,10 +273,10 @@ class Transcript {
       if (shared !== undefined) session.answers.set(shared, isWanted ? (whole ?? counted) : counted);
       if (isWanted) {
         session.facts.model = model ?? session.facts.model;
-        this.#give(session, { message, original: id, records: answer.records });
+        await this.#give(session, { message, original: id, records: answer.records });
       }
     }
-    for (const result of session.behindAnswer.splice(0)) this.#give(session, result);
+    for (const result of session.behindAnswer.splice(0)) await this.#give(session, result);
   }
 
   async #user(session: Session, record: Json, line: number): Promise<void> {
@@ -323,11 +314,11 @@ class Transcript {
     }
     const text = strippedUserText(recorded).trim();
     if (text === "" || isClientSummary(text)) return;
-    this.#prompt(session, { id: uuid, role: "user", text, at, line }, record);
+    await this.#prompt(session, { id: uuid, role: "user", text, at, line }, record);
   }
 
   /** Text that the user typed while a tool ran. Its records have no id in some versions. */
-  #queued(session: Session, record: Json, line: number): void {
+  async #queued(session: Session, record: Json, line: number): Promise<void> {
     const attachment = recordOf(record.attachment);
     if (attachment?.type !== "queued_command") return;
     const text = strippedUserText(blocksOf(attachment.prompt, this.#reading.unknown).text).trim();
@@ -335,22 +326,23 @@ class Transcript {
     const time = textOf(record.timestamp) ?? "";
     this.#lastQueued = { at: time, count: this.#lastQueued.at === time ? this.#lastQueued.count + 1 : 1 };
     const id = textOf(record.uuid) ?? (time === "" ? undefined : `queued-${time}-${this.#lastQueued.count}`);
-    this.#prompt(session, { id, role: "user", text, at: timeOf(record.timestamp), line }, record);
+    await this.#prompt(session, { id, role: "user", text, at: timeOf(record.timestamp), line }, record);
   }
 
-  #prompt(session: Session, message: Draft, record: Json): void {
-    this.#endAnswer(session);
+  async #prompt(session: Session, message: Draft, record: Json): Promise<void> {
+    await this.#endAnswer(session);
     const uuid = textOf(record.uuid);
     const original = textOf(recordOf(record.forkedFrom)?.messageUuid) ?? message.id;
-    if (!this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })) return;
+    if (!(await this.#give(session, { message, original, records: uuid === undefined ? [] : [uuid] })))
+      return;
     const kind = /^\/\S/.test(message.text) ? "command" : "prompt";
     session.titles[kind] ??= titleFrom(message.text);
     this.#renamed(message.text);
   }
 
   /** False when the message is a copy that an older session owns. */
-  #give(session: Session, { message, original, records, call }: Found): boolean {
-    if (original !== undefined && session.copies.has(original)) return false;
+  async #give(session: Session, { message, original, records, call }: Found): Promise<boolean> {
+    if (original !== undefined && (await session.copies.has(original))) return false;
     if (!session.isBegun && session.parent === undefined && session.copies.source !== undefined)
       session.continues ??= { how: "fork", session: session.copies.source };
     if (!session.isBegun) this.said.push(session.known);

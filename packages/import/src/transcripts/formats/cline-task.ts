@@ -10,6 +10,7 @@ import {
   joined,
   jsonOf,
   listOf,
+  names,
   numbered,
   numberOf,
   recordOf,
@@ -19,9 +20,6 @@ import {
 } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, Sample, Unit, Usage, Walking } from "../reader.ts";
-
-/** Most messages have no ids. */
-export const TASK_RULES = { roles: ["user", "assistant", "tool"], keepsEmpty: true } as const;
 
 const CONVERSATION = "api_conversation_history.json";
 const VIEW = "ui_messages.json";
@@ -46,11 +44,11 @@ export async function* taskUnits(root: string, walking: Walking, order?: number)
 const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(["checkpoints", "cache", "settings"]);
 
 /** Whether the file is one of a task folder whose path names this extension. Without a name in the path it is taken for Cline's. */
-export function isTaskFile({ path, first }: Sample, extension: string): boolean {
+export function isTaskFile({ path }: Sample, extension: string): boolean {
   const name = basename(path);
   if (name !== CONVERSATION && name !== VIEW) return false;
   const owner = EXTENSIONS.find((one) => path.toLowerCase().includes(one)) ?? CLINE;
-  return owner === extension && (Array.isArray(first) || first === undefined);
+  return owner === extension;
 }
 export const CLINE = "saoudrizwan.claude-dev";
 export const ROO = "rooveterinaryinc.roo-cline";
@@ -61,7 +59,7 @@ export async function* readTask(unit: Unit, reading: Reading): AsyncGenerator<Sa
   const nativeId = basename(unit.path);
   const conversation = await jsonIfThere(join(unit.path, CONVERSATION), reading);
   // Newer versions of Cline move a task to their other store under the same id.
-  if (!hasIds(conversation) && isInBetterStore(nativeId, reading)) return;
+  if (!hasIds(conversation) && (await isInBetterStore(nativeId, reading))) return;
   const item = await historyItem(unit.path, nativeId);
   const view = recordsOf(await jsonIfThere(join(unit.path, VIEW), reading));
   const messages =
@@ -229,11 +227,7 @@ const MACHINE_TEXT = /^\[(?:ERROR|TASK RESUMPTION)\]/;
 const TASK = /^<task>\s*([\s\S]*?)\s*<\/task>/;
 const ENVIRONMENT = /<environment_details>[\s\S]*?(?:<\/environment_details>|$)/g;
 /** Tools whose result is what the user wrote. */
-const QUESTIONS: ReadonlySet<string> = new Set([
-  "ask_followup_question",
-  "attempt_completion",
-  "plan_mode_respond",
-]);
+const QUESTIONS = names("ask_followup_question attempt_completion plan_mode_respond");
 const ANSWER = /<(feedback|answer|user_message)>([\s\S]*?)<\/\1>/g;
 /** Any tool's result can hold what the user wrote when asked to allow it. A file that was read may hold the tag without this sentence. */
 const FEEDBACK = /(?<=\bThe user\b[^<]{0,300})<(feedback)>([\s\S]*?)<\/\1>/g;

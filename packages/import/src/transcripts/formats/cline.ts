@@ -1,14 +1,14 @@
-// Cline: session folders of its newer versions (`<id>.json`, `<id>.messages.json`) and the task folders of the VS Code extension.
+// Cline and Roo Code: session folders of its newer versions (`<id>.json`, `<id>.messages.json`) and the task folders of the VS Code extension.
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Draft, format, type Said } from "../declare.ts";
 import { attachment, blocksOf } from "../kit/blocks.ts";
-import { wholeJson } from "../kit/json-array.ts";
+import { recordAt, recordIn } from "../kit/json-array.ts";
 import { type Json, numbered, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
-import { CLINE, isTaskFile, readTask, TASK_RULES, taskUnits } from "./cline-task.ts";
+import { CLINE, isTaskFile, ROO, readTask, taskUnits } from "./cline-task.ts";
 
 const MESSAGES = ".messages.json";
 /** Sessions before tasks: a task that was moved has the same id in both places and message ids only in the session. */
@@ -20,7 +20,7 @@ export const cline = format({
   title: "Cline",
   evidence: "S",
   version: 2,
-  ...TASK_RULES,
+  keepsEmpty: true, // most messages have no ids
   roots: (place) => {
     const data = textOf(place.env.CLINE_DATA_DIR) ?? join(place.home, ".cline", "data");
     return [
@@ -31,12 +31,24 @@ export const cline = format({
   },
   units,
   recognises: (sample) =>
-    isTaskFile(sample, CLINE) ||
-    (sample.path.endsWith(MESSAGES) && Array.isArray(recordOf(sample.first)?.messages)),
+    isTaskFile(sample, CLINE) || (sample.path.endsWith(MESSAGES) && Array.isArray(sample.first.messages)),
   async *read(unit, reading) {
     const files = (await readdir(unit.path)).filter((name) => name.endsWith(MESSAGES)).sort();
     yield* files.length === 0 ? readTask(unit, reading) : readSession(unit, files, reading);
   },
+});
+
+/** The same task folders, in the global storage of the extension. */
+export const roo = format({
+  source: "roo",
+  title: "Roo Code",
+  evidence: "S",
+  version: 2,
+  keepsEmpty: true,
+  roots: (place) => vscodeUserFolders(place).map((user) => join(user, "globalStorage", ROO, "tasks")),
+  units: taskUnits,
+  recognises: (sample) => isTaskFile(sample, ROO),
+  read: readTask,
 });
 
 async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
@@ -55,48 +67,38 @@ async function* units(root: string, walking: Walking): AsyncGenerator<Unit> {
 async function* readSession(unit: Unit, names: readonly string[], reading: Reading): AsyncGenerator<Said> {
   const root = basename(unit.path);
   const own = `${root}${MESSAGES}`;
-  const rootManifest = await manifestAt(join(unit.path, `${root}.json`), reading);
+  const rootManifest = await recordAt(join(unit.path, `${root}.json`));
   // The session itself before its subagents.
   for (const name of [...names.filter((one) => one === own), ...names.filter((one) => one !== own)]) {
     const path = join(unit.path, name);
-    let document: Json;
-    try {
-      document = recordOf(await wholeJson(path, reading)) ?? {};
-    } catch (cause) {
-      if (names.length === 1) throw cause;
-      reading.unreadable(path, cause instanceof Error ? cause.message : String(cause));
-      continue;
-    }
+    const document = await recordIn(path, reading);
+    if (document === undefined) continue;
     const facts =
       name === own ? rootFacts(root, rootManifest) : childFacts(root, name, document, rootManifest);
     yield facts;
     // A fork begins with copies of the messages of the session that it came from, under the same ids.
     const origin = facts.continues?.session;
-    const copied = origin === undefined ? new Set<unknown>() : reading.messageIdsOf(origin);
+    const copied = origin === undefined ? new Set<unknown>() : await reading.messageIdsOf(origin);
     for (const { line, value } of numbered(document.messages, reading))
       yield* draftsOf(value, { path, line, at: timeOf(value.ts) }, copied, reading);
     yield { kind: "end" };
   }
 }
 
-async function manifestAt(path: string, reading: Reading): Promise<Json | undefined> {
-  try {
-    return recordOf(await wholeJson(path, reading));
-  } catch {
-    return undefined; // a session without one still has its messages
-  }
-}
-
 function rootFacts(id: string, manifest: Json | undefined): SessionFacts {
   const metadata = recordOf(manifest?.metadata);
-  const forkedFrom = textOf(recordOf(metadata?.fork)?.forkedFromSessionId);
-  const parent = textOf(manifest?.parent_session_id) ?? parentInId(id);
+  const session = textOf(recordOf(metadata?.fork)?.forkedFromSessionId);
   return {
     nativeId: textOf(manifest?.session_id) ?? id,
     title: textOf(metadata?.title),
-    ...described(manifest),
-    ...(forkedFrom === undefined ? {} : { continues: { how: "fork" as const, session: forkedFrom } }),
-    parent,
+    cwd: textOf(manifest?.cwd) ?? textOf(manifest?.workspace_root),
+    model: textOf(manifest?.model),
+    provider: textOf(manifest?.provider),
+    startedAt: timeOf(manifest?.started_at),
+    endedAt: timeOf(manifest?.ended_at),
+    continues: session === undefined ? undefined : { how: "fork", session },
+    // Subagents that have a folder of their own: `<root>__<agent>` and `<root>__teamtask__<agent>__<n>`.
+    parent: textOf(manifest?.parent_session_id) ?? /^(.+?)__/.exec(id)?.[1],
   };
 }
 
@@ -108,22 +110,6 @@ function childFacts(root: string, name: string, document: Json, manifest: Json |
     cwd: textOf(manifest?.cwd),
     parent: textOf(manifest?.session_id) ?? root,
   };
-}
-
-function described(manifest: Json | undefined): Omit<SessionFacts, "nativeId"> {
-  return {
-    cwd: textOf(manifest?.cwd) ?? textOf(manifest?.workspace_root),
-    model: textOf(manifest?.model),
-    provider: textOf(manifest?.provider),
-    startedAt: timeOf(manifest?.started_at),
-    endedAt: timeOf(manifest?.ended_at),
-  };
-}
-
-/** Ids of subagents that have a folder of their own: `<root>__<agent>` and `<root>__teamtask__<agent>__<n>`. */
-function parentInId(id: string): string | undefined {
-  const at = id.indexOf("__");
-  return at > 0 ? id.slice(0, at) : undefined;
 }
 
 function* draftsOf(

@@ -2,20 +2,15 @@
 // files store the same items.
 import { strippedUserText } from "@hermes-memory/core/internal/security";
 import type { Draft } from "../declare.ts";
-import { attachment, blocksOf } from "../kit/blocks.ts";
-import { type Json, joined, jsonOf, listOf, recordOf, textOf, toolCall } from "../kit/values.ts";
+import { blocksOf } from "../kit/blocks.ts";
+import { type Json, joined, jsonOf, listOf, names, recordOf, textOf, toolCall } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Encrypted, or a recap of turns that are still in the file. `other` is what Codex writes for items that it does not know itself. */
-const SKIPPED_TYPES: ReadonlySet<string> = new Set([
-  "additional_tools",
-  "compaction",
-  "compaction_summary",
-  "compaction_trigger",
-  "context_compaction",
-  "ghost_snapshot",
-  "other",
-]);
+const SKIPPED_TYPES = names(`
+  additional_tools compaction compaction_summary compaction_trigger context_compaction ghost_snapshot
+  other
+`);
 
 /** Undefined for items that are no part of the conversation. */
 export function itemDraft(item: Json, id: string, isSubagent: boolean, reading: Reading): Draft | undefined {
@@ -86,18 +81,12 @@ const OWN_TAG = /^\s*(?:<\/?(?:image|audio)\b[^>]*>\s*$|<external_)/;
 
 /** Empty when every block is injected. */
 function userText(content: unknown, unknown: (type: string) => void): string {
-  const parts: string[] = [];
-  for (const item of typeof content === "string"
-    ? [{ type: "input_text", text: content }]
-    : listOf(content)) {
-    const block = recordOf(item);
-    const type = textOf(block?.type) ?? "";
-    const text = textOf(block?.text);
-    if (text !== undefined) parts.push(OWN_TAG.test(text) ? "" : requestOf(strippedUserText(text)));
-    else if (type !== "input_text" && type !== "text")
-      parts.push((block && attachment(type, block)) ?? unknownBlock(type, unknown));
-  }
-  return joined(parts);
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return blocksOf(blocks, unknown, (block) => {
+    const text = textOf(block.text);
+    if (text === undefined) return block.type === "input_text" || block.type === "text" ? undefined : block;
+    return { type: "text", text: OWN_TAG.test(text) ? "" : requestOf(strippedUserText(text)) };
+  }).text;
 }
 
 /** The folder in the first message of the releases that record it nowhere else. */
@@ -115,9 +104,4 @@ export function contextFolder(content: unknown): string | undefined {
 function requestOf(text: string): string {
   const mark = REQUEST_MARK.exec(text);
   return mark === null ? text : text.slice(mark.index + mark[0].length).trim();
-}
-
-function unknownBlock(type: string, unknown: (type: string) => void): string {
-  unknown(`block ${type || "without type"}`);
-  return "";
 }

@@ -37,29 +37,16 @@ export const codex = format({
       }
     }
   },
-  recognises: ({ path, first }) => {
-    const record = recordOf(first);
-    if (record === undefined) return ROLLOUT.test(basename(path)) && path.endsWith(".zst");
-    const isCurrent = typeof record.type === "string" && recordOf(record.payload) !== undefined;
-    const isOldHeader =
-      record.type === undefined && typeof record.id === "string" && "instructions" in record;
-    return (
-      isCurrent || isOldHeader || (Array.isArray(record.items) && recordOf(record.session) !== undefined)
-    );
-  },
+  recognises: ({ path, first: { type, payload, id, items, session, ...header } }) =>
+    (ROLLOUT.test(basename(path)) && path.endsWith(".zst")) ||
+    (typeof type === "string" && recordOf(payload) !== undefined) ||
+    (type === undefined && typeof id === "string" && "instructions" in header) ||
+    (Array.isArray(items) && recordOf(session) !== undefined),
   read: readRollout,
 });
 
 async function* readRollout({ path }: Unit, reading: Reading): AsyncGenerator<Said> {
-  const [, threadId, rolloutId] = IDS.exec(basename(path)) ?? [];
-  const home = homeOf(path);
-  const rollout = new Rollout(
-    threadId ?? basename(path).replace(/\.json.*$/, ""),
-    rolloutId === undefined || rolloutId === threadId ? "" : `_${rolloutId}`,
-    await codexThreads(home, reading),
-    (parent) => turnIdsOf(home, parent, reading),
-    reading,
-  );
+  const rollout = new Rollout(path, await codexThreads(homeOf(path), reading), reading);
   if (path.endsWith(".json")) {
     const file = recordOf(await wholeJson(path, reading));
     const session = recordOf(file?.session);
@@ -113,7 +100,7 @@ class Rollout {
   /** Ends the native id of a file that begins in the middle of a thread. */
   readonly #suffix: string;
   readonly #threads: CodexThreads;
-  readonly #turnIdsOf: (threadId: string) => Promise<ReadonlySet<string>>;
+  readonly #path: string;
   readonly #reading: Reading;
   /** Message ids by user turn, without turns that were rolled back. */
   readonly #turns: string[][] = [];
@@ -139,17 +126,12 @@ class Rollout {
   #headerTime: number | undefined;
   isSkipped = false;
 
-  constructor(
-    fallbackId: string,
-    suffix: string,
-    threads: CodexThreads,
-    turnIdsOf: (threadId: string) => Promise<ReadonlySet<string>>,
-    reading: Reading,
-  ) {
-    this.#fallbackId = fallbackId;
-    this.#suffix = suffix;
+  constructor(path: string, threads: CodexThreads, reading: Reading) {
+    const [, threadId, rolloutId] = IDS.exec(basename(path)) ?? [];
+    this.#fallbackId = threadId ?? basename(path).replace(/\.json.*$/, "");
+    this.#suffix = rolloutId === undefined || rolloutId === threadId ? "" : `_${rolloutId}`;
+    this.#path = path;
     this.#threads = threads;
-    this.#turnIdsOf = turnIdsOf;
     this.#reading = reading;
   }
 
@@ -274,7 +256,7 @@ class Rollout {
   /** A fork begins with the turns of its parent under new times. The first turn that the parent lacks is its own. */
   async #enterTurn(id: string): Promise<void> {
     if (this.#copiedFrom !== undefined) {
-      this.#copiedTurns ??= await this.#turnIdsOf(this.#copiedFrom);
+      this.#copiedTurns ??= await turnIdsOf(homeOf(this.#path), this.#copiedFrom, this.#reading);
       this.#isCopy = this.#copiedTurns.has(id);
       if (this.#isCopy) return;
     }
@@ -370,9 +352,8 @@ async function readDatabase(
 ): Promise<void> {
   try {
     using db = await openSource(path, reading);
-    const columns = ["name", "title"].filter((name) => db.columnsOf("threads").has(name));
-    if (columns.length > 0)
-      for (const row of db.each(`SELECT id, ${columns.join(", ")} FROM threads`)) {
+    if (db.hasTable("threads"))
+      for (const row of db.each("SELECT * FROM threads")) {
         const title = textOf(row.name) ?? textOf(row.title);
         if (typeof row.id === "string" && title !== undefined) titles.set(row.id, title);
       }

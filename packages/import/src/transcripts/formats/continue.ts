@@ -34,14 +34,8 @@ export const continueDev = format({
   roots: ({ home, env }) => [join(textOf(env.CONTINUE_GLOBAL_DIR) ?? join(home, ".continue"), "sessions")],
   // The name keeps out the index, and the settings when the user names the whole folder of Continue.
   units: unitsOf((path) => SESSION_FILE.test(basename(path)), { maxDepth: 2 }),
-  recognises: ({ first }) => {
-    const session = recordOf(first);
-    return (
-      textOf(session?.sessionId) !== undefined &&
-      Array.isArray(session?.history) &&
-      session.workspaceDirectory !== undefined
-    );
-  },
+  recognises: ({ first: { sessionId, history, workspaceDirectory } }) =>
+    textOf(sessionId) !== undefined && Array.isArray(history) && workspaceDirectory !== undefined,
   async *read({ path }, reading) {
     const session = recordOf(await wholeJson(path, reading));
     if (!Array.isArray(session?.history)) return reading.unknown("file without history");

@@ -1,7 +1,6 @@
 // GitHub Copilot CLI: one event log per session below ~/.copilot/session-state. Copilot Chat in VS Code writes the same events for hooks.
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isRecord } from "@hermes-memory/core/internal/lib";
 import { parse } from "yaml";
 import { type Draft, format, type Said } from "../declare.ts";
 import { jsonLines } from "../kit/json-lines.ts";
@@ -10,8 +9,10 @@ import {
   joined,
   jsonOf,
   listOf,
+  names,
   numberOf,
   recordOf,
+  recordsOf,
   textOf,
   timeOf,
   toolCall,
@@ -35,11 +36,8 @@ export const copilotCli = format({
       if (basename(path) === "events.jsonl" || isFlat(path, root))
         yield { path, stamps: [path, join(dirname(path), "workspace.yaml")] };
   },
-  recognises: ({ first }) => {
-    const event = recordOf(first);
-    const type = textOf(event?.type) ?? "";
-    return recordOf(event?.data) !== undefined && "parentId" in (event ?? {}) && /^\w+\.\w+$/.test(type);
-  },
+  recognises: ({ first }) =>
+    recordOf(first.data) !== undefined && "parentId" in first && /^\w+\.\w+$/.test(String(first.type)),
   read: async function* ({ path }, reading) {
     const isFolder = basename(path) === "events.jsonl";
     const nativeId = isFolder ? basename(dirname(path)) : basename(path, ".jsonl");
@@ -63,25 +61,20 @@ async function userTitle(folder: string): Promise<string | undefined> {
 }
 
 /** Known, and nothing in them is conversation. Compaction and truncation leave the original events in the file. */
-const SILENT_TYPES: ReadonlySet<string> = new Set([
-  "abort",
-  ...["turn_start", "turn_end", "intent", "reasoning", "usage", "idle"].map((name) => `assistant.${name}`),
-  ...["error", "idle", "info", "warning", "handoff", "truncation", "compaction_start"].map(inSession),
-  ...["compaction_complete", "context_cleared", "usage_info", "task_complete", "mode_changed"].map(inSession),
-  ...["plan_changed", "workspace_file_changed", "binary_asset"].map(inSession),
-  ...["user_requested", "execution_progress", "execution_partial_result"].map((name) => `tool.${name}`),
-  ...["completed", "failed", "selected", "deselected"].map((name) => `subagent.${name}`),
-]);
+const SILENT_TYPES = names(`
+  abort assistant.turn_start assistant.turn_end assistant.intent assistant.reasoning assistant.usage assistant.idle
+  session.error session.idle session.info session.warning session.handoff session.truncation session.compaction_start
+  session.compaction_complete session.context_cleared session.usage_info session.task_complete session.mode_changed
+  session.plan_changed session.workspace_file_changed session.binary_asset
+  tool.user_requested tool.execution_progress tool.execution_partial_result
+  subagent.completed subagent.failed subagent.selected subagent.deselected
+`);
 const SILENT_GROUPS =
   /^(?:system|hook|permission|skill|user_input|elicitation|external_tool|command|mcp|sampling)\./;
 
-function inSession(name: string): string {
-  return `session.${name}`;
-}
-
 type Told = Pick<Reading, "signal" | "malformed" | "advanced" | "unknown" | "options">;
-type Given = { readonly order: number; readonly session: string; readonly id: string };
-type Common = { readonly id: string | undefined; readonly line: number; readonly at: number | undefined };
+type Given = { readonly session: string; readonly id: string };
+type Place = { readonly id: string | undefined; readonly line: number; readonly at: number | undefined };
 /** The parts of one long answer that were read so far. */
 type Chunks = {
   readonly agent: string | undefined;
@@ -104,11 +97,11 @@ class EventLog {
   #current: string | undefined;
   #main: string;
   #cwd: string | undefined;
-  #order = 0;
   /** Of the event that is being read. */
-  #place: Pick<Draft, "line" | "at"> = {};
-  readonly #orders = new Map<string, number>();
+  #place: Place = { id: undefined, line: 0, at: undefined };
   readonly #given: Given[] = [];
+  /** How many messages were given before each event. */
+  readonly #before = new Map<string, number>();
   readonly #called = new Set<string>();
   /** The key of the subagent that a tool call started. */
   readonly #agents = new Map<string, string>();
@@ -129,12 +122,10 @@ class EventLog {
     const type = textOf(value.type) ?? "";
     if (value.ephemeral === true || type.endsWith("_delta")) return;
     const data = recordOf(value.data) ?? {};
-    this.#order += 1;
     const id = textOf(value.id);
-    if (id !== undefined) this.#orders.set(id, this.#order);
-    const common = { id, line, at: timeOf(value.timestamp) };
-    this.#place = { line, at: common.at };
-    if (type === "session.start") return yield* this.#start(data, common.at);
+    if (id !== undefined) this.#before.set(id, this.#given.length);
+    this.#place = { id, line, at: timeOf(value.timestamp) };
+    if (type === "session.start") return yield* this.#start(data);
     const agent = this.#agentOf(value, data);
     if (type === "session.resume" || type === "session.context_changed")
       yield* this.#context(recordOf(data.context) ?? data);
@@ -143,11 +134,11 @@ class EventLog {
     else if (type === "session.model_change") yield* this.#mainFacts({ model: textOf(data.newModel) });
     else if (type === "session.shutdown") this.#totals = totalsOf(data.modelMetrics) ?? this.#totals;
     else if (type === "session.snapshot_rewind") yield* this.#rewind(textOf(data.upToEventId));
-    else if (type === "subagent.started") yield* this.#agentStarted(value, data, common);
-    else if (type === "user.message") yield* this.#userMessage(agent, data, common);
-    else if (type === "assistant.message") yield* this.#assistantMessage(agent, data, common);
-    else if (type === "tool.execution_start") yield* this.#toolStarted(agent, data, common);
-    else if (type === "tool.execution_complete") yield* this.#toolDone(agent, data, common);
+    else if (type === "subagent.started") yield* this.#agentStarted(value, data);
+    else if (type === "user.message") yield* this.#userMessage(agent, data);
+    else if (type === "assistant.message") yield* this.#assistantMessage(agent, data);
+    else if (type === "tool.execution_start") yield* this.#toolStarted(agent, data);
+    else if (type === "tool.execution_complete") yield* this.#toolDone(agent, data);
     else if (!SILENT_TYPES.has(type) && !SILENT_GROUPS.test(type))
       this.#told.unknown(type || "event without type");
   }
@@ -159,7 +150,7 @@ class EventLog {
     if (usage !== undefined) yield* this.#mainFacts({ usage });
   }
 
-  *#start(data: Json, at: number | undefined): Generator<Said> {
+  *#start(data: Json): Generator<Said> {
     const nativeId = textOf(data.sessionId);
     // Messages that came before belong to the id of the file already.
     if (this.#current === undefined && nativeId !== undefined) this.#main = nativeId;
@@ -171,7 +162,7 @@ class EventLog {
       gitBranch: textOf(context.branch),
       cliVersion: textOf(data.copilotVersion),
       model: textOf(data.selectedModel),
-      startedAt: timeOf(data.startTime) ?? at,
+      startedAt: timeOf(data.startTime) ?? this.#place.at,
       parent,
     });
   }
@@ -196,7 +187,7 @@ class EventLog {
     return started ?? textOf(event.agentId) ?? call;
   }
 
-  *#agentStarted(event: Json, data: Json, common: Common): Generator<Said> {
+  *#agentStarted(event: Json, data: Json): Generator<Said> {
     const call = textOf(data.toolCallId);
     const key = textOf(event.agentId) ?? textOf(data.agentId) ?? call;
     if (key === undefined) return;
@@ -206,7 +197,7 @@ class EventLog {
     }
     yield* this.#switchTo(key, {
       title: textOf(data.agentDisplayName) ?? textOf(data.agentName),
-      startedAt: common.at,
+      startedAt: this.#place.at,
     });
   }
 
@@ -226,32 +217,26 @@ class EventLog {
 
   #message(message: Draft): Draft {
     if (message.id !== undefined && this.#current !== undefined)
-      this.#given.push({ order: this.#order, session: this.#current, id: message.id });
+      this.#given.push({ session: this.#current, id: message.id });
     return message;
   }
 
-  *#userMessage(agent: string | undefined, data: Json, common: Common): Generator<Said> {
+  *#userMessage(agent: string | undefined, data: Json): Generator<Said> {
     yield* this.#unfinishedChunks();
     if (data.isAutopilotContinuation === true || textOf(data.source)?.startsWith("skill-")) return;
     const text = joined([textOf(data.content), ...listOf(data.attachments).map(attachmentText)]);
     if (text === "" || (agent !== undefined && text === this.#tasks.get(agent))) return;
     yield* this.#switchTo(agent);
-    yield this.#message({ ...common, role: "user", text });
+    yield this.#message({ ...this.#place, role: "user", text });
   }
 
-  *#assistantMessage(agent: string | undefined, data: Json, common: Common): Generator<Said> {
+  *#assistantMessage(agent: string | undefined, data: Json): Generator<Said> {
     const calls = listOf(data.toolRequests).flatMap((request) => this.#callOf(recordOf(request)));
     const text = textOf(data.content) ?? "";
     const reasoning = this.#told.options.includeReasoning ? textOf(data.reasoningText) : undefined;
     this.#outputTokens += numberOf(data.outputTokens) ?? 0;
     const count = numberOf(data.chunkCount) ?? 1;
-    const first: Draft = {
-      ...common,
-      role: "assistant",
-      text,
-      reasoning,
-      model: textOf(data.model),
-    };
+    const first = { ...this.#place, role: "assistant", text, reasoning, model: textOf(data.model) };
     const key = textOf(data.messageId);
     if (count <= 1 || key === undefined) {
       if (text.trim() === "" && calls.length === 0 && reasoning === undefined) return;
@@ -259,7 +244,7 @@ class EventLog {
       yield this.#message({ ...first, toolCalls: calls });
       return;
     }
-    const chunks = this.#chunks.get(key) ?? { agent, first, texts: [], calls: [] };
+    const chunks: Chunks = this.#chunks.get(key) ?? { agent, first, texts: [], calls: [] };
     this.#chunks.set(key, chunks);
     chunks.texts.push(text);
     chunks.calls.push(...calls);
@@ -288,14 +273,14 @@ class EventLog {
     return [call];
   }
 
-  *#toolStarted(agent: string | undefined, data: Json, common: Common): Generator<Said> {
+  *#toolStarted(agent: string | undefined, data: Json): Generator<Said> {
     const id = textOf(data.toolCallId);
     if (id === undefined || this.#called.has(id)) return; // a message announced it
     yield* this.#switchTo(agent);
-    yield this.#message({ ...common, role: "assistant", text: "", toolCalls: this.#callOf(data) });
+    yield this.#message({ ...this.#place, role: "assistant", text: "", toolCalls: this.#callOf(data) });
   }
 
-  *#toolDone(agent: string | undefined, data: Json, common: Common): Generator<Said> {
+  *#toolDone(agent: string | undefined, data: Json): Generator<Said> {
     const toolCallId = textOf(data.toolCallId);
     if (toolCallId !== undefined) this.#tasks.delete(toolCallId);
     const result = recordOf(data.result);
@@ -303,7 +288,7 @@ class EventLog {
     const content = textOf(result?.content) ?? textOf(result?.detailedContent);
     yield* this.#switchTo(agent);
     yield this.#message({
-      ...common,
+      ...this.#place,
       role: "tool",
       text: joined([content, error === undefined ? undefined : `Error: ${error}`]),
       toolCallId,
@@ -312,11 +297,10 @@ class EventLog {
 
   /** The event named and all after it were taken back. Where the product removed them from the file, there is nothing to do. */
   *#rewind(upTo: string | undefined): Generator<Said> {
-    const from = upTo === undefined ? undefined : this.#orders.get(upTo);
+    const from = this.#before.get(upTo ?? "");
     if (from === undefined) return;
     this.#chunks.clear();
-    const undone = this.#given.filter(({ order }) => order >= from);
-    for (const [session, given] of Map.groupBy(undone, ({ session }) => session)) {
+    for (const [session, given] of Map.groupBy(this.#given.slice(from), (one) => one.session)) {
       this.#current = session;
       yield { nativeId: session };
       yield { kind: "inactive", ids: given.map(({ id }) => id) };
@@ -338,9 +322,7 @@ function attachmentText(value: unknown): string | undefined {
 
 /** Metrics of each model, added up. The product counts on over resumes, so the last event has the totals. */
 function totalsOf(metrics: unknown): Usage | undefined {
-  const models = Object.values(recordOf(metrics) ?? {})
-    .map((model) => recordOf(model)?.usage)
-    .filter(isRecord);
+  const models = recordsOf(Object.values(recordOf(metrics) ?? {}).map((model) => recordOf(model)?.usage));
   if (models.length === 0) return undefined;
   const sum = (field: string): number | undefined => {
     const numbers = models.flatMap((usage) => numberOf(usage[field]) ?? []);

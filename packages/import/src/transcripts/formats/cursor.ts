@@ -9,7 +9,7 @@ import { folderEncodedAs } from "../kit/encoded-folder.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines, textLines } from "../kit/json-lines.ts";
 import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { joined, jsonOf, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { joined, jsonOf, listOf, names, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
@@ -36,12 +36,9 @@ export const cursor = format({
   recognises: ({ path, head, first }) => {
     if (ORDERS[basename(path)] !== undefined) return isDatabaseWith(head, /^/);
     if (extname(path) === ".txt") return path.includes(`${sep}${TRANSCRIPT_FOLDER}${sep}`);
-    const record = recordOf(first);
-    return (
-      (record?.role === "user" || record?.role === "assistant") &&
-      recordOf(record.message)?.content !== undefined &&
-      record.type === undefined
-    );
+    const { role, message, type } = first;
+    const hasRole = role === "user" || role === "assistant";
+    return hasRole && type === undefined && recordOf(message)?.content !== undefined;
   },
   read: (unit, reading) => {
     if (basename(unit.path) === "state.vscdb") return readCursorDatabase(unit, reading);
@@ -67,16 +64,11 @@ function isConversation(path: string): boolean {
 }
 const TRANSCRIPT_TYPES: ReadonlySet<string> = new Set([".jsonl", ".txt"]);
 /** The databases of workspaces hold only lists of ids; the others are large and hold no conversation. */
-const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
-  "workspaceStorage",
-  "History",
-  "extensions",
-  "node_modules",
-]);
+const SKIPPED_FOLDERS = names("workspaceStorage History extensions node_modules");
 
 async function* readTranscript(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const identity = identityOf(unit.path);
-  if (isInBetterStore(identity.nativeId, reading)) return;
+  if (await isInBetterStore(identity.nativeId, reading)) return;
   const { mtimeMs } = await stat(unit.path);
   const facts: SessionFacts = {
     ...identity,
@@ -262,7 +254,7 @@ async function* readStore(unit: Unit, reading: Reading): AsyncGenerator<Said> {
   const nativeId = textOf(meta.agentId) ?? basename(dirname(unit.path));
   const root = textOf(meta.latestRootBlobId);
   if (root === undefined || reading.isUnchanged(nativeId, root)) return;
-  if (isInBetterStore(nativeId, reading, BLOB_ID)) return;
+  if (await isInBetterStore(nativeId, reading, BLOB_ID)) return;
   const messages = db.snapshot(() => [...leavesBelow(db, root, reading)]);
   if (messages.length === 0) return;
   const title = textOf(meta.name) ?? textOf(beside?.title);

@@ -1,7 +1,5 @@
 // Discord: the data package that Discord sends (own messages only), and the JSON files of DiscordChatExporter (one channel each).
-import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { describeCause } from "@hermes-memory/core/internal/lib";
 import { format } from "../declare.ts";
 import {
   type ExportFiles,
@@ -13,18 +11,13 @@ import {
   toldOf,
   withHead,
 } from "../kit/exports.ts";
-import { type JsonItem, jsonArrayItems, parsedWhole, wholeJson } from "../kit/json-array.ts";
+import { type JsonItem, jsonArrayItems, parsedWhole, recordAt } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
-import { type Json, joined, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
+import { type Json, joined, names, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Kinds of messages that a person wrote; the others say that somebody joined, called or pinned. */
-const WRITTEN: ReadonlySet<string> = new Set([
-  "Default",
-  "Reply",
-  "ChatInputCommand",
-  "ThreadStarterMessage",
-]);
+const WRITTEN = names("Default Reply ChatInputCommand ThreadStarterMessage");
 
 export const discord = format({
   source: "discord",
@@ -43,7 +36,7 @@ export const discord = format({
         const chat = chatOf(recordOf(channel.facts.channel) ?? {}, recordOf(channel.facts.guild));
         yield* chatIfChosen(chat, messagesOf(channel.items, path, reading), reading);
       } else {
-        const chat = await packageChat(unit.path, name, files, reading);
+        const chat = await packageChat(unit.path, name, files);
         const own = ownMessages(beginning.all, path, toldOf(name, files, reading));
         yield* chatIfChosen(chat, own, reading);
       }
@@ -98,30 +91,17 @@ function fileMark(file: Json): string {
 }
 
 /** The channel of the package's file, from the `channel.json` beside it, else from the folder's name. */
-async function packageChat(unit: string, name: string, files: ExportFiles, reading: Reading): Promise<Chat> {
+async function packageChat(unit: string, name: string, files: ExportFiles): Promise<Chat> {
   const folder = basename(dirname(files.pathOf(name) ?? unit));
-  const record = await channelBeside(unit, name, files, reading);
+  const record = await channelBeside(unit, name, files);
   return chatOf({ id: folder.replace(/^c/, ""), ...record }, recordOf(record?.guild));
 }
 
-async function channelBeside(
-  unit: string,
-  name: string,
-  files: ExportFiles,
-  reading: Reading,
-): Promise<Json | undefined> {
-  try {
-    if (files.pathOf(name) !== undefined) {
-      const other = `${dirname(name)}/channel.json`;
-      return files.names.includes(other) ? recordOf(await parsedWhole(files.chunks(other))) : undefined;
-    }
-    const path = join(dirname(unit), "channel.json");
-    return existsSync(path) ? recordOf(await wholeJson(path, reading)) : undefined;
-  } catch (cause) {
-    reading.signal.throwIfAborted();
-    reading.unreadable(join(dirname(unit), "channel.json"), describeCause(cause));
-    return undefined;
-  }
+async function channelBeside(unit: string, name: string, files: ExportFiles): Promise<Json | undefined> {
+  if (files.pathOf(name) === undefined) return recordAt(join(dirname(unit), "channel.json"));
+  const other = `${dirname(name)}/channel.json`;
+  if (!files.names.includes(other)) return undefined;
+  return recordOf(await parsedWhole(files.chunks(other)).catch(() => undefined)); // it only names the channel
 }
 
 /** The package holds the messages of its owner only, in no certain order. */

@@ -1,19 +1,13 @@
 // Droid (Factory): `sessions/<folder>/<id>.jsonl` with Anthropic blocks, and `<id>.settings.json` beside it.
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
-import { folderEncodedAs } from "../kit/encoded-folder.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { names, recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 
-const SILENT_TYPES: ReadonlySet<string> = new Set([
-  "todo_state",
-  "compaction_state",
-  "compaction",
-  "session_end",
-]);
+const SILENT_TYPES = names("todo_state compaction_state compaction session_end");
 
 export const droid = format({
   source: "droid",
@@ -23,10 +17,7 @@ export const droid = format({
   version: 2,
   roots: ({ home, env }) => [join(textOf(env.FACTORY_DIR) ?? join(home, ".factory"), "sessions")],
   units: unitsOf((path) => path.endsWith(".jsonl"), { stamps: (path) => [path, settingsOf(path)] }),
-  recognises: ({ first }) => {
-    const record = recordOf(first);
-    return record?.type === "session_start" && textOf(record.id) !== undefined;
-  },
+  recognises: ({ first }) => first.type === "session_start" && textOf(first.id) !== undefined,
   async *read({ path }, reading) {
     const stem = basename(path, ".jsonl");
     let nativeId: string | undefined;
@@ -39,7 +30,7 @@ export const droid = format({
           nativeId,
           title: textOf(value.sessionTitle) ?? title,
           visibility: title?.startsWith("# Task Tool Invocation") ? "subagent" : undefined,
-          cwd: textOf(value.cwd) ?? (await folderOf(path)),
+          cwd: textOf(value.cwd),
         };
         // Sessions that the product holds with itself work in its own folder.
         if (/(?:^|[\\/])\.factory[\\/]?$/.test(textOf(value.cwd) ?? ""))
@@ -77,10 +68,4 @@ export const droid = format({
 
 function settingsOf(path: string): string {
   return path.replace(/\.jsonl$/, ".settings.json");
-}
-
-/** The folder above a session is named after the working directory, with `-` for every `/`. */
-async function folderOf(path: string): Promise<string | undefined> {
-  const name = basename(dirname(path));
-  return name.startsWith("-") ? folderEncodedAs(name, { encoded: (folder) => folder }) : undefined;
 }

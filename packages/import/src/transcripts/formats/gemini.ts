@@ -41,10 +41,8 @@ export const gemini = format({
   version: 2,
   roots: ({ home, env }) => [join(textOf(env.GEMINI_CLI_HOME) ?? home, ".gemini", "tmp")],
   units,
-  recognises: ({ first }) => {
-    const value = recordOf(first);
-    return textOf(value?.sessionId) !== undefined && textOf(value?.projectHash) !== undefined;
-  },
+  recognises: ({ first: { sessionId, projectHash } }) =>
+    textOf(sessionId) !== undefined && textOf(projectHash) !== undefined,
   read,
 });
 

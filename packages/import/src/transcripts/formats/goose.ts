@@ -6,21 +6,23 @@ import { changedSessions, columnsIn, idsIn, isDatabaseWith } from "../kit/databa
 import { jsonLines } from "../kit/json-lines.ts";
 import { configFolder, dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, numberOf, recordOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
+import {
+  type Json,
+  joined,
+  jsonOf,
+  names,
+  numberOf,
+  recordOf,
+  textOf,
+  timeOf,
+  utcTimeOf,
+} from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
 
-const SESSION_COLUMNS =
-  `id name description session_type working_dir created_at updated_at provider_name model_config_json
-  input_tokens output_tokens accumulated_input_tokens accumulated_output_tokens`.split(/\s+/);
-const MESSAGE_COLUMNS = ["id", "message_id", "role", "content_json", "created_timestamp", "metadata_json"];
-const SILENT_BLOCKS: ReadonlySet<unknown> = new Set([
-  "redactedThinking",
-  "toolConfirmationRequest",
-  "frontendToolRequest",
-  "actionRequired",
-  "systemNotification",
-]);
+const SILENT_BLOCKS = names(`
+  redactedThinking toolConfirmationRequest frontendToolRequest actionRequired systemNotification
+`);
 const DEFAULT_TITLE = "CLI Session";
 
 export const goose = format({
@@ -35,17 +37,14 @@ export const goose = format({
     return [join(dataFolder(place), "goose", "sessions")];
   },
   units,
-  recognises: ({ head, first }) => {
-    const value = recordOf(first);
-    const isOldFile = textOf(value?.working_dir) !== undefined && value?.description !== undefined;
-    return isOldFile || isDatabaseWith(head, /content_json/);
-  },
+  recognises: ({ head, first }) =>
+    (textOf(first.working_dir) !== undefined && first.description !== undefined) ||
+    isDatabaseWith(head, /content_json/),
   read: ({ path }, reading) =>
     path.endsWith(".jsonl")
       ? readLines(path, reading)
       : changedSessions(path, reading, listed, (db, { id }) => {
-          const columns = columnsIn(db, "sessions", SESSION_COLUMNS);
-          const row = db.get(`SELECT ${columns} FROM sessions WHERE id = :id`, { id }) ?? {};
+          const row = db.get("SELECT * FROM sessions WHERE id = :id", { id }) ?? {};
           return { facts: factsOf(row), messages: messagesIn(db, id, reading) };
         }),
 });
@@ -79,8 +78,7 @@ function listed(db: SourceDatabase): { id: string; mark: string }[] {
 function messagesIn(db: SourceDatabase, id: string, reading: Reading): Draft[] {
   const seen = new Set<string>();
   const messages: Draft[] = [];
-  const columns = columnsIn(db, "messages", MESSAGE_COLUMNS);
-  const sql = `SELECT ${columns} FROM messages WHERE session_id = :id ORDER BY created_timestamp, id`;
+  const sql = "SELECT * FROM messages WHERE session_id = :id ORDER BY created_timestamp, id";
   for (const row of db.each(sql, { id })) {
     const line = numberOf(row.id) ?? 0;
     const metadata = recordOf(jsonOf(textOf(row.metadata_json)));

@@ -27,10 +27,9 @@ export const hermes = format({
     folder: (path) => basename(path) !== "saved", // copies that the user made by hand
   }),
   recognises: ({ first }) => {
-    const record = recordOf(first);
-    if (record === undefined || record.role === "session_meta") return record !== undefined;
-    const isSnapshot = textOf(record.session_id) !== undefined && record.session_start !== undefined;
-    return (isSnapshot && Array.isArray(record.messages)) || isExported(record);
+    const isSnapshot = textOf(first.session_id) !== undefined && first.session_start !== undefined;
+    const isTranscript = first.role === "session_meta";
+    return isTranscript || (isSnapshot && Array.isArray(first.messages)) || isExported(first);
   },
   read: ({ path }, reading) => (path.endsWith(".json") ? snapshot(path, reading) : lines(path, reading)),
 });

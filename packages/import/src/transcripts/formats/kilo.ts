@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { format } from "../declare.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import type { TranscriptReader } from "../reader.ts";
-import { isTaskFile, KILO, readTask, TASK_RULES, taskUnits } from "./cline-task.ts";
+import { isTaskFile, KILO, readTask, taskUnits } from "./cline-task.ts";
 import { readerOf } from "./opencode.ts";
 
 const current: TranscriptReader = readerOf({
@@ -13,7 +13,7 @@ const current: TranscriptReader = readerOf({
   database: /^kilo(?:-.+)?\.db$/,
 });
 
-const tasks = format({ ...current, ...TASK_RULES, read: readTask });
+const tasks = format({ ...current, keepsEmpty: true, read: readTask });
 
 /** Tasks first: those that Kilo has moved into its database have the same ids there, and the longer version is kept. */
 export const kilo: TranscriptReader = {

@@ -11,6 +11,7 @@ import {
   type Json,
   joined,
   listOf,
+  names,
   numberOf,
   recordOf,
   recordsOf,
@@ -27,12 +28,11 @@ const SILENT =
   /^(?:metadata|forked|(?:config|context|cron|file_history|full_compaction|goal|llm|mcp|micro_compaction|permission|plan|plan_mode|profile|skill|step|subagent|swarm|swarm_mode|task|todo|tool|tools|turn|usage|background)\..+)$/;
 const SILENT_EVENTS: ReadonlySet<string> = new Set(["step.retry", "step.interrupted", "tool.progress"]);
 /** Of Kimi CLI. A subagent has a log of its own, which repeats `SubagentEvent`. */
-const SILENT_CLI_EVENTS: ReadonlySet<string> = new Set(
-  `ApprovalRequest ApprovalRequestResolved ApprovalResponse CompactionEnd HookResolved HookTriggered MCPLoadingBegin
-  MCPLoadingEnd Notification PlanDisplay QuestionRequest SubagentEvent ToolCallPart ToolCallRequest`.split(
-    /\s+/,
-  ),
-);
+const SILENT_CLI_EVENTS = names(`
+  ApprovalRequest ApprovalRequestResolved ApprovalResponse CompactionEnd HookResolved HookTriggered
+  MCPLoadingBegin MCPLoadingEnd Notification PlanDisplay QuestionRequest SubagentEvent ToolCallPart
+  ToolCallRequest
+`);
 /** Origins of text that the program injected. The task of a subagent has another one. */
 const INJECTED: ReadonlySet<string> = new Set(["injection", "compaction_summary", "hook_result"]);
 
@@ -49,12 +49,11 @@ export const kimi = format({
   ],
   units,
   recognises: ({ path, first }) => {
-    const value = recordOf(first);
+    const { type, payload } = recordOf(first.message) ?? {};
     return (
-      (basename(path) === "context.jsonl" && textOf(value?.role) !== undefined) ||
-      (value?.type === "metadata" && textOf(value.protocol_version) !== undefined) ||
-      (textOf(recordOf(value?.message)?.type) !== undefined &&
-        recordOf(recordOf(value?.message)?.payload) !== undefined)
+      (basename(path) === "context.jsonl" && textOf(first.role) !== undefined) ||
+      (first.type === "metadata" && textOf(first.protocol_version) !== undefined) ||
+      (textOf(type) !== undefined && recordOf(payload) !== undefined)
     );
   },
   async *read({ path }, reading) {

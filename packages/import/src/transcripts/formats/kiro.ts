@@ -36,12 +36,11 @@ export const kiro = format({
     maxDepth: 3,
     stamps: (path) => (path.endsWith(".jsonl") ? [path, metaPath(path)] : databaseStamps(path)),
   }),
-  recognises: ({ path, head, first }) => {
-    if (isDatabaseWith(head, /\bconversations_v2\b/)) return true;
-    const record = recordOf(first);
-    if (record?.kind === "Prompt" || record?.kind === "AssistantMessage") return true;
-    return isLog(path) && textOf(recordOf(record?.payload)?.type) !== undefined;
-  },
+  recognises: ({ path, head, first }) =>
+    isDatabaseWith(head, /\bconversations_v2\b/) ||
+    first.kind === "Prompt" ||
+    first.kind === "AssistantMessage" ||
+    (isLog(path) && textOf(recordOf(first.payload)?.type) !== undefined),
   read: ({ path }, reading) =>
     path.endsWith(".jsonl")
       ? readLog(path, reading)

@@ -33,11 +33,9 @@ export const letta = format({
   units: unitsOf((path) => basename(path) === MESSAGES || extname(path) === ".af", {
     stamps: (path) => (basename(path) === MESSAGES ? [path, beside(path, "conversation.json")] : [path]),
   }),
-  recognises: ({ path, first }) => {
-    const record = recordOf(first);
-    const isExport = Array.isArray(record?.agents) && Array.isArray(record.blocks);
-    return isExport || (basename(path) === MESSAGES && record?.type === "session");
-  },
+  recognises: ({ path, first }) =>
+    (Array.isArray(first.agents) && Array.isArray(first.blocks)) ||
+    (basename(path) === MESSAGES && first.type === "session"),
   read: ({ path }, reading) =>
     basename(path) === MESSAGES ? readConversation(path, reading) : readExport(path, reading),
 });

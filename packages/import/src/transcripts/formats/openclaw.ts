@@ -46,7 +46,7 @@ export const openclaw = format({
   },
   recognises: ({ path, first }) =>
     basename(path) === DATABASE ||
-    (recordOf(first)?.type === "session" && /[\\/]agents[\\/][^\\/]+[\\/]sessions[\\/]/.test(path)),
+    (first.type === "session" && /[\\/]agents[\\/][^\\/]+[\\/]sessions[\\/]/.test(path)),
   read: (unit, reading) =>
     basename(unit.path) === DATABASE
       ? readDatabase(unit.path, agentOf(unit.path), reading)

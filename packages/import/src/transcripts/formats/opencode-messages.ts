@@ -5,7 +5,7 @@ import { blocksOf } from "../kit/blocks.ts";
 import {
   type Json,
   joined,
-  listOf,
+  names,
   recordOf,
   recordsOf,
   textOf,
@@ -13,7 +13,7 @@ import {
   toolCall,
   usageOf,
 } from "../kit/values.ts";
-import type { Reading, SessionFacts, ToolCall, TranscriptMessage, Usage } from "../reader.ts";
+import type { Reading, SessionFacts, Usage } from "../reader.ts";
 
 export type StoredMessage = {
   readonly id: string;
@@ -25,21 +25,8 @@ export type StoredMessage = {
 };
 
 /** Known part types without anything to keep. */
-const SILENT_PARTS: ReadonlySet<string> = new Set([
-  "compaction",
-  "step-start",
-  "step-finish",
-  "snapshot",
-  "patch",
-  "agent",
-  "retry",
-]);
-const SILENT_EVENTS: ReadonlySet<string> = new Set([
-  "synthetic",
-  "compaction",
-  "agent-switched",
-  "model-switched",
-]);
+const SILENT_PARTS = names("compaction step-start step-finish snapshot patch agent retry");
+const SILENT_EVENTS = names("synthetic compaction agent-switched model-switched");
 /** The product gives these until it has made up a title. */
 const DEFAULT_TITLE = /^(?:New|Child) session - \d{4}-\d\d-\d\dT/;
 
@@ -77,8 +64,7 @@ export function* messageRows(stored: StoredMessage, isActive: boolean, reading: 
   } else if (role !== "assistant") reading.unknown(`role ${role || "missing"}`);
   // A message with `summary` is the recap that a compaction made.
   else if (data.summary !== true && isFinished(data)) {
-    const content = stored.parts.flatMap((part) => assistantPart(part, reading) ?? []);
-    yield* assistantRows(content, data, { ...shared, at, model: textOf(data.modelID) });
+    yield* assistantRows(stored.parts, data, { ...shared, at, model: textOf(data.modelID) }, reading);
   }
 }
 
@@ -111,10 +97,8 @@ export function* eventRows(
   } else if (type === "assistant") {
     const model = recordOf(data.model);
     if (!isFinished(data)) return;
-    const content = listOf(data.content).flatMap(
-      (item) => assistantPart(recordOf(item) ?? {}, reading) ?? [],
-    );
-    yield* assistantRows(content, data, { ...shared, model: textOf(model?.id) ?? textOf(model?.modelID) });
+    const fields = { ...shared, model: textOf(model?.id) ?? textOf(model?.modelID) };
+    yield* assistantRows(recordsOf(data.content), data, fields, reading);
   } else if (type === "system") yield { ...shared, role: "system", text: textOf(data.text) ?? "" };
   else if (!SILENT_EVENTS.has(type)) reading.unknown(`message ${type || "without type"}`);
 }
@@ -149,63 +133,48 @@ function isFinished(data: Json): boolean {
   return isSet(recordOf(data.time)?.completed) || isSet(data.finish) || isSet(data.error);
 }
 
-type Content =
-  | { readonly kind: "text" | "reasoning"; readonly text: string }
-  | {
-      readonly kind: "call";
-      readonly call: ToolCall;
-      readonly result: Pick<TranscriptMessage, "text" | "at"> | undefined;
-    };
-
-function assistantPart(part: Json, reading: Reading): Content | undefined {
-  const type = textOf(part.type) ?? "";
-  if (type === "text")
-    return part.synthetic === true ? undefined : { kind: "text", text: textOf(part.text) ?? "" };
-  if (type === "reasoning") return { kind: "reasoning", text: textOf(part.text) ?? "" };
-  if (type === "file") return { kind: "text", text: fileText(part) };
-  if (type === "tool") {
-    const state = recordOf(part.state) ?? {};
-    const call = toolCall(textOf(part.callID) ?? part.id, textOf(part.tool) ?? part.name, state.input);
-    return { kind: "call", call, result: resultOf(state, reading) };
-  }
-  if (!SILENT_PARTS.has(type)) reading.unknown(`part ${type || "without type"}`);
-  return undefined;
-}
-
-function resultOf(state: Json, reading: Reading): Pick<TranscriptMessage, "text" | "at"> | undefined {
-  if (state.status !== "completed" && state.status !== "error") return undefined;
-  const output = textOf(state.output) ?? blocksOf(state.content, reading.unknown).text;
-  const error = textOf(state.error) ?? textOf(recordOf(state.error)?.message);
-  return {
-    text: state.status === "error" ? joined([output, error]) : output,
-    at: timeOf(recordOf(state.time)?.end),
-  };
-}
-
+/** The answer, and the results of its tools as rows of their own. */
 function* assistantRows(
-  content: readonly Content[],
+  parts: readonly Json[],
   data: Json,
   fields: Omit<Draft, "role" | "text">,
+  reading: Reading,
 ): Generator<Draft> {
-  const textIn = (kind: "text" | "reasoning"): string =>
-    joined(content.flatMap((item) => (item.kind === kind ? [item.text] : [])));
-  const calls = content.flatMap((item) => (item.kind === "call" ? [item] : []));
-  yield {
-    ...fields,
-    role: "assistant",
-    text: textIn("text"),
-    reasoning: textIn("reasoning"),
-    toolCalls: calls.map(({ call }) => call),
-    finishReason: textOf(data.finish),
-    usage: countsOf(recordOf(data.tokens)),
-  };
-  const { id, path, isActive, at } = fields;
-  for (const { call, result } of calls)
-    if (result !== undefined)
-      yield {
-        ...{ id: `${id}:${call.id}`, role: "tool", path, isActive, text: result.text, at: result.at ?? at },
-        ...{ toolCallId: call.id, toolName: call.name },
+  const unknown = (type: string): void => reading.unknown(type.replace("block", "part"));
+  const { text, reasoning, toolCalls } = blocksOf(parts, unknown, (part) => {
+    const { type, tool, name, state } = part;
+    if (type === "tool")
+      return {
+        type: "tool_use",
+        id: callId(part),
+        name: textOf(tool) ?? name,
+        input: recordOf(state)?.input,
       };
+    if (type === "file") return { type: "text", text: fileText(part) };
+    return SILENT_PARTS.has(textOf(type) ?? "") || (type === "text" && part.synthetic === true)
+      ? undefined
+      : part;
+  });
+  const finishReason = textOf(data.finish);
+  const usage = countsOf(recordOf(data.tokens));
+  yield { ...fields, role: "assistant", text, reasoning, toolCalls, finishReason, usage };
+  const { id, path, isActive } = fields;
+  for (const part of parts) {
+    const state = part.type === "tool" ? recordOf(part.state) : undefined;
+    if (state?.status !== "completed" && state?.status !== "error") continue;
+    const output = textOf(state.output) ?? blocksOf(state.content, reading.unknown).text;
+    const error = textOf(state.error) ?? textOf(recordOf(state.error)?.message);
+    const toolCallId = callId(part);
+    yield {
+      ...{ id: `${id}:${toolCallId}`, role: "tool", path, isActive, toolCallId },
+      text: state.status === "error" ? joined([output, error]) : output,
+      at: timeOf(recordOf(state.time)?.end) ?? fields.at,
+    };
+  }
+}
+
+function callId({ callID, id }: Json): string {
+  return textOf(callID) ?? textOf(id) ?? "";
 }
 
 function countsOf(tokens: Json | undefined): Usage | undefined {

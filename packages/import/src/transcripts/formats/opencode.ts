@@ -24,17 +24,6 @@ type Product = {
 };
 
 const PART_TABLE = /CREATE TABLE (?:IF NOT EXISTS )?[`"]?part[`"]?\s*\(/;
-const SESSION_COLUMNS = [
-  "id",
-  "project_id",
-  "parent_id",
-  "directory",
-  "title",
-  "version",
-  "time_created",
-  "time_updated",
-  "revert",
-];
 
 export const opencode: TranscriptReader = readerOf({
   source: "opencode",
@@ -54,7 +43,7 @@ export function readerOf(product: Product): TranscriptReader {
     roots: (place) => rootsOf(product, place),
     units: (root, walking) => units(product, root, walking),
     recognises: ({ path, head, first }) => {
-      const isTree = isSessionFile(path) && recordOf(recordOf(first)?.time) !== undefined;
+      const isTree = isSessionFile(path) && recordOf(first.time) !== undefined;
       if (product.isOriginal && (isTree || isDatabaseWith(head, PART_TABLE))) return true;
       return product.database.test(basename(path)) && isDatabaseWith(head, /session/);
     },
@@ -118,8 +107,7 @@ function listed(db: SourceDatabase): { id: string; mark: string }[] {
 }
 
 function whole(db: SourceDatabase, id: string, reading: Reading): { facts: SessionFacts; messages: Draft[] } {
-  const row =
-    db.get(`SELECT ${columnsIn(db, "session", SESSION_COLUMNS)} FROM session WHERE id = :id`, { id }) ?? {};
+  const row = db.get("SELECT * FROM session WHERE id = :id", { id }) ?? {};
   const reverted = recordOf(jsonOf(textOf(row.revert)));
   const messages: Draft[] = [];
   let isActive = true;
@@ -159,13 +147,10 @@ function* stored(
   session: string,
   reading: Reading,
 ): Generator<{ id: string; type: string; data: Json; at: number | undefined }> {
-  const columns = columnsIn(db, table, ["id", "type", "time_created", "data"]);
-  if (columns === "") return;
   const order = columnsIn(db, table, ["seq", "time_created", "id"]);
-  const rows = db.each(`SELECT ${columns} FROM ${table} WHERE session_id = :session ORDER BY ${order}`, {
-    session,
-  });
-  for (const row of rows) {
+  if (order === "") return;
+  const sql = `SELECT * FROM ${table} WHERE session_id = :session ORDER BY ${order}`;
+  for (const row of db.each(sql, { session })) {
     const id = String(row.id);
     const data = recordOf(jsonOf(textOf(row.data)));
     if (data === undefined) reading.malformed(0, `${table} ${id}: its data is no JSON object`);

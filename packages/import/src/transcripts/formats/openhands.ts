@@ -3,15 +3,15 @@ import { basename, dirname, join } from "node:path";
 import { type Draft, format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt, recordIn } from "../kit/json-array.ts";
-import { type Json, joined, recordOf, textOf, timeOf, toolCall } from "../kit/values.ts";
+import { type Json, joined, names, recordOf, textOf, timeOf, toolCall } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading } from "../reader.ts";
 
 /** Events without conversation. Condensations sum up events that stay in the folder. */
-const SILENT_KINDS: ReadonlySet<string> = new Set(
-  `SystemPromptEvent ConversationStateUpdateEvent PauseEvent TokenEvent ConversationErrorEvent
-  Condensation CondensationRequest CondensationSummaryEvent LLMCompletionLogEvent`.split(/\s+/),
-);
+const SILENT_KINDS = names(`
+  SystemPromptEvent ConversationStateUpdateEvent PauseEvent TokenEvent ConversationErrorEvent Condensation
+  CondensationRequest CondensationSummaryEvent LLMCompletionLogEvent
+`);
 
 export const openhands = format({
   source: "openhands",
@@ -29,8 +29,7 @@ export const openhands = format({
     }
   },
   // A file in `events` stands for the whole conversation.
-  recognises: ({ path, first }) =>
-    isEvent(path) && /(?:Event|Observation)$/.test(textOf(recordOf(first)?.kind) ?? ""),
+  recognises: ({ path, first }) => isEvent(path) && /(?:Event|Observation)$/.test(String(first.kind)),
   async *read({ path }, reading) {
     const state = await recordAt(join(path, "base_state.json"));
     const workspace = recordOf(state?.workspace);

@@ -5,7 +5,17 @@ import { type Draft, format, type Said } from "../declare.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
-import { type Json, joined, numberOf, recordOf, textOf, timeOf, toolCall, usageOf } from "../kit/values.ts";
+import {
+  type Json,
+  joined,
+  names,
+  numberOf,
+  recordOf,
+  textOf,
+  timeOf,
+  toolCall,
+  usageOf,
+} from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, SessionFacts } from "../reader.ts";
 
@@ -18,15 +28,11 @@ export const pi = format({
   roots: ({ home, env }) => [join(env.PI_CODING_AGENT_DIR || join(home, ".pi", "agent"), "sessions")],
   units: unitsOf((path) => path.endsWith(".jsonl")),
   // OpenClaw and Letta Code write the same header; their readers know their own files by the path.
-  recognises: ({ path, first }) => {
-    const header = recordOf(first);
-    return (
-      header?.type === "session" &&
-      typeof header.timestamp === "string" &&
-      basename(path) !== "messages.jsonl" &&
-      !/[\\/]agents[\\/][^\\/]+[\\/]sessions[\\/]/.test(path)
-    );
-  },
+  recognises: ({ path, first }) =>
+    first.type === "session" &&
+    typeof first.timestamp === "string" &&
+    basename(path) !== "messages.jsonl" &&
+    !/[\\/]agents[\\/][^\\/]+[\\/]sessions[\\/]/.test(path),
   read: (unit, reading) => readPiFile({ path: unit.path, nativeIdOf: (id) => id }, reading),
 });
 
@@ -97,15 +103,9 @@ async function forkedFromOf(header: Json, reading: Reading): Promise<string | un
 type Row = Draft & { readonly id: string };
 
 /** Known, and nothing to keep: recaps of turns that are still in the file, and notes of extensions. */
-const SKIPPED_TYPES: ReadonlySet<string> = new Set([
-  "compaction",
-  "branch_summary",
-  "custom_message",
-  "custom",
-  "label",
-  "thinking_level_change",
-  "session",
-]);
+const SKIPPED_TYPES = names(`
+  compaction branch_summary custom_message custom label thinking_level_change session
+`);
 const SKIPPED_ROLES: ReadonlySet<string> = new Set(["branchSummary", "compactionSummary"]);
 
 /** Facts of the header, or undefined when the record is none. */
@@ -241,8 +241,8 @@ export class PiRecords {
     const stop = textOf(message.stopReason);
     const isEmpty = content.text === "" && content.toolCalls.length === 0;
     if (isEmpty && (stop === "error" || stop === "aborted")) return [];
-    const reasoning = this.#reading.options.includeReasoning ? content.reasoning : undefined;
-    if (isEmpty && reasoning === undefined) return [];
+    const { reasoning } = content;
+    if (isEmpty && (reasoning === undefined || !this.#reading.options.includeReasoning)) return [];
     const isOwn = message.provider !== undefined && message.provider === this.#rules.ownProvider;
     return [
       {

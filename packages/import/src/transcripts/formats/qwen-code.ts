@@ -5,33 +5,32 @@ import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { partsOf } from "../kit/gemini-parts.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
-import { type Json, listOf, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
-import { filesBelow } from "../kit/walk.ts";
+import { type Json, listOf, names, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { unitsOf } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit } from "../reader.ts";
 
 /** One session of the file: its own tree, and which rows came from which record. */
-type Branching = {
-  readonly nativeId: string;
-  readonly parents: Map<string, string | undefined>;
-  readonly rows: Map<string, string[]>;
+class Branching {
+  readonly parents = new Map<string, string | undefined>();
+  readonly rows = new Map<string, string[]>();
   /** The record that made a call, by the id of the call. */
-  readonly callers: Map<string, string>;
+  readonly callers = new Map<string, string>();
   /** The call that a record answers. */
-  readonly answers: Map<string, string>;
-  roots: number;
+  readonly answers = new Map<string, string>();
+  roots = 0;
   last: string | undefined;
   gitBranch: string | undefined;
-  titles: { manual?: string; auto?: string };
-};
+  readonly titles: { manual?: string; auto?: string } = {};
+  readonly nativeId: string;
+
+  constructor(nativeId: string) {
+    this.nativeId = nativeId;
+  }
+}
 
 /** Subtypes of `user` records that hold text a person typed, or the task of a subagent. */
 const TYPED: ReadonlySet<string> = new Set(["", "mid_turn_user_message", "agent_launch_prompt"]);
-const NOT_TYPED: ReadonlySet<string> = new Set([
-  "notification",
-  "cron",
-  "goal_runtime",
-  "background_task_completed",
-]);
+const NOT_TYPED = names("notification cron goal_runtime background_task_completed");
 const TYPES: ReadonlySet<string> = new Set(["user", "assistant", "tool_result", "system"]);
 
 export const qwenCode = format({
@@ -42,20 +41,14 @@ export const qwenCode = format({
   roots: ({ home, env }) => [
     join(textOf(env.QWEN_RUNTIME_DIR) ?? textOf(env.QWEN_HOME) ?? join(home, ".qwen"), "projects"),
   ],
-  async *units(root, walking) {
-    const file = (path: string): boolean =>
-      path.endsWith(".jsonl") &&
-      (path === root || basename(dirname(path)) === "chats" || basename(path).startsWith("agent-"));
-    for await (const path of filesBelow(root, { file }, walking)) yield { path };
-  },
-  recognises: ({ first }) => {
-    const value = recordOf(first);
-    const isRecord = textOf(value?.uuid) !== undefined && textOf(value?.sessionId) !== undefined;
-    return (
-      isRecord &&
-      (recordOf(value?.systemPayload) !== undefined || Array.isArray(recordOf(value?.message)?.parts))
-    );
-  },
+  units: unitsOf(
+    (path) =>
+      path.endsWith(".jsonl") && (basename(dirname(path)) === "chats" || basename(path).startsWith("agent-")),
+  ),
+  recognises: ({ first: { uuid, sessionId, systemPayload, message } }) =>
+    textOf(uuid) !== undefined &&
+    textOf(sessionId) !== undefined &&
+    (recordOf(systemPayload) !== undefined || Array.isArray(recordOf(message)?.parts)),
   read,
 });
 
@@ -79,7 +72,7 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
     let session = sessions.get(nativeId);
     if (session !== current || session === undefined) {
       const isNew = session === undefined;
-      session ??= branching(nativeId);
+      session ??= new Branching(nativeId);
       sessions.set(nativeId, session);
       current = session;
       yield { nativeId, ...(isNew ? firstFacts(value, agent) : {}) };
@@ -91,7 +84,7 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
     const from = textOf(fork?.sessionId);
     if (from !== undefined) {
       yield { nativeId, continues: { how: "fork", session: from } };
-      if (hasOriginal(from)) continue;
+      if (await hasOriginal(from)) continue;
     }
     if (value.type === "system") yield* systemEvents(session, value);
     else
@@ -112,28 +105,14 @@ async function* read(unit: Unit, reading: Reading): AsyncGenerator<Said> {
 }
 
 /** Whether the session that a copied record came from is there, as a file beside this one or imported before. */
-function originals(folder: string, reading: Reading): (sessionId: string) => boolean {
+function originals(folder: string, reading: Reading): (sessionId: string) => Promise<boolean> {
   const known = new Map<string, boolean>();
-  return (id) => {
+  return async (id) => {
     const found =
       known.get(id) ??
-      (reading.messageIdsOf(id).size > 0 || existsSync(join(folder, `${basename(id)}.jsonl`)));
+      ((await reading.messageIdsOf(id)).size > 0 || existsSync(join(folder, `${basename(id)}.jsonl`)));
     known.set(id, found);
     return found;
-  };
-}
-
-function branching(nativeId: string): Branching {
-  return {
-    nativeId,
-    parents: new Map(),
-    rows: new Map(),
-    callers: new Map(),
-    answers: new Map(),
-    roots: 0,
-    last: undefined,
-    gitBranch: undefined,
-    titles: {},
   };
 }
 

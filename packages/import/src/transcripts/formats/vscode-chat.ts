@@ -9,6 +9,7 @@ import {
   joined,
   jsonOf,
   listOf,
+  names,
   numberOf,
   recordOf,
   recordsOf,
@@ -34,8 +35,7 @@ export const vscodeChat = format({
   roots: (place) => vscodeUserFolders(place),
   units: newestOfEach,
   recognises: ({ first }) => {
-    const record = recordOf(first);
-    const state = record?.kind === 0 ? recordOf(record.v) : record;
+    const state = first.kind === 0 ? recordOf(first.v) : first;
     return Array.isArray(state?.requests) && ("sessionId" in state || "responderUsername" in state);
   },
   read: async function* ({ path }, reading) {
@@ -105,10 +105,10 @@ function isFinished(request: Readonly<Record<string, unknown>>, isLast: boolean)
 }
 
 /** Parts that can be large and are not used: typed but unsent input, attached files and images, rendered prompts. */
-const UNUSED: ReadonlySet<unknown> = new Set([
-  ...["inputState", "variableData", "contentReferences", "codeCitations", "followups", "editedFileEvents"],
-  ...["renderedUserMessage", "renderedGlobalContext"],
-]);
+const UNUSED = names(`
+  inputState variableData contentReferences codeCitations followups editedFileEvents renderedUserMessage
+  renderedGlobalContext
+`);
 /** How deep they are looked for. */
 const MAX_DEPTH = 5;
 
@@ -181,13 +181,13 @@ type Call = ToolCall & { readonly result: string | undefined };
 type Told = Pick<Reading, "unknown">;
 
 /** Response parts without conversation: progress, buttons, confirmations, notices, undo points. */
-const SILENT_PARTS: ReadonlySet<string> = new Set([
-  ...["progressMessage", "progressTask", "progressTaskSerialized", "undoStop", "codeblockUri", "warning"],
-  ...["command", "confirmation", "elicitation", "elicitation2", "elicitationSerialized", "notebookEditGroup"],
-  ...["prepareToolInvocation", "mcpServersStarting", "extensions", "pullRequest", "treeData", "markdownVuln"],
-  ...["references", "codeCitation", "usedContext", "multiDiffData", "clearToPreviousToolInvocation", "move"],
-  ...["workspaceEdit", "hook", "questionCarousel", "disabledClaudeHooks", "planReview"],
-]);
+const SILENT_PARTS = names(`
+  progressMessage progressTask progressTaskSerialized undoStop codeblockUri warning command confirmation
+  elicitation elicitation2 elicitationSerialized notebookEditGroup prepareToolInvocation
+  mcpServersStarting extensions pullRequest treeData markdownVuln references codeCitation usedContext
+  multiDiffData clearToPreviousToolInvocation move workspaceEdit hook questionCarousel disabledClaudeHooks
+  planReview
+`);
 
 /** Messages of the turn in the session `nativeId`; subagents that it started follow as sessions of their own. */
 function* chatTurn(request: Json, nativeId: string, told: Told): Generator<Draft | SessionFacts> {

@@ -8,31 +8,21 @@ import { join } from "node:path";
  */
 export async function folderEncodedAs(
   name: string,
-  { base = "/", encoded = withDashes }: { base?: string; encoded?: (folder: string) => string } = {},
+  { base = "/" }: { base?: string } = {},
 ): Promise<string | undefined> {
   const found: string[] = [];
   await search(base, name.replace(/^-/, ""));
   return found.length === 1 ? found[0] : undefined;
 
   async function search(folder: string, rest: string): Promise<void> {
-    for (const one of await foldersIn(folder)) {
+    // What cannot be listed cannot be told apart from what is not there.
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
       if (found.length > 1) return;
-      const part = encoded(one);
+      if (!entry.isDirectory()) continue;
+      const one = entry.name;
+      const part = one.replaceAll(/[^A-Za-z0-9]/g, "-");
       if (part === rest) found.push(join(folder, one));
       else if (rest.startsWith(`${part}-`)) await search(join(folder, one), rest.slice(part.length + 1));
     }
-  }
-}
-
-function withDashes(folder: string): string {
-  return folder.replaceAll(/[^A-Za-z0-9]/g, "-");
-}
-
-async function foldersIn(folder: string): Promise<string[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  } catch {
-    return []; // what cannot be listed cannot be told apart from what is not there
   }
 }

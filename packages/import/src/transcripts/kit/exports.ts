@@ -1,5 +1,4 @@
 // Exports that a user downloads: a ZIP archive, its unpacked folder, or one of its JSON files.
-import { open } from "node:fs/promises";
 import { basename, join, relative, sep } from "node:path";
 import { constants, inflateRawSync } from "node:zlib";
 import { describeCause } from "@hermes-memory/core/internal/lib";
@@ -66,8 +65,7 @@ export function treeExport({ isMember, looksRight, beside, treeOf, modelOf, ...r
     async *read(unit, reading) {
       await using files = await openExport(unit.path, reading);
       beside?.(unit.path, files, reading);
-      const isWanted = files.names.length === 1 ? () => true : isMember;
-      for await (const { value, line, path, malformed } of conversationsIn(files, isWanted, reading)) {
+      for await (const { value, line, path, malformed } of conversationsIn(files, isMember, reading)) {
         const tree = treeOf(recordOf(value) ?? {}, malformed, reading);
         if (typeof tree === "string") {
           malformed(tree);
@@ -156,7 +154,7 @@ export type ExportFiles = AsyncDisposable & {
 type Told = Pick<Reading, "signal" | "advanced">;
 
 export async function openExport(path: string, told: Told): Promise<ExportFiles> {
-  if (!(await isArchive(path)))
+  if (!isArchiveName(path))
     return {
       names: [basename(path)],
       chunks: () => fileChunks(path, told),
@@ -202,7 +200,7 @@ async function* conversationsIn(
   isMember: ExportFormat["isMember"],
   reading: Reading,
 ): AsyncGenerator<Conversation> {
-  const members = files.names.filter(isMember);
+  const members = membersIn(files, isMember);
   if (members.length === 0) throw new Error("the export has no file with conversations");
   yield* ofEach(members, files, reading, async function* (name) {
     const path = files.pathOf(name);
@@ -302,11 +300,3 @@ function inflatedHead(data: Buffer): string {
 export function isArchiveName(path: string): boolean {
   return path.toLowerCase().endsWith(".zip");
 }
-
-async function isArchive(path: string): Promise<boolean> {
-  await using file = await open(path, "r");
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
-  return bytesRead === 4 && (buffer.equals(LOCAL_MARK) || buffer.equals(EMPTY_ARCHIVE));
-}
-
-const EMPTY_ARCHIVE = Buffer.from("PK\x05\x06", "latin1");

@@ -50,10 +50,11 @@ async function* chatEvents(
   messages: AsyncIterable<ChatMessage>,
   reading: Reading,
 ): AsyncGenerator<Said> {
-  const threads = new Map<string, SessionFacts>();
+  /** Threads, and the current day. */
+  const open = new Map<string, SessionFacts>();
   const ended = new Set<string>();
-  let day: SessionFacts | undefined;
-  let current: SessionFacts | undefined;
+  let day: string | undefined;
+  let current: string | undefined;
   for await (const message of messages) {
     if (message.at === undefined) {
       reading.malformed(message.line, "a message without time");
@@ -61,29 +62,29 @@ async function* chatEvents(
     }
     if (message.text.trim() === "") continue;
     const facts = sessionOf(chat, message, message.at);
-    if (ended.has(facts.nativeId)) {
+    const { nativeId } = facts;
+    if (ended.has(nativeId)) {
       reading.malformed(message.line, "a message out of the order of time");
       continue;
     }
-    const isThread = message.thread !== undefined || chat.isThread === true;
-    if (!isThread && day !== undefined && day.nativeId !== facts.nativeId) {
-      ended.add(day.nativeId);
-      yield* ending(day);
-      current = undefined;
+    if (message.thread === undefined && chat.isThread !== true) {
+      if (day !== undefined && day !== nativeId) {
+        yield* ending(day);
+        ended.add(day);
+        open.delete(day);
+      }
+      day = nativeId;
     }
-    if (isThread && !threads.has(facts.nativeId)) threads.set(facts.nativeId, facts);
-    if (!isThread) day = facts;
-    if (current?.nativeId !== facts.nativeId) {
-      current = threads.get(facts.nativeId) ?? facts;
-      yield current;
-    }
+    if (!open.has(nativeId)) open.set(nativeId, facts);
+    if (current !== nativeId) yield open.get(nativeId) ?? facts;
+    current = nativeId;
     yield spoken(message, reading.options);
   }
-  for (const facts of [...threads.values(), ...(day === undefined ? [] : [day])]) yield* ending(facts);
+  for (const nativeId of open.keys()) yield* ending(nativeId);
 }
 
-function* ending(facts: SessionFacts): Generator<Said> {
-  yield { nativeId: facts.nativeId };
+function* ending(nativeId: string): Generator<Said> {
+  yield { nativeId };
   yield { kind: "end" };
 }
 

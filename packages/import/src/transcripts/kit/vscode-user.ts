@@ -1,10 +1,10 @@
 // The `User` folders of VS Code and the editors made from it, and the project that belongs to a folder of `workspaceStorage`.
-import { readFile } from "node:fs/promises";
 import { join, posix, win32 } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Place } from "../reader.ts";
+import { recordAt } from "./json-array.ts";
 import { configFolder } from "./places.ts";
-import { jsonOf, recordOf, textOf } from "./values.ts";
+import { textOf } from "./values.ts";
 
 /** The names of the editors' configuration folders, with the folder that their remote server makes in the home of the remote user. */
 const SERVERS: Readonly<Record<string, string>> = {
@@ -29,13 +29,7 @@ const UNTITLED = /[\\/]Workspaces[\\/][^\\/]+[\\/][^\\/]+$/;
 
 /** The project folder that `workspace.json` in a folder of `workspaceStorage` names. Undefined if the file is missing or unreadable. */
 export async function workspaceFolderOf(storageFolder: string): Promise<string | undefined> {
-  let text: string;
-  try {
-    text = await readFile(join(storageFolder, "workspace.json"), "utf8");
-  } catch {
-    return undefined; // a window without a folder has none
-  }
-  const found = recordOf(jsonOf(text));
+  const found = await recordAt(join(storageFolder, "workspace.json")); // a window without a folder has none
   const folder = pathOfUri(found?.folder);
   if (folder !== undefined) return folder;
   const file = pathOfUri(found?.workspace ?? found?.configuration);

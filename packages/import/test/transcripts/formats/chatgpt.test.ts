@@ -100,7 +100,7 @@ describe("exports with the same file names are told apart", () => {
     writeFileSync(join(folder, "conversations.json"), JSON.stringify(value, undefined, 1));
     const archive = await zipped(folder);
     for (const head of [archive, archive.subarray(0, 250), Buffer.from(JSON.stringify(value))]) {
-      const sample: Sample = { path: "export", head, first: undefined };
+      const sample: Sample = { path: "export", head, first: {} };
       expect([chatgpt.recognises(sample), claudeAi.recognises(sample)]).toEqual([
         name === "chatgpt",
         name === "claude-ai",

@@ -311,9 +311,11 @@ it.each([
   [{ ...user("u1", null, "one"), message: { role: "user", parts: [] } }, false],
   [{ type: "session", id: "x" }, false],
   [{ role: "user", content: "x" }, false],
-  [undefined, false],
-])("recognises its files: %j", (first, isOurs) => {
-  expect(claudeCode.recognises({ path: "x.jsonl", head: new Uint8Array(), first })).toBe(isOurs);
+  [{}, false],
+])("recognises its files: %j", (first: object, isOurs) => {
+  expect(claudeCode.recognises({ path: "x.jsonl", head: new Uint8Array(), first: { ...first } })).toBe(
+    isOurs,
+  );
 });
 
 function record(type: string, uuid: string, parentUuid: string | null, message: object): object {

@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { cline } from "../../../src/transcripts/formats/cline.ts";
-import { roo } from "../../../src/transcripts/formats/roo.ts";
+import { cline, roo } from "../../../src/transcripts/formats/cline.ts";
 import { DEFAULT_PREPARE, prepared } from "../../../src/transcripts/prepare.ts";
 import { importInto, openEmptyStore } from "../import-suite.ts";
 import { readHome } from "../read-fixture.ts";
@@ -107,7 +106,7 @@ it("imports a fork that has a subagent", async () => {
 });
 
 it("takes a file for the extension that its path names", () => {
-  const sample = (path: string) => ({ path, head: new Uint8Array(), first: [] });
+  const sample = (path: string) => ({ path, head: new Uint8Array(), first: {} });
   const inRoo = sample("/home/ana/globalStorage/rooveterinaryinc.roo-cline/tasks/1/ui_messages.json");
   expect([cline.recognises(inRoo), roo.recognises(inRoo)]).toEqual([false, true]);
   const anywhere = sample("/home/ana/backup/1788250000000/ui_messages.json");

@@ -5,7 +5,6 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { DEFAULT_PREPARE } from "../../../src/internal.ts";
 import { amp } from "../../../src/transcripts/formats/amp.ts";
-import { droid } from "../../../src/transcripts/formats/droid.ts";
 import { kimi } from "../../../src/transcripts/formats/kimi.ts";
 import { letta } from "../../../src/transcripts/formats/letta.ts";
 import { librechat } from "../../../src/transcripts/formats/librechat.ts";
@@ -38,24 +37,6 @@ it("amp: a result names its call toolUseID, also where it has the content of the
   const text = JSON.stringify({ id: "T-1", messages: [{ role: "user", messageId: 0, content: [result] }] });
   const { sessions } = await found(amp, { "T-1.json": text });
   expect(sessions[0]?.messages).toMatchObject([{ role: "tool", text: "42 lines", toolCallId: "t1" }]);
-});
-
-it("droid: the working directory is the only folder that the name of the session's folder can mean", async () => {
-  await using folder = await temporaryFolder();
-  const project = join(folder.path, "my.shop", "web");
-  await mkdir(project, { recursive: true });
-  const encoded = project.replaceAll("/", "-");
-  const home = join(folder.path, "home");
-  const message = { role: "user", content: "hi" };
-  const text = lines({ type: "session_start", id: "u1" }, { type: "message", id: "m1", message });
-  for (const name of [encoded, "-no-such-folder"]) {
-    await mkdir(join(home, ".factory", "sessions", name), { recursive: true });
-    const own = text.replace("u1", name === encoded ? "u1" : "u2");
-    await writeFile(join(home, ".factory", "sessions", name, "one.jsonl"), own);
-  }
-  const { sessions } = await readHome(droid, home);
-  const places = sessions.map(({ facts }) => [facts.nativeId, facts.cwd]);
-  expect(Object.fromEntries(places)).toEqual({ u1: project, u2: undefined });
 });
 
 it("kimi: the first known working directory counts", async () => {

@@ -16,7 +16,7 @@ import { type CommandBody, type CommandContext, CommandFailure, usageFailure } f
 import { confirmed } from "../../confirm.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { render } from "../../render.ts";
-import { progressDisplay } from "../../sessions/progress.ts";
+import { type ProgressDisplay, progressDisplay } from "../../sessions/progress.ts";
 import { activeName, namedOrActive } from "./find-provider.ts";
 import { withActiveProvider } from "./run-provider.ts";
 
@@ -185,28 +185,11 @@ export const send: CommandBody = async ({ flags }, context) => {
     const until = performance.now() + seconds * 1000;
     for (const [at, lane] of waiting.entries()) {
       const leftMs = until - performance.now();
-      const end =
-        performance.now() + Math.min(leftMs, Math.max(SHORTEST_TURN_MS, leftMs / (waiting.length - at)));
+      const turnMs = Math.min(leftMs, Math.max(SHORTEST_TURN_MS, leftMs / (waiting.length - at)));
       const current = (): Lane | undefined => lanes().find(({ user }) => user === lane.user);
-      const isDone = (): boolean => {
-        const now = current();
-        // The first look comes after the start has released held writes of processes that have ended.
-        const left = now?.waiting ?? 0;
-        progress.show({ step: "sending", done: Math.max(0, unsent(lane) - left), total: unsent(lane) });
-        // The state before this start says nothing: the key may have been corrected since.
-        const isNewlyBlocked = now?.blocked != null && now.last_error?.at !== lane.last_error?.at;
-        return left === 0 || isNewlyBlocked || performance.now() >= end || signal.aborted;
-      };
-      const person = personOf(lane.user, context);
-      let problem = typeof person === "string" ? person : undefined;
-      if (leftMs <= 0 || signal.aborted) problem = "not tried";
-      else if (typeof person !== "string") {
-        const wait = async (): Promise<void> => {
-          do await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-          while (!isDone());
-        };
-        notes.push(...(await withActiveProvider(context, "outbox", wait, { person, name })).notes);
-      }
+      const turn = { name, lane, current, until: performance.now() + turnMs, signal, progress, notes };
+      const isTried = leftMs > 0 && !signal.aborted;
+      const problem = isTried ? await sendLane(turn, context) : "not tried";
       const late = signal.aborted ? "interrupted" : `not finished within ${seconds} s`;
       done.push(sentOf(lane, current(), problem ?? late));
     }
@@ -243,6 +226,39 @@ export const send: CommandBody = async ({ flags }, context) => {
     exitCode: isInterrupted ? 130 : isDone ? 0 : 1,
   };
 };
+
+type Turn = {
+  readonly name: string;
+  readonly lane: Lane;
+  readonly current: () => Lane | undefined;
+  readonly until: number;
+  readonly signal: AbortSignal;
+  readonly progress: ProgressDisplay;
+  /** What the provider logged is added. */
+  readonly notes: string[];
+};
+
+/** Resolves to the reason if the provider cannot be started for this user. */
+async function sendLane(turn: Turn, context: CommandContext): Promise<string | undefined> {
+  const { name, lane, current, until, signal, progress, notes } = turn;
+  const person = personOf(lane.user, context);
+  if (typeof person === "string") return person;
+  const total = unsent(lane);
+  const wait = async (): Promise<void> => {
+    while (performance.now() < until && !signal.aborted) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      const now = current();
+      // The first look comes after the start has released held writes of processes that have ended.
+      const left = now?.waiting ?? 0;
+      progress.show({ step: "sending", done: Math.max(0, total - left), total });
+      // The state before this start says nothing: the key may have been corrected since.
+      const isNewlyBlocked = now?.blocked != null && now.last_error?.at !== lane.last_error?.at;
+      if (left === 0 || isNewlyBlocked) return;
+    }
+  };
+  notes.push(...(await withActiveProvider(context, "outbox", wait, { person, name })).notes);
+  return undefined;
+}
 
 /** With no active provider, the hint says whose writes wait. */
 function refuseInactive(home: string): void {

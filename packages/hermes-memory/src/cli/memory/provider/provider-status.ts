@@ -134,13 +134,10 @@ function requiredVariables(
   const told = (health?.availability?.variables ?? []).filter(
     (variable) => !named.some(({ name }) => name === variable),
   );
-  return [...named, ...told.map((name) => ({ name, url: "" }))].map(({ name, url }) => ({
-    key: name,
-    variable: name,
-    is_set: isSet(home, name),
-    required: true,
-    url: url === "" ? undefined : url,
-  }));
+  return [...named, ...told.map((name) => ({ name, url: "" }))].map(({ name, url }) => {
+    const is_set = variableValue(home, name) !== "";
+    return { key: name, variable: name, is_set, required: true, url: url || undefined };
+  });
 }
 
 function variablesOf(home: string, name: string, provider: MemoryProvider): Variable[] {
@@ -148,15 +145,11 @@ function variablesOf(home: string, name: string, provider: MemoryProvider): Vari
     const variable = variableOf(name, field);
     if (variable === undefined) return [];
     const { key, url, required, secret } = field;
-    const is_set = isSet(home, variable);
-    const value =
-      is_set && secret !== true && !SECRET_WORD.test(key) ? variableValue(home, variable) : undefined;
+    const set = variableValue(home, variable);
+    const is_set = set !== "";
+    const value = is_set && secret !== true && !SECRET_WORD.test(key) ? set : undefined;
     return [{ key, variable, is_set, value, required: required === true, url }];
   });
-}
-
-function isSet(home: string, variable: string): boolean {
-  return variableValue(home, variable) !== "";
 }
 
 /** "" when it is not set. */

@@ -16,7 +16,6 @@ import {
   recordConnection,
   runForeign,
   type SelfTestReport,
-  type Uploaded,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import {
@@ -254,10 +253,8 @@ function rounded(ms: number): number {
 
 const BLOCKED = "The scanner keeps it out of the prompt, so it is not copied: 'hermes memory show' says why.";
 
-type Done = Extract<Uploaded, { readonly kind: "uploaded" }>;
-
 export const upload: CommandBody = async (input, context) => {
-  const name = await namedOrActive(undefined, context);
+  const provider = await namedOrActive(undefined, context);
   const isDryRun = input.flags["dry-run"] === true;
   const store = await openStore(input, context);
   const { entries, blocked } = uploadable(store, targetsFlag(input));
@@ -274,67 +271,32 @@ export const upload: CommandBody = async (input, context) => {
   }));
   progress.clear();
   context.io.endWithoutWaiting();
-  const refused = blocked.map((entry) => ({ ...entry, reason: BLOCKED }));
-  switch (outcome.kind) {
-    case "none": // no entry; that a provider is active was checked
-      return uploadOutcome(
-        { kind: "uploaded", provider: name, copied: [], present: [], waiting: [], refused, left: [] },
-        { isDryRun, isInterrupted },
-      );
-    case "uploaded":
-      return uploadOutcome(
-        { ...outcome, refused: [...outcome.refused, ...refused] },
-        { isDryRun, isInterrupted },
-      );
-    case "cannot":
-      throw new CommandFailure(`Nothing was copied to '${name}'. ${printable(outcome.reason)}`, {
-        details: { kind: "cannot-upload", provider: name },
-      });
-    case "failed":
-      throw new CommandFailure(
-        `Nothing was copied: '${name}' could not be asked which entries it has. ${printable(outcome.reason)}`,
-        {
-          hint: "'hermes doctor --network' checks the connection. When it answers, run the upload again.",
-          details: { kind: "unavailable", provider: name, reason: outcome.reason },
-        },
-      );
-    default:
-      return outcome satisfies never;
-  }
-};
-
-/** Entries of files that are switched off are left out. */
-export function uploadable(
-  store: MemoryStore,
-  targets: readonly MemoryTarget[] = MEMORY_TARGETS,
-): { readonly entries: readonly CuratedEntry[]; readonly blocked: readonly CuratedEntry[] } {
-  const all = targets
-    .filter((target) => store.isEnabled(target))
-    .flatMap((target) => {
-      const blocked = new Set(store.blockedEntries(target).map(({ index }) => index));
-      return store
-        .entries(target)
-        .map((text, index) => ({ entry: { target, text }, isBlocked: blocked.has(index) }));
+  if (outcome.kind === "cannot")
+    throw new CommandFailure(`Nothing was copied to '${provider}'. ${printable(outcome.reason)}`, {
+      details: { kind: "cannot-upload", provider },
     });
-  const chosen = (isBlocked: boolean) =>
-    all.flatMap((each) => (each.isBlocked === isBlocked ? [each.entry] : []));
-  return { entries: chosen(false), blocked: chosen(true) };
-}
-
-function uploadOutcome(
-  { provider, copied, present, waiting, refused, left, problem }: Done,
-  { isDryRun, isInterrupted }: { readonly isDryRun: boolean; readonly isInterrupted: boolean },
-): CommandOutcome {
-  const isDone = refused.length === 0 && left.length === 0;
-  const nothing = copied.length + waiting.length + refused.length + left.length === 0;
+  if (outcome.kind === "failed")
+    throw new CommandFailure(
+      `Nothing was copied: '${provider}' could not be asked which entries it has. ${printable(outcome.reason)}`,
+      {
+        hint: "'hermes doctor --network' checks the connection. When it answers, run the upload again.",
+        details: { kind: "unavailable", provider, reason: outcome.reason },
+      },
+    );
+  // "none": there is no entry.
+  const none = { copied: [], present: [], waiting: [], refused: [], left: [], problem: undefined };
+  const { copied, present, waiting, left, problem, ...done } = outcome.kind === "none" ? none : outcome;
+  const refused = [...done.refused, ...blocked.map((entry) => ({ ...entry, reason: BLOCKED }))];
+  const isDone = refused.length + left.length === 0;
+  const isNothing = copied.length + waiting.length + refused.length + left.length === 0;
+  const counts = (of: readonly unknown[]): string => counted(of.length, "entry", "entries");
+  const moved = isDryRun
+    ? `${counts(copied)} would be copied to '${provider}'.`
+    : `Copied ${counts(copied)} to '${provider}'.`;
   return {
     json: {
       success: isDone,
-      message: nothing
-        ? `Nothing to copy: '${provider}' has all ${counted(present.length, "entry", "entries")}.`
-        : isDryRun
-          ? `${counted(copied.length, "entry", "entries")} would be copied to '${provider}'.`
-          : `Copied ${counted(copied.length, "entry", "entries")} to '${provider}'.`,
+      message: isNothing ? `Nothing to copy: '${provider}' has all ${counts(present)}.` : moved,
       provider,
       dry_run: isDryRun,
       copied: isDryRun ? 0 : copied.length,
@@ -343,13 +305,7 @@ function uploadOutcome(
       waiting: waiting.length,
       refused: refused.length,
       left: left.length,
-      entries: {
-        [isDryRun ? "missing" : "copied"]: copied,
-        present,
-        waiting,
-        refused,
-        left,
-      },
+      entries: { [isDryRun ? "missing" : "copied"]: copied, present, waiting, refused, left },
       problem,
     },
     notes: [
@@ -360,6 +316,19 @@ function uploadOutcome(
     ],
     exitCode: isInterrupted ? 130 : isDone ? 0 : 1,
   };
+};
+
+/** Entries of files that are switched off are left out. */
+function uploadable(store: MemoryStore, targets: readonly MemoryTarget[] = MEMORY_TARGETS) {
+  const all = targets
+    .filter((target) => store.isEnabled(target))
+    .flatMap((target) => {
+      const blocked = new Set(store.blockedEntries(target).map(({ index }) => index));
+      return store.entries(target).map((text, at) => ({ target, text, isBlocked: blocked.has(at) }));
+    });
+  const chosen = (wanted: boolean): CuratedEntry[] =>
+    all.flatMap(({ isBlocked, ...entry }) => (isBlocked === wanted ? [entry] : []));
+  return { entries: chosen(false), blocked: chosen(true) };
 }
 
 /** What setup says at its end. */
