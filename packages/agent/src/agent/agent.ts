@@ -84,7 +84,8 @@ const TITLE_MS = 1_000;
 /** A conversation with a model: turns, tools, memory and sessions. Made by `createAgent`; close it, or create it with `await using`. */
 export class Agent implements AsyncDisposable {
   readonly #deps: AgentDeps;
-  readonly #work = new Exclusive();
+  /** One thing at a time works on a conversation: a turn, a compaction, a change of session or model. */
+  #work: { readonly what: string; readonly end: Promise<void> } | undefined;
   readonly #titling = new Set<Promise<void>>();
   #steering: TurnSteering | undefined;
   #compacting: AbortController | undefined;
@@ -389,7 +390,7 @@ export class Agent implements AsyncDisposable {
     const { background, session, log } = this.#deps;
     const { titles, reviewer } = background;
     try {
-      await within(CLOSING_MS, this.#work.end); // an interrupted turn still stores its messages
+      await within(CLOSING_MS, this.#work?.end); // an interrupted turn still stores its messages
       await within(TITLE_MS, Promise.allSettled([...this.#titling, reviewer?.running]));
       await within(CLOSING_MS - TITLE_MS, reviewer?.running);
       titles?.stop();
@@ -403,10 +404,19 @@ export class Agent implements AsyncDisposable {
     }
   }
 
+  /** Rejects with `agent-busy` while other work runs. */
   async #exclusive<T>(what: string, work: () => Promise<T>): Promise<T> {
     if (this.#closing !== undefined)
       throw new HermesError("agent-closed", `The agent is closed, so '${what}' cannot be done any more.`);
-    return this.#work.run(what, work);
+    if (this.#work !== undefined) throw busy(this.#work.what, what);
+    const { promise: end, resolve } = Promise.withResolvers<void>();
+    this.#work = { what, end };
+    try {
+      return await work();
+    } finally {
+      this.#work = undefined;
+      resolve();
+    }
   }
 
   /** A refusal of the database, such as a title that is taken, is a problem for the user. */
@@ -470,48 +480,13 @@ async function within(limitMs: number, work: Promise<unknown> | undefined): Prom
   clearTimeout(timer);
 }
 
-/** One thing at a time works on a conversation: a turn, a compaction, a change of session or model. */
-class Exclusive {
-  #current: { readonly what: string; readonly end: Promise<void> } | undefined;
-
-  /** The end of the work that runs now; undefined when none does. Never rejects. */
-  get end(): Promise<void> | undefined {
-    return this.#current?.end;
-  }
-
-  /** Rejects with `agent-busy` when other work runs. */
-  async run<T>(what: string, work: () => Promise<T>): Promise<T> {
-    if (this.#current !== undefined) throw busy(this.#current.what, what);
-    const { promise: end, resolve } = Promise.withResolvers<void>();
-    this.#current = { what, end };
-    try {
-      return await work();
-    } finally {
-      this.#current = undefined;
-      resolve();
-    }
-  }
-}
-
-const RUNNING = {
-  now: "A turn is running",
-  hint: "Await the running turn, call interrupt(), or hand the text to steer().",
-};
-
-const BUSY_WITH: Readonly<Record<string, { readonly now: string; readonly hint: string }>> = {
-  run: RUNNING,
-  continueWith: RUNNING,
-  compress: {
-    now: "The conversation is being compacted",
-    hint: "Await the compaction, or call interrupt().",
-  },
-};
-
 function busy(running: string, wanted: string): HermesError {
-  const { now, hint } = BUSY_WITH[running] ?? {
-    now: `'${running}' is not done yet`,
-    hint: "Await it first.",
-  };
+  const isTurn = running === "run" || running === "continueWith";
+  const [now, hint] = isTurn
+    ? ["A turn is running", "Await the running turn, call interrupt(), or hand the text to steer()."]
+    : running === "compress"
+      ? ["The conversation is being compacted", "Await the compaction, or call interrupt()."]
+      : [`'${running}' is not done yet`, "Await it first."];
   return new HermesError("agent-busy", `${now}, so '${wanted}' has to wait.`, { hint });
 }
 

@@ -204,12 +204,6 @@ export class ModelInUse {
     this.#windowBefore ??= this.#window;
     this.#window = { tokens, source: "server", isProvisional: false };
   }
-  /** True when another session got the same limit: then the smaller window is kept for later sessions. */
-  isWindowConfirmed(tokens: number, sessionId: string): boolean {
-    if (!this.#calibration.isStatedTwice({ tokens, sessionId })) return false;
-    this.#windowBefore = undefined;
-    return true;
-  }
   /** Back to the window from before `useSmallerWindow`. False when there is none. */
   restoreWindow(): boolean {
     if (this.#windowBefore === undefined) return false;
@@ -301,44 +295,29 @@ function priced(usage: Usage, prices: ModelPrices | undefined, provider: string,
 
 /** The calls of a session so far, as this agent counted them. */
 export class UsageTotals {
-  #calls: readonly Usage[] = [];
-  #usage: Usage = NO_USAGE;
-  #costUsd: number | null = null;
-  #lastCost: CallCost = UNKNOWN_COST;
+  calls: readonly Usage[] = [];
+  usage: Usage = NO_USAGE;
+  costUsd: number | null = null;
+  lastCost: CallCost = UNKNOWN_COST;
 
-  get calls(): readonly Usage[] {
-    return this.#calls;
-  }
   get apiCalls(): number {
-    return this.#calls.length;
-  }
-  get usage(): Usage {
-    return this.#usage;
-  }
-  get costUsd(): number | null {
-    return this.#costUsd;
-  }
-  get lastCost(): CallCost {
-    return this.#lastCost;
+    return this.calls.length;
   }
 
   add(usage: Usage, cost: CallCost): void {
-    this.#calls = [...this.#calls, usage];
-    this.#usage = addUsage(this.#usage, usage);
-    this.#lastCost = cost;
+    this.calls = [...this.calls, usage];
+    this.usage = addUsage(this.usage, usage);
+    this.lastCost = cost;
     this.addCost(cost.costUsd);
   }
 
   /** Also the cost of a delegated task or of a review. */
   addCost(costUsd: number | null): void {
-    if (costUsd !== null) this.#costUsd = (this.#costUsd ?? 0) + costUsd;
+    if (costUsd !== null) this.costUsd = (this.costUsd ?? 0) + costUsd;
   }
 
   reset(): void {
-    this.#calls = [];
-    this.#usage = NO_USAGE;
-    this.#costUsd = null;
-    this.#lastCost = UNKNOWN_COST;
+    Object.assign(this, new UsageTotals());
   }
 }
 

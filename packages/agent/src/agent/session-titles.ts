@@ -7,21 +7,19 @@ import {
   type TextModel,
   takeCodePoints,
 } from "@hermes-memory/core/internal/lib";
-import type { Logger } from "@hermes-memory/core/internal/logger";
 import { type Content, isRefused, type Message } from "@hermes-memory/core/internal/message";
 import { flattenContent } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
-import type { AgentEvents } from "./events.ts";
+import type { AgentParts } from "./parts.ts";
 import { shownContent } from "./session/transcript.ts";
 import type { TurnResult } from "./turn-result.ts";
 
-export type TitleDeps = {
+export type TitleDeps = Pick<AgentParts, "events" | "log"> & {
   readonly store: SessionStore;
   readonly model: TextModel;
+  /** `auxiliary.title_generation.timeout`. */
   readonly timeoutMs: number;
-  readonly events: AgentEvents;
-  readonly log: Logger;
 };
 
 export class SessionTitles {
@@ -38,17 +36,40 @@ export class SessionTitles {
 
   /** Gives the session of the turn a title if it has none yet. Writes to the store directly: the agent may have left the session. */
   async afterTurn(result: TurnResult): Promise<void> {
-    const { store, model, timeoutMs, events, log } = this.#deps;
+    const { store, events } = this.#deps;
     const { session_id: sessionId, messages, final_response: assistant } = result;
     if (result.failed || result.partial || result.interrupted || assistant === "") return;
     if (!shouldTitle(messages, (await store.getSessionTitle(sessionId)) !== null)) return;
     const first = messages.find((message) => message.role === "user" && !isRefused(message));
     const user = first === undefined ? "" : shownContent(first);
-    const { signal } = this.#stopped;
-    const title = await titleSession({ store, model, sessionId, user, assistant, log, signal, timeoutMs });
+    const title = await this.ask(sessionId, user, assistant);
     if (title === undefined) return;
     await this.#titleContinuation(sessionId, title);
     events.emit({ type: "title-set", sessionId, title });
+  }
+
+  /** Sets the session's title and returns it; undefined when none was set. Never rejects. */
+  async ask(sessionId: string, user: Content, assistant: string): Promise<string | undefined> {
+    const { model, store, log, timeoutMs } = this.#deps;
+    const stopped = this.#stopped.signal;
+    try {
+      const [asked, answered] = [flattenContent(user), flattenContent(assistant)];
+      if (asked === "" || answered === "") return undefined;
+      const answer = await model.complete({
+        system: SYSTEM,
+        prompt: titlePrompt(asked, answered),
+        maxOutputTokens: OUTPUT_TOKENS,
+        signal: AbortSignal.any([stopped, AbortSignal.timeout(timeoutMs)]),
+      });
+      const title = cleanTitle(answer);
+      // The user may have given one while the model was thinking.
+      if (title === undefined || stopped.aborted || (await store.getSessionTitle(sessionId)))
+        return undefined;
+      return await setUnique(store, sessionId, title);
+    } catch (cause) {
+      if (!stopped.aborted) log.warn(`No title was made for the session: ${describeCause(cause)}`);
+      return undefined;
+    }
   }
 
   /** When a compaction was faster than the title, the continuation has none either. */
@@ -64,23 +85,10 @@ export class SessionTitles {
   }
 }
 
-export type TitleRequest = {
-  readonly model: TextModel;
-  readonly store: Pick<SessionStore, "getSessionTitle" | "getNextTitleInLineage" | "setSessionTitle">;
-  readonly sessionId: string;
-  readonly user: Content;
-  readonly assistant: string;
-  readonly log: Logger;
-  readonly signal?: AbortSignal | undefined;
-  /** `auxiliary.title_generation.timeout`. */
-  readonly timeoutMs?: number | undefined;
-};
-
 const MAX_USER_MESSAGES = 2;
 const SIDE_CHARS = 500;
 const TITLE_CHARS = 80;
 const OUTPUT_TOKENS = 500;
-const TIMEOUT_MS = 30_000;
 /** Another process may take each title between asking and setting. */
 const ATTEMPTS = 5;
 
@@ -93,31 +101,6 @@ export function shouldTitle(messages: readonly Message[], hasTitle: boolean): bo
   if (hasTitle) return false;
   const count = messages.filter(({ role }) => role === "user").length;
   return count > 0 && count <= MAX_USER_MESSAGES;
-}
-
-/** Sets the session's title and returns it; undefined when none was set. Never rejects. */
-export async function titleSession(request: TitleRequest): Promise<string | undefined> {
-  const { model, store, sessionId, log, timeoutMs = TIMEOUT_MS } = request;
-  try {
-    const [user, assistant] = [flattenContent(request.user), flattenContent(request.assistant)];
-    if (user === "" || assistant === "") return undefined;
-    const deadline = AbortSignal.timeout(timeoutMs);
-    const signal = request.signal === undefined ? deadline : AbortSignal.any([request.signal, deadline]);
-    const answer = await model.complete({
-      system: SYSTEM,
-      prompt: titlePrompt(user, assistant),
-      maxOutputTokens: OUTPUT_TOKENS,
-      signal,
-    });
-    const title = cleanTitle(answer);
-    if (title === undefined || request.signal?.aborted) return undefined;
-    // The user may have given one while the model was thinking.
-    if (await store.getSessionTitle(sessionId)) return undefined;
-    return await setUnique(store, sessionId, title);
-  } catch (cause) {
-    if (!request.signal?.aborted) log.warn(`No title was made for the session: ${describeCause(cause)}`);
-    return undefined;
-  }
 }
 
 /** Both texts without secrets: another model than the conversation's may read them. */
@@ -148,11 +131,7 @@ function unquoted(text: string): string {
 }
 
 /** Sets the title, or the next number of it when it is taken. */
-async function setUnique(
-  store: TitleRequest["store"],
-  sessionId: string,
-  title: string,
-): Promise<string | undefined> {
+async function setUnique(store: SessionStore, sessionId: string, title: string): Promise<string | undefined> {
   for (let attempt = 1, wanted = title; ; attempt += 1) {
     try {
       return (await store.setSessionTitle(sessionId, wanted, { source: "llm" })) ? wanted : undefined;

@@ -20,6 +20,8 @@ export {
 export {
   type CuratorOptions,
   type CuratorProblem,
+  curatorDue,
+  type Due,
   maybeRunCurator,
   runCurator,
   type ScheduledOptions,
@@ -27,5 +29,4 @@ export {
 } from "./run-curator.ts";
 export { currentRunner, tidyUp } from "./run-lock.ts";
 export { readRuns } from "./run-report.ts";
-export { curatorDue, type Due } from "./schedule.ts";
 export { listBackups, restoreBackup } from "./skills/skill-backups.ts";

@@ -16,7 +16,7 @@ export type AskFailure = {
 export type Question<T> = {
   readonly system: string;
   readonly prompt: string;
-  /** Undefined for an answer that cannot be used. */
+  /** Undefined for an answer that cannot be used. Never throws. */
   readonly read: (value: unknown) => T | undefined;
 };
 
@@ -75,12 +75,9 @@ export class ModelCalls {
     const reply = await this.#complete(question.system, prompt, Math.min(leftMs, this.#limits.callTimeoutMs));
     if (!reply.ok) return this.#failed(reply.error);
     const value = jsonIn(reply.value.slice(0, LONGEST_REPLY));
-    const read = value === undefined ? undefined : safely(() => question.read(value));
-    if (read === undefined)
-      return this.#failed({
-        kind: "nonsense",
-        message: "The model's reply was not the JSON it was asked for.",
-      });
+    const read = value === undefined ? undefined : question.read(value);
+    const message = "The model's reply was not the JSON it was asked for.";
+    if (read === undefined) return this.#failed({ kind: "nonsense", message });
     this.#inARow = 0;
     return ok(read);
   }
@@ -89,22 +86,15 @@ export class ModelCalls {
   async #complete(system: string, prompt: string, timeoutMs: number): Promise<Result<string, AskFailure>> {
     const timer = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)));
     const signal = AbortSignal.any([this.#signal, timer]);
-    let onAbort = (): void => {};
-    const stopped = new Promise<never>((_resolve, reject) => {
-      onAbort = () => reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
+    const { promise: stopped, reject } = Promise.withResolvers<never>();
+    signal.addEventListener("abort", () => reject(signal.reason));
     try {
       const asked = this.#model.complete({ system, prompt, maxOutputTokens: MOST_OUTPUT_TOKENS, signal });
-      asked.catch(() => {}); // it may still reject after the timeout
-      const text: unknown = await Promise.race([asked, stopped]);
-      return ok(typeof text === "string" ? text : "");
+      return ok(await Promise.race([asked, stopped]));
     } catch (cause) {
       this.#signal.throwIfAborted();
       if (timer.aborted) return err({ kind: "too-late", message: "The model did not answer in time." });
       return err({ kind: "failed", message: describeCause(cause) });
-    } finally {
-      signal.removeEventListener("abort", onAbort);
     }
   }
 
@@ -139,12 +129,4 @@ function insideFence(reply: string): string | undefined {
   const start = open < 0 ? -1 : reply.indexOf("\n", open);
   const end = start < 0 ? -1 : reply.indexOf("```", start);
   return end < 0 ? undefined : reply.slice(start, end);
-}
-
-function safely<T>(read: () => T | undefined): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }

@@ -78,6 +78,27 @@ export type Outcome =
 
 export type Decided = { readonly proposal: Proposal; readonly outcome: Outcome };
 
+/** What the memory part or the skills part of a run found and did. */
+export type RunPart = {
+  readonly decided: readonly Decided[];
+  readonly findings: readonly Finding[];
+  readonly marks: readonly SkillMark[];
+  /** Why proposals of the model were dropped. */
+  readonly dropped: readonly string[];
+  readonly notes: readonly string[];
+  /** Hashes of the changes that this run has staged. */
+  readonly proposed: readonly string[];
+};
+
+export const NOTHING: RunPart = {
+  decided: [],
+  findings: [],
+  marks: [],
+  dropped: [],
+  notes: [],
+  proposed: [],
+};
+
 export type SkillMark = { readonly skill: string; readonly mark: "stale" | "active" | "seed" };
 
 /** What a run proposed, decided and changed. */

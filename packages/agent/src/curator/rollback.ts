@@ -97,45 +97,29 @@ export async function rollBack(
   if (!lock.ok) return lock;
   using _held = lock.value;
   await removeLeftovers(opened);
+  const curated = await administrator.curatedIn(administrator.directory);
+  const reason = `rollback of curator run ${plan.run.id}`;
+  const memory =
+    plan.memory.length === 0
+      ? ok(NOTHING)
+      : await curated.undoGroup(plan.run.id, { origin: "curator", reason });
+  if (!memory.ok) return err({ kind: "conflict", message: memory.error.message });
+  const { changes, removed, exact, writes } = memory.value;
+  const notes = await tellProvider(administrator, writes);
   const undone: string[] = [];
-  const memory = plan.memory.length === 0 ? undefined : await undoMemory(plan, opened);
-  if (memory && !memory.ok) return memory;
-  const done = (): RolledBack => ({
-    memory: memory?.value.changes ?? [],
-    removed: memory?.value.removed ?? [],
-    skills: undone,
-    exact: memory?.value.exact ?? [],
-    notes: memory?.value.notes ?? [],
-  });
+  const done: RolledBack = { memory: changes, removed, exact, notes, skills: undone };
   const skills = await administrator.skills();
   for (const { id } of plan.skills) {
     const outcome = await undoSkillChange(skills, id, { origin: "curator" });
     // A change that was interrupted before it took effect needs no undo.
     if (!outcome.ok && !/never took effect/.test(outcome.error.message))
-      return err({ kind: "conflict", message: outcome.error.message, done: done() });
+      return err({ kind: "conflict", message: outcome.error.message, done });
     if (outcome.ok) undone.push(id);
   }
-  return ok(done());
+  return ok(done);
 }
 
-type MemoryUndone = {
-  readonly changes: readonly string[];
-  readonly removed: readonly string[];
-  readonly exact: readonly MemoryTarget[];
-  readonly notes: readonly string[];
-};
-
-async function undoMemory(
-  { run }: RollbackPlan,
-  { administrator }: Home,
-): Promise<Result<MemoryUndone, RollbackProblem>> {
-  const store = await administrator.curatedIn(administrator.directory);
-  const reason = `rollback of curator run ${run.id}`;
-  const outcome = await store.undoGroup(run.id, { origin: "curator", reason });
-  if (!outcome.ok) return err({ kind: "conflict", message: outcome.error.message });
-  const { changes, removed, exact, writes } = outcome.value;
-  return ok({ changes, removed, exact, notes: await tellProvider(administrator, writes) });
-}
+const NOTHING = { changes: [], removed: [], exact: [], writes: [] };
 
 function belongsTo({ action, session, approval, undone_by }: HistoryEntry, run: RunRecord): boolean {
   if (action === "undo" || undone_by !== undefined) return false;

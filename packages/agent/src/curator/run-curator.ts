@@ -1,4 +1,5 @@
 // One run of the curator: finds what can be tidied in memory and skills, and shows it, stages it or does it. Also the scheduled run.
+import type { CuratorConfig } from "@hermes-memory/core/internal/config";
 import {
   describeCause,
   err,
@@ -9,10 +10,10 @@ import {
 } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Home } from "@hermes-memory/core/internal/memory";
-import { changeState, readState } from "./curator-state.ts";
+import { type CuratorState, changeState, readState } from "./curator-state.ts";
 import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
-import type { CuratorMode, CuratorRun, CuratorScope } from "./proposals.ts";
+import { type CuratorMode, type CuratorRun, type CuratorScope, NOTHING } from "./proposals.ts";
 import { type AlreadyRunning, removeLeftovers, takeRunLock } from "./run-lock.ts";
 import {
   beginReport,
@@ -22,7 +23,6 @@ import {
   stopReport,
   summarise,
 } from "./run-report.ts";
-import { curatorDue, type Due } from "./schedule.ts";
 import { curateSkills } from "./skills/curate-skills.ts";
 
 /** What the curator may tidy, and with which model. */
@@ -94,14 +94,12 @@ async function carryOut(
   };
   const calls = options.model ? new ModelCalls(options.model, limits, signal) : undefined;
   const part = { memory: opened, mode, group: head.id, calls, isScheduled, known, onProgress };
-  const memory = scope === "skills" ? undefined : await curateMemory(part);
+  const memory = scope === "skills" ? NOTHING : await curateMemory(part);
   signal.throwIfAborted();
-  const skills = scope === "memory" ? undefined : await curateSkills(part);
-  const found = {
-    decided: [...(memory?.decided ?? []), ...(skills?.decided ?? [])],
-    findings: memory?.findings ?? [],
-    marks: skills?.marks ?? [],
-  };
+  const skills = scope === "memory" ? NOTHING : await curateSkills(part);
+  const { findings } = memory;
+  const { marks } = skills;
+  const found = { decided: [...memory.decided, ...skills.decided], findings, marks };
   const run: CuratorRun = {
     ...head,
     ...found,
@@ -110,12 +108,12 @@ async function carryOut(
       isUsed: calls !== undefined,
       calls: calls?.used ?? 0,
       failures: calls?.failures ?? 0,
-      dropped: [...(memory?.dropped ?? []), ...(skills?.dropped ?? [])],
+      dropped: [...memory.dropped, ...skills.dropped],
     },
-    notes: [...(memory?.notes ?? []), ...(skills?.notes ?? [])],
+    notes: [...memory.notes, ...skills.notes],
     summary: summarise(found),
   };
-  return { run, proposed: [...(memory?.proposed ?? []), ...(skills?.proposed ?? [])] };
+  return { run, proposed: [...memory.proposed, ...skills.proposed] };
 }
 
 function remember(
@@ -149,6 +147,36 @@ async function guarded(
 }
 
 // The scheduled run, for programs that start or notice that the user is idle
+
+/** Whether a scheduled run is due. */
+export type Due =
+  | { readonly kind: "due" }
+  /** The curator never ran: the first run waits for one interval, so that a new home is not tidied at once. */
+  | { readonly kind: "first" }
+  | {
+      readonly kind: "not-due";
+      readonly reason: "disabled" | "paused" | "too-early" | "busy";
+      readonly nextAt?: Date;
+    };
+
+const HOUR_MS = 3_600_000;
+
+/** `idleHours`: how long the agent has not been used; Infinity when unknown. */
+export function curatorDue(
+  state: Pick<CuratorState, "lastRunAt" | "isPaused">,
+  config: Pick<CuratorConfig, "enabled" | "intervalHours" | "minIdleHours">,
+  now: Date,
+  idleHours = Number.POSITIVE_INFINITY,
+): Due {
+  if (!config.enabled) return { kind: "not-due", reason: "disabled" };
+  if (state.isPaused) return { kind: "not-due", reason: "paused" };
+  const last = state.lastRunAt === null ? Number.NaN : Date.parse(state.lastRunAt);
+  if (Number.isNaN(last)) return { kind: "first" };
+  // A last run in the future means that the clock was set back; waiting for that time could take years.
+  const nextAt = new Date(Math.min(last, now.getTime()) + config.intervalHours * HOUR_MS);
+  if (nextAt > now) return { kind: "not-due", reason: "too-early", nextAt };
+  return idleHours < config.minIdleHours ? { kind: "not-due", reason: "busy" } : { kind: "due" };
+}
 
 /** Options of a run that starts by itself. */
 export type ScheduledOptions = Omit<CuratorOptions, "mode" | "scope" | "isScheduled" | "model"> & {

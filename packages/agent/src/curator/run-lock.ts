@@ -1,15 +1,6 @@
 // One run of the curator per home at a time, and removing what a killed run has left. The lock is a kernel lock, which ends with
 // its process; a file beside it names the process.
-import {
-  type Dirent,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  rmSync,
-  unlinkSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DEFAULT_MEMORY_CONFIG } from "@hermes-memory/core/internal/config";
 import { listTemps, pinsPath } from "@hermes-memory/core/internal/curated";
@@ -67,12 +58,7 @@ function runnerPath(home: string): string {
 
 function whoRuns(home: string): Runner | undefined {
   try {
-    const { pid, startedAt, what } = JSON.parse(readFileSync(runnerPath(home), "utf8")) as Record<
-      string,
-      unknown
-    >;
-    if (typeof pid !== "number" || typeof startedAt !== "string") return undefined;
-    return { pid, startedAt, what: typeof what === "string" ? what : "run" };
+    return JSON.parse(readFileSync(runnerPath(home), "utf8")) as Runner; // we write it whole
   } catch {
     return undefined; // no run, or the lock was taken but the file is not written yet
   }
@@ -160,24 +146,17 @@ async function underLock(paths: readonly string[], work: () => void): Promise<vo
   }
 }
 
+const NOT_SKILLS: ReadonlySet<string> = new Set([".hub", ".history", BACKUPS, ".git", "node_modules"]);
+
 /** Removes `.SKILL.md.tmp.<random>` below the skills, and the directory of a skill that was never written. */
 function removeSkillTemps(directory: string): void {
-  for (const entry of entriesOf(directory)) {
+  const entries = existsSync(directory) ? readdirSync(directory, { withFileTypes: true }) : [];
+  for (const entry of entries) {
     const path = join(directory, entry.name);
     if (entry.isDirectory() && !NOT_SKILLS.has(entry.name)) removeSkillTemps(path);
     if (!entry.isFile() || !/^\..+\.tmp\.[0-9a-f]{12}$/.test(entry.name)) continue;
     remove(path);
-    removeIfEmpty(directory);
-  }
-}
-
-const NOT_SKILLS: ReadonlySet<string> = new Set([".hub", ".history", BACKUPS, ".git", "node_modules"]);
-
-function entriesOf(directory: string): Dirent[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true });
-  } catch {
-    return [];
+    if (namesIn(directory).length === 0) rmdirSync(directory);
   }
 }
 
@@ -186,13 +165,5 @@ function remove(path: string): void {
     unlinkSync(path);
   } catch {
     // gone already, or no permission
-  }
-}
-
-function removeIfEmpty(directory: string): void {
-  try {
-    rmdirSync(directory);
-  } catch {
-    // usually: not empty
   }
 }

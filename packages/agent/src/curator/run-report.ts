@@ -57,30 +57,18 @@ export function finishReport(directory: string, run: CuratorRun): void {
   writeFileAtomic(join(directory, "REPORT.md"), `${reportLines(run).join("\n")}\n`);
 }
 
-/** Newest first. Without reports that cannot be read. */
+type WrittenRun = Omit<RunRecord, "startedAt" | "directory"> & { readonly started_at: string };
+
+/** Newest first. Without reports that cannot be read, and those of other programs, which have other ids. */
 export function readRuns(home: string): RunRecord[] {
   const records = namesIn(reportsDirectory(home)).flatMap((name): RunRecord[] => {
     const directory = join(reportsDirectory(home), name);
     try {
-      const value = JSON.parse(readFileSync(join(directory, "run.json"), "utf8")) as Record<string, unknown>;
-      const text = (field: string): string => (typeof value[field] === "string" ? value[field] : "");
-      if (!/^[0-9a-f]{8}$/.test(text("id"))) return [];
-      const status = ["done", "stopped"].includes(text("status"))
-        ? (text("status") as "done" | "stopped")
-        : "running";
-      const staged: readonly unknown[] = Array.isArray(value.staged) ? value.staged : [];
-      return [
-        {
-          id: text("id"),
-          startedAt: text("started_at"),
-          mode: text("mode"),
-          scope: text("scope"),
-          status,
-          summary: text("summary"),
-          directory,
-          staged: staged.filter((each): each is string => typeof each === "string"),
-        },
-      ];
+      const written = JSON.parse(readFileSync(join(directory, "run.json"), "utf8")) as WrittenRun;
+      const { id, started_at: startedAt, mode, scope, status, summary, staged = [] } = written;
+      return /^[0-9a-f]{8}$/.test(id)
+        ? [{ id, startedAt, mode, scope, status, summary, directory, staged }]
+        : [];
     } catch {
       return []; // another program's report, or an incomplete one
     }
@@ -156,37 +144,25 @@ function reportLines(run: CuratorRun): string[] {
     if (each.kind === "applied") return `applied as ${each.ids.join(", ")}`;
     return each.kind === "staged" ? `staged as ${each.id}` : each.kind;
   };
-  const section = (title: string, lines: readonly string[]): string[] =>
-    lines.length === 0 ? [] : ["", `## ${title}`, "", ...lines.map((line) => `- ${line}`)];
+  const what = ({ proposal }: Decided): string => {
+    if (proposal.layer === "memory") return `${proposal.kind} in ${proposal.target}, by ${proposal.by}`;
+    const into = proposal.into ? ` into ${proposal.into.name}` : "";
+    return `${proposal.kind}: ${proposal.skills.join(", ")}${into}`;
+  };
+  const section = <T>(title: string, list: readonly T[], line: (entry: T) => string): string[] =>
+    list.length === 0 ? [] : ["", `## ${title}`, "", ...list.map((entry) => `- ${line(entry)}`)];
   return [
     `# Curator run ${run.id}`,
     "",
     `${run.startedAt}, ${run.mode}, ${run.scope}: ${run.summary}.`,
-    ...section(
-      "Memory",
-      decided.flatMap((each) =>
-        each.proposal.layer === "memory"
-          ? [`${each.proposal.kind} in ${each.proposal.target}, by ${each.proposal.by}: ${outcome(each)}`]
-          : [],
-      ),
-    ),
-    ...section(
-      "Skills",
-      decided.flatMap((each) => {
-        if (each.proposal.layer !== "skills") return [];
-        const into = each.proposal.into ? ` into ${each.proposal.into.name}` : "";
-        return [`${each.proposal.kind}: ${each.proposal.skills.join(", ")}${into}: ${outcome(each)}`];
-      }),
-    ),
-    ...section(
-      "Marks",
-      marks.map(({ skill, mark }) => `${skill}: ${mark}`),
-    ),
+    ...section("Changes", decided, (each) => `${what(each)}: ${outcome(each)}`),
+    ...section("Marks", marks, ({ skill, mark }) => `${skill}: ${mark}`),
     ...section(
       "To look at",
-      findings.map(({ kind, target, entries }) => `${kind} in ${target} (${entries.length} entries)`),
+      findings,
+      (each) => `${each.kind} in ${each.target} (${each.entries.length} entries)`,
     ),
-    ...section("Notes", notes),
+    ...section("Notes", notes, (note) => note),
     "",
     `Model calls: ${model.calls}.`,
     ...(decided.some(({ outcome: { kind } }) => kind === "applied" || kind === "staged")

@@ -6,7 +6,6 @@ import { updateTextFile } from "@hermes-memory/core/internal/config";
 import { isRecord, ok } from "@hermes-memory/core/internal/lib";
 import { safeAddress } from "./base-url.ts";
 import { type CacheKey, withoutProvider } from "./context-window/window-cache.ts";
-import { isPlausibleWindow } from "./json-fields.ts";
 
 /** The measurements of one model at one address. */
 export type Calibration = {
@@ -51,16 +50,7 @@ function clamp(factor: number): number {
   return Math.min(MOST_FACTOR, Math.max(LEAST_FACTOR, factor));
 }
 
-/** A window that a server stated in an error and that is smaller than the known one. */
-export type StatedWindow = {
-  readonly tokens: number;
-  /** The session in which it was stated. */
-  readonly sessionId: string;
-};
-
 const FILE = "token_calibration.json";
-/** Most entries, one per model and address; the ones not used for longest are removed first. */
-const MOST_ENTRIES = 200;
 /** Smaller relative changes of the factor are not written to the file. */
 const WORTH_WRITING = 0.05;
 
@@ -90,11 +80,6 @@ export class TokenCalibration {
     return this.#state.factor;
   }
 
-  /** Whether this server has ever counted anything for us. */
-  get isKnown(): boolean {
-    return this.#state.samples > 0;
-  }
-
   /** The count expected from the server for an estimate. */
   tokens(estimated: number): number {
     return Math.ceil(estimated * this.factor);
@@ -109,24 +94,16 @@ export class TokenCalibration {
     this.#become(afterOverflow(this.#state, estimated, counted));
   }
 
-  /** True when the server has stated the same window in another session before; otherwise stores it for the next time. */
-  isStatedTwice({ tokens, sessionId }: StatedWindow): boolean {
-    const stated = statedIn(entriesAt(this.#path)[this.#name]);
-    if (stated?.tokens === tokens && stated.sessionId !== sessionId) return true;
-    this.#write({ stated_window: { tokens, session_id: sessionId } });
-    return false;
-  }
-
   #become(next: Calibration): void {
     if (next === this.#state) return;
     this.#state = next;
     if (Math.abs(next.factor - this.#written) < WORTH_WRITING * next.factor) return;
     this.#written = next.factor;
-    this.#write({});
+    this.#write();
   }
 
   /** Keeps the other entries, and fields that another process wrote into this one. */
-  #write(more: Readonly<Record<string, unknown>>): void {
+  #write(): void {
     if (this.#path === undefined) return;
     const { factor, samples } = this.#state;
     const updated_at = new Date().toISOString();
@@ -137,8 +114,8 @@ export class TokenCalibration {
         change: (text) => {
           const { [this.#name]: old, ...others } = parsed(text);
           const known = samples === 0 ? {} : { factor: rounded(factor), samples };
-          const entry = { ...(isRecord(old) ? old : {}), ...known, ...more, updated_at };
-          const models = { ...newest(others, MOST_ENTRIES - 1), [this.#name]: entry };
+          const entry = { ...(isRecord(old) ? old : {}), ...known, updated_at };
+          const models = { ...others, [this.#name]: entry };
           return ok({ text: `${JSON.stringify({ models }, null, 2)}\n`, outcome: undefined });
         },
       });
@@ -184,21 +161,6 @@ function calibrationIn(entry: unknown): Calibration {
   if (typeof factor !== "number" || !Number.isFinite(factor)) return UNCALIBRATED;
   const count = typeof samples === "number" && Number.isSafeInteger(samples) && samples > 0 ? samples : 1;
   return { factor: clamp(factor), samples: count };
-}
-
-function statedIn(entry: unknown): StatedWindow | undefined {
-  const stated = isRecord(entry) && isRecord(entry.stated_window) ? entry.stated_window : {};
-  const { tokens, session_id: sessionId } = stated;
-  return isPlausibleWindow(tokens) && typeof sessionId === "string" ? { tokens, sessionId } : undefined;
-}
-
-function newest(entries: Entries, count: number): Entries {
-  const list = Object.entries(entries).filter(([, entry]) => isRecord(entry));
-  if (list.length <= count) return Object.fromEntries(list);
-  const time = (entry: unknown): string =>
-    isRecord(entry) && typeof entry.updated_at === "string" ? entry.updated_at : "";
-  const ordered = list.toSorted(([, a], [, b]) => (time(a) < time(b) ? 1 : time(a) > time(b) ? -1 : 0));
-  return Object.fromEntries(ordered.slice(0, count));
 }
 
 function rounded(factor: number): number {

@@ -32,7 +32,7 @@ export {
   type WindowQuestion,
   type WindowSource,
 } from "./context-window/resolve.ts";
-export { rememberWindow, windowCachePath } from "./context-window/window-cache.ts";
+export { windowCachePath } from "./context-window/window-cache.ts";
 export { isPlausibleWindow } from "./json-fields.ts";
 export {
   findLocalServers,
@@ -49,6 +49,7 @@ export {
   type TextModelOptions,
   toTextModel,
 } from "./text-model.ts";
+export { untilAborted } from "./until-aborted.ts";
 export {
   addUsage,
   type CacheSavings,

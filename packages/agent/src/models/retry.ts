@@ -13,6 +13,9 @@ export type Retry = {
   readonly failure: ModelFailure;
 };
 
+const pauseFor = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
+  pause(ms, undefined, { signal });
+
 export type CallOptions = {
   /** The first one included: 1 means no retry. */
   readonly attempts: number;
@@ -38,13 +41,7 @@ export async function callModel(
     if (outcome.ok || attempt >= attempts || !mayRetry(outcome.error)) return outcome;
     const waitMs = retryWaitMs(outcome.error, attempt, random());
     onRetry?.({ attempt: attempt + 1, of: attempts, waitMs, failure: outcome.error });
-    try {
-      await sleep(waitMs, signal);
-    } catch (cause) {
-      signal?.throwIfAborted();
-      throw cause;
-    }
-    signal?.throwIfAborted();
+    await sleep(waitMs, signal).finally(() => signal?.throwIfAborted());
   }
 }
 
@@ -76,8 +73,4 @@ export function retryWaitMs(failure: ModelFailure, attempt: number, random: numb
   const { baseMs, capMs } = kind === "invalid_response" ? UNUSABLE_ANSWERS : ERRORS;
   const wait = Math.min(baseMs * 2 ** (attempt - 1), capMs);
   return Math.round(wait * (1 + random / 2));
-}
-
-async function pauseFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await pause(ms, undefined, { signal });
 }

@@ -111,8 +111,7 @@ export async function auxiliaryModel(
     wanted === "other" || chosen === undefined
       ? chooseModel({ flags: task, env, config })
       : ok(wanted === "main" ? chosen : { ...chosen, model: withoutFront(task.model.trim(), chosen) });
-  if (!found.ok) return found;
-  return ok({ model: await openModel(found.value, { extraBody, log, fetch }), chosen: found.value });
+  return openChosen(found, { extraBody, log, fetch });
 }
 
 /** A model's name alone means the main model's server, unless it is clearly another vendor's. Provider `main` always means that server. */
@@ -146,18 +145,16 @@ export async function curatorModel(
   if (!main.ok && !isNamed) return main;
   const found = main.ok
     ? await auxiliaryModel(task, { model: await openModel(main.value), chosen: main.value }, { env, config })
-    : await alone(task, { env, config });
+    : await openChosen(chooseModel({ flags: task, env, config }), { extraBody: task.extraBody });
   const timeoutMs = config.auxiliary.curator.timeout * 1000;
   return found.ok ? ok(toTextModel(found.value.model, { timeoutMs })) : found;
 }
 
-async function alone(
-  task: AuxiliaryTask,
-  sources: AuxiliarySources,
+async function openChosen(
+  chosen: Result<ChosenModel, ModelChoiceError>,
+  options: OpenModelOptions,
 ): Promise<Result<MainModel, ModelChoiceError>> {
-  const chosen = chooseModel({ flags: task, ...sources });
-  if (!chosen.ok) return chosen;
-  return ok({ model: await openModel(chosen.value, { extraBody: task.extraBody }), chosen: chosen.value });
+  return chosen.ok ? ok({ model: await openModel(chosen.value, options), chosen: chosen.value }) : chosen;
 }
 
 /** Older config files name the model in `curator.auxiliary`. */

@@ -24,36 +24,30 @@ export const NO_USAGE: Usage = Object.freeze({
 /** From a vendor's usage object. Missing fields and non-numbers count as 0. Without `wire` the shape is recognised by its keys. */
 export function normalizeUsage(raw: unknown, wire: Wire = wireOf(raw)): Usage {
   const usage = asRecord(raw);
-  switch (wire) {
-    case "anthropic":
-      return {
-        input: count(usage.input_tokens),
-        cacheRead: count(usage.cache_read_input_tokens),
-        cacheWrite: count(usage.cache_creation_input_tokens),
-        output: count(usage.output_tokens),
-        reasoning: count(asRecord(usage.output_tokens_details).thinking_tokens),
-      };
-    case "responses": {
-      const details = asRecord(usage.input_tokens_details);
-      const cached = {
-        read: count(details.cached_tokens),
-        write: first(details.cache_write_tokens, details.cache_creation_tokens),
-      };
-      const reasoning = count(asRecord(usage.output_tokens_details).reasoning_tokens);
-      return disjoint(count(usage.input_tokens), cached, count(usage.output_tokens), reasoning);
-    }
-    case "chat": {
-      const details = asRecord(usage.prompt_tokens_details);
-      const cached = {
-        read: first(details.cached_tokens, usage.cache_read_input_tokens),
-        write: first(details.cache_write_tokens, usage.cache_creation_input_tokens),
-      };
-      const reasoning = count(asRecord(usage.completion_tokens_details).reasoning_tokens);
-      return disjoint(count(usage.prompt_tokens), cached, count(usage.completion_tokens), reasoning);
-    }
-    default:
-      return wire satisfies never;
-  }
+  if (wire === "anthropic")
+    return {
+      input: count(usage.input_tokens),
+      cacheRead: count(usage.cache_read_input_tokens),
+      cacheWrite: count(usage.cache_creation_input_tokens),
+      output: count(usage.output_tokens),
+      reasoning: count(asRecord(usage.output_tokens_details).thinking_tokens),
+    };
+  // The other wires count cached tokens as part of the prompt.
+  const isChat = wire === "chat";
+  const details = asRecord(isChat ? usage.prompt_tokens_details : usage.input_tokens_details);
+  const outputDetails = asRecord(isChat ? usage.completion_tokens_details : usage.output_tokens_details);
+  const cacheRead = first(details.cached_tokens, usage.cache_read_input_tokens);
+  const cacheWrite = first(
+    ...[details.cache_write_tokens, details.cache_creation_tokens, usage.cache_creation_input_tokens],
+  );
+  const prompt = count(isChat ? usage.prompt_tokens : usage.input_tokens);
+  return {
+    input: Math.max(0, prompt - cacheRead - cacheWrite), // more tokens may be cached than sent
+    cacheRead,
+    cacheWrite,
+    output: count(isChat ? usage.completion_tokens : usage.output_tokens),
+    reasoning: count(outputDetails.reasoning_tokens),
+  };
 }
 
 /** All tokens of a prompt: new, read from the cache, written to it. */
@@ -81,17 +75,6 @@ function wireOf(raw: unknown): Wire {
   const usage = asRecord(raw);
   if ("prompt_tokens" in usage || "completion_tokens" in usage) return "chat";
   return "input_tokens_details" in usage || "total_tokens" in usage ? "responses" : "anthropic";
-}
-
-/** For wires that count cached tokens as part of the prompt. `input` is never negative, even if more tokens are cached than sent. */
-function disjoint(
-  prompt: number,
-  cached: { readonly read: number; readonly write: number },
-  output: number,
-  reasoning: number,
-): Usage {
-  const input = Math.max(0, prompt - cached.read - cached.write);
-  return { input, cacheRead: cached.read, cacheWrite: cached.write, output, reasoning };
 }
 
 function first(...values: readonly unknown[]): number {

@@ -157,17 +157,18 @@ type ReviewCounts = {
   readonly last_error: string | null;
 };
 
+const NO_COUNTS: ReviewCounts = {
+  runs: 0,
+  failures: 0,
+  last_at: null,
+  last_failure_at: null,
+  last_error: null,
+};
+
 /** Anything unreadable counts as 0. */
 export function readReviewCounts(text: string | null): ReviewCounts {
   const parsed = outsideJsonOr(text ?? "", undefined);
-  const value = isRecord(parsed) ? parsed : {};
-  return {
-    runs: numberOf(value.runs),
-    failures: numberOf(value.failures),
-    last_at: textOf(value.last_at),
-    last_failure_at: textOf(value.last_failure_at),
-    last_error: textOf(value.last_error),
-  };
+  return isRecord(parsed) ? { ...NO_COUNTS, ...parsed } : NO_COUNTS;
 }
 
 /** The counters after one more review. `error`: why it failed, if it did. */
@@ -185,12 +186,4 @@ function withReview(counts: ReviewCounts, at: Date, error: string | undefined): 
 /** Why a review failed, shortened and without secrets. */
 function reviewDetail(error: string): string {
   return preview(redactSecrets(error).replace(/\s+/g, " "), DETAIL_CHARS);
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
 }

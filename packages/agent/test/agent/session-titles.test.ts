@@ -1,12 +1,13 @@
 // Titles of sessions.
 import { join } from "node:path";
 import type { TextModel } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
-import { parseContent } from "@hermes-memory/core/internal/message";
+import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
+import { type Content, parseContent } from "@hermes-memory/core/internal/message";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { cleanTitle, shouldTitle, type TitleRequest, titleSession } from "../../src/agent/session-titles.ts";
+import { AgentEvents } from "../../src/agent/events.ts";
+import { cleanTitle, SessionTitles, shouldTitle } from "../../src/agent/session-titles.ts";
 import { messages } from "../messages.ts";
 
 describe("an answer becomes a title", () => {
@@ -52,20 +53,32 @@ async function storeWith(...ids: readonly string[]): Promise<SessionStore> {
   return store;
 }
 
-function requestFor(
-  store: SessionStore,
-  complete: TextModel["complete"],
-  changes: Partial<TitleRequest> = {},
-): TitleRequest {
-  return {
+type Asked = {
+  readonly sessionId?: string;
+  readonly user?: Content;
+  readonly assistant?: string;
+  readonly log?: Logger;
+};
+
+function ask(store: SessionStore, complete: TextModel["complete"], asked: Asked = {}) {
+  const {
+    sessionId = "s1",
+    user = "How hot for porcelain?",
+    assistant = "1240 degrees.",
+    log = silentLogger,
+  } = asked;
+  const titles = new SessionTitles({
     model: { complete },
     store,
-    sessionId: "s1",
-    user: "How hot for porcelain?",
-    assistant: "1240 degrees.",
-    log: silentLogger,
-    ...changes,
-  };
+    log,
+    timeoutMs: 30_000,
+    events: new AgentEvents(log),
+  });
+  return { titles, title: titles.ask(sessionId, user, assistant) };
+}
+
+function titleSession(...args: Parameters<typeof ask>): Promise<string | undefined> {
+  return ask(...args).title;
 }
 
 describe("titling a session", () => {
@@ -80,9 +93,7 @@ describe("titling a session", () => {
       { type: "text", text: "ä".repeat(600) },
       { type: "image_url", image_url: { url: "data:" } },
     ]);
-    const title = await titleSession(
-      requestFor(store, complete, { user: parts, assistant: "b".repeat(600) }),
-    );
+    const title = await titleSession(store, complete, { user: parts, assistant: "b".repeat(600) });
     expect(title).toBe("Firing porcelain");
     expect(await store.getSessionTitle("s1")).toBe("Firing porcelain");
     expect(seen).toHaveLength(1);
@@ -101,7 +112,7 @@ describe("titling a session", () => {
       return "Firing porcelain";
     };
     const user = `${"x".repeat(480)} ${key}`;
-    await titleSession(requestFor(store, complete, { user, assistant: `Your key ${key} works.` }));
+    await titleSession(store, complete, { user, assistant: `Your key ${key} works.` });
     expect(prompts).toHaveLength(1);
     expect(prompts[0]).not.toContain("a1B2");
     expect(prompts[0]).toContain("Your key sk-proj-*** works.");
@@ -111,8 +122,8 @@ describe("titling a session", () => {
     const store = await storeWith("s0", "s1", "s2");
     await store.setSessionTitle("s0", "Firing porcelain");
     const complete = async (): Promise<string> => "Firing porcelain";
-    expect(await titleSession(requestFor(store, complete))).toBe("Firing porcelain #2");
-    expect(await titleSession(requestFor(store, complete, { sessionId: "s2" }))).toBe("Firing porcelain #3");
+    expect(await titleSession(store, complete)).toBe("Firing porcelain #2");
+    expect(await titleSession(store, complete, { sessionId: "s2" })).toBe("Firing porcelain #3");
   });
 
   it("leaves a title alone that was given meanwhile", async () => {
@@ -121,18 +132,16 @@ describe("titling a session", () => {
       await store.setSessionTitle("s1", "Mine");
       return "Another";
     };
-    expect(await titleSession(requestFor(store, complete))).toBeUndefined();
+    expect(await titleSession(store, complete)).toBeUndefined();
     expect(await store.getSessionTitle("s1")).toBe("Mine");
   });
 
   it("does nothing without words, an answer or a row", async () => {
     const store = await storeWith("s1");
     const never: TextModel["complete"] = () => Promise.reject(new Error("asked"));
-    expect(await titleSession(requestFor(store, never, { assistant: "" }))).toBeUndefined();
-    expect(await titleSession(requestFor(store, async () => " "))).toBeUndefined();
-    expect(
-      await titleSession(requestFor(store, async () => "A title", { sessionId: "none" })),
-    ).toBeUndefined();
+    expect(await titleSession(store, never, { assistant: "" })).toBeUndefined();
+    expect(await titleSession(store, async () => " ")).toBeUndefined();
+    expect(await titleSession(store, async () => "A title", { sessionId: "none" })).toBeUndefined();
     expect(await store.getSessionTitle("s1")).toBeNull();
   });
 
@@ -141,7 +150,7 @@ describe("titling a session", () => {
     const log = { ...silentLogger, warn: (line: string) => void lines.push(line) };
     const store = await storeWith("s1");
     const failing: TextModel["complete"] = () => Promise.reject(new Error("no model"));
-    expect(await titleSession(requestFor(store, failing, { log }))).toBeUndefined();
+    expect(await titleSession(store, failing, { log })).toBeUndefined();
     expect(lines).toEqual([expect.stringContaining("no model")]);
   });
 
@@ -149,13 +158,11 @@ describe("titling a session", () => {
     const lines: string[] = [];
     const log = { ...silentLogger, warn: (line: string) => void lines.push(line) };
     const store = await storeWith("s1");
-    const closing = new AbortController();
     const complete: TextModel["complete"] = ({ signal }) =>
-      new Promise((_resolve, reject) => {
-        signal?.addEventListener("abort", () => reject(signal.reason));
-        closing.abort();
-      });
-    expect(await titleSession(requestFor(store, complete, { log, signal: closing.signal }))).toBeUndefined();
+      new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    const { titles, title } = ask(store, complete, { log });
+    titles.stop();
+    expect(await title).toBeUndefined();
     expect(lines).toEqual([]);
   });
 });

@@ -37,7 +37,6 @@ export {
   isRecord,
   isStringList,
   type JsonLimits,
-  JsonNesting,
   type JsonProblem,
   OUTSIDE_JSON,
   outsideJsonOr,

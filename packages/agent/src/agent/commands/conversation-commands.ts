@@ -137,7 +137,7 @@ const compressCommand: SlashCommand = {
     });
     const { kind, feedback, sessionId } = report;
     const notices = [...report.notices, ...digestLines(kind, digest)];
-    const trouble = troubleOf(kind);
+    const trouble = TROUBLES[kind];
     const { headline, token_line, note } = feedback;
     const lines =
       trouble === undefined
@@ -184,23 +184,11 @@ function digestLines(kind: CompressReport["kind"], digest: Digest | undefined): 
   ];
 }
 
-/** Undefined when the compaction did not fail. */
-function troubleOf(kind: CompressReport["kind"]): string | undefined {
-  switch (kind) {
-    case "compacted":
-    case "pruned":
-    case "unchanged":
-      return undefined;
-    case "aborted":
-      return "The compaction was given up; the conversation is unchanged.";
-    case "busy":
-      return "Another process is compacting this session; nothing was done. Try again in a moment.";
-    case "failed":
-      return "The compaction failed; the conversation is unchanged.";
-    default:
-      return kind satisfies never;
-  }
-}
+const TROUBLES: Readonly<Partial<Record<CompressReport["kind"], string>>> = {
+  aborted: "The compaction was given up; the conversation is unchanged.",
+  busy: "Another process is compacting this session; nothing was done. Try again in a moment.",
+  failed: "The compaction failed; the conversation is unchanged.",
+};
 
 // /history and /save
 

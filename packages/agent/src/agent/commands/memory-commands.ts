@@ -281,18 +281,13 @@ function historyLines(line: HistoryLine): string[] {
 
 /** The journal keeps only the kind of refusal, not the refused text. */
 function markOf({ status, undone_by, refusal }: HistoryLine): string {
-  switch (status) {
-    case "committed":
-      return "";
-    case "undone":
-      return `  [undone by ${undone_by}]`;
-    case "aborted":
-      return "  [never took effect]";
-    case "refused":
-      return `  [refused: ${refusal?.error}]`;
-    default:
-      return status satisfies never;
-  }
+  const marks = {
+    committed: "",
+    undone: `  [undone by ${undone_by}]`,
+    aborted: "  [never took effect]",
+    refused: `  [refused: ${refusal?.error}]`,
+  };
+  return marks[status];
 }
 
 function changeText({ before, after }: Change): string {

@@ -55,17 +55,13 @@ const providerCommand: SlashCommand = {
   async run({ agent }) {
     const { memory } = await agent.status();
     const { provider, apiMode, baseUrl } = agent.model;
+    const json = { model_provider: provider, api_mode: apiMode, base_url: safeAddress(baseUrl) };
     return told(
       [
         row("Model", `${provider}, ${apiMode}, ${addressText(baseUrl)}`),
         row("Memory", memory.provider ?? "built-in files only; 'hermes memory setup' adds a provider"),
       ],
-      {
-        model_provider: provider,
-        api_mode: apiMode,
-        base_url: safeAddress(baseUrl),
-        memory_provider: memory.provider,
-      },
+      { ...json, memory_provider: memory.provider },
     );
   },
 };

@@ -304,7 +304,7 @@ const searchCommand: SlashCommand = {
     const hits = await withTitles(agent.store, answer.hits.slice(0, MOST_HITS), scopeOfUser(agent.user));
     const json = answerJson(args, answer, hits);
     const missing = remarksOn(answer);
-    if (hits.length === 0) return told([nothingFound(answer.empty ?? "no-match"), ...missing], json);
+    if (hits.length === 0) return told([NOTHING_FOUND[answer.empty ?? "no-match"], ...missing], json);
     const isMore = answer.hits.length > MOST_HITS;
     const weak = weakRemark(answer);
     return told(
@@ -331,20 +331,15 @@ function hitLines(agent: AgentSurface, hit: NamedHit): string[] {
   ];
 }
 
-function nothingFound(reason: EmptyReason): string {
-  switch (reason) {
-    case "blank":
-      return "Nothing was searched: there are no words in it.";
-    case "hidden-sources":
-      return "Found only in runs of subagents, tools and task boards; 'hermes sessions search --all' shows them.";
-    case "excluded-sessions":
-    case "filtered":
-    case "no-match":
-      return "No messages found. Try fewer or other words, or the beginning of one with a star: config*";
-    default:
-      return reason satisfies never;
-  }
-}
+const NO_MATCH = "No messages found. Try fewer or other words, or the beginning of one with a star: config*";
+const NOTHING_FOUND: Readonly<Record<EmptyReason, string>> = {
+  blank: "Nothing was searched: there are no words in it.",
+  "hidden-sources":
+    "Found only in runs of subagents, tools and task boards; 'hermes sessions search --all' shows them.",
+  "excluded-sessions": NO_MATCH,
+  filtered: NO_MATCH,
+  "no-match": NO_MATCH,
+};
 
 export const SESSION_COMMANDS: readonly SlashCommand[] = [
   newCommand,

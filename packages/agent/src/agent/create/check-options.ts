@@ -18,86 +18,67 @@ const any = z.unknown();
 const whoItIs = "a text that says who the agent is; leave it out for SOUL.md";
 const turns = "a whole number from 1 on: the most model calls of one turn";
 
-const CHAT = z
-  .strictObject(
-    {
-      id: text,
-      name: text,
-      type: text,
-      threadId: text,
-      gatewaySessionKey: text,
-      userName: text,
-      userIdAlt: text,
-    } satisfies Record<keyof ChatIdentity, z.ZodType>,
-    "an object",
-  )
-  .partial();
+function all<Name extends string>(type: z.ZodType, ...names: readonly Name[]): Record<Name, z.ZodType> {
+  return Object.fromEntries(names.map((name) => [name, type])) as Record<Name, z.ZodType>;
+}
 
+type Types<Of> = Record<keyof Of, z.ZodType>;
+
+const CHAT_FIELDS: Types<ChatIdentity> = {
+  ...all(text, "id", "name", "type", "threadId", "gatewaySessionKey", "userName", "userIdAlt"),
+};
+const CHAT = z.strictObject(CHAT_FIELDS, "an object").partial();
+
+const HOOK_FIELDS: Types<AgentHooks> = {
+  ...all(aFunction, "preModelCall", "preToolCall", "transformOutput", "turnEnd", "sessionStart", "reviewDue"),
+};
 /** A gate with a misspelt name would let every tool run. */
-const HOOKS = z
-  .strictObject(
-    {
-      preModelCall: aFunction,
-      preToolCall: aFunction,
-      transformOutput: aFunction,
-      turnEnd: aFunction,
-      sessionStart: aFunction,
-      reviewDue: aFunction,
-    } satisfies Record<keyof AgentHooks, z.ZodType>,
-    "an object",
-  )
-  .partial();
+const HOOKS = z.strictObject(HOOK_FIELDS, "an object").partial();
 
 const OPTIONS = z
   .strictObject({
-    memory: any, // `checkWhose` checks it
-    home: text,
-    user: any, // `home.user` checks it
-    administrator: flag,
-    chatId: text,
+    ...all(text, "home", "chatId", "instructions", "resume", "sessionId", "platform", "platformHint", "cwd"),
+    ...all(text, "ephemeralSystemPrompt"),
+    ...all(
+      flag,
+      "administrator",
+      "continueLast",
+      "contextFiles",
+      "skipMemory",
+      "passSessionId",
+      "review",
+      "titles",
+    ),
+    ...all(anObject, "selection", "tools", "log", "clock", "env", "delegatedBy"),
+    ...all(aFunction, "onEvent", "approve", "waitForRetry"),
+    // `checkWhose` checks `memory`, `home.user` the user, `fromSdkModel` the model (which may be a text), `checkPlugins` provider and
+    // engine, and `givenMessages` both lists.
+    ...all(
+      any,
+      "memory",
+      "user",
+      "model",
+      "toolsets",
+      "provider",
+      "contextEngine",
+      "store",
+      "prefillMessages",
+    ),
+    ...all(any, "history"),
     config: z.custom(
       // The keys of a file have other names than those of a loaded config, which has a value for each.
       (config) => isRecord(config) && isRecord(config.raw) && isRecord(config.auxiliary),
       "a loaded config, the 'value' of what loadConfig(home) of @hermes-memory/core/config returned; leave it out for config.yaml. The window of a model is the option contextLength",
     ),
-    model: any, // an AI SDK model may be a text; `fromSdkModel` checks it
     contextLength: z
       .number("a number")
       .refine(isPlausibleWindow, "the number of tokens that the model takes, such as 128000"),
-    selection: anObject,
     identity: z.string(whoItIs).refine((given) => given.trim() !== "", whoItIs),
-    instructions: text,
-    tools: anObject,
     readOnlyTools: list,
-    toolsets: any,
-    provider: any, // `checkPlugins` checks both
-    contextEngine: any,
-    store: any,
-    resume: text,
-    continueLast: flag,
-    sessionId: text,
-    platform: text,
-    platformHint: text,
     chat: CHAT,
-    contextFiles: flag,
-    cwd: text,
-    ephemeralSystemPrompt: text,
-    prefillMessages: any, // `givenMessages` checks both lists
-    skipMemory: flag,
-    passSessionId: flag,
     maxTurns: z.int(turns).min(1, turns),
-    history: any,
     hooks: HOOKS,
-    onEvent: aFunction,
-    approve: aFunction,
-    log: anObject,
-    clock: anObject,
-    env: anObject,
-    waitForRetry: aFunction,
-    delegatedBy: anObject,
-    review: flag,
-    titles: flag,
-  } satisfies Record<keyof AgentOptions, z.ZodType>)
+  } satisfies Types<AgentOptions>)
   .partial();
 
 /** Names of earlier versions, and names that other libraries use. */

@@ -10,11 +10,8 @@ import {
   givenEngine,
   LosslessEngine,
   losslessSettings,
-  type ModelWindow,
   type Notice,
-  type ResponseUsage,
   type SelectedEngine,
-  type SessionStartOptions,
   selectEngine,
 } from "@hermes-memory/core/internal/context";
 import { describeCause, HermesError, isRecord } from "@hermes-memory/core/internal/lib";
@@ -22,6 +19,7 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import { isMessage, type Message } from "@hermes-memory/core/internal/message";
 import { runForeign } from "@hermes-memory/core/internal/providers";
 import { scopeOfUser } from "@hermes-memory/core/internal/sessions";
+import { untilAborted } from "../../models/index.ts";
 import { RESERVED_COMMANDS } from "../commands/slash-commands.ts";
 import type { AgentParts } from "../parts.ts";
 import type { SummaryModels } from "./side-models.ts";
@@ -38,8 +36,7 @@ export type OpenedEngine = { readonly selected: SelectedEngine; readonly engine:
 
 export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
   const selected = input.given === undefined ? await fromConfig(input) : await fromCaller(input.given, input);
-  const engine =
-    selected.source === "plugin" ? new GuardedEngine(selected.engine, input.log) : selected.engine;
+  const engine = selected.source === "plugin" ? guardedEngine(selected.engine, input.log) : selected.engine;
   return { selected, engine };
 }
 
@@ -98,146 +95,94 @@ async function fromConfig(input: EngineInput): Promise<SelectedEngine> {
 const COMPRESS_MS = 600_000;
 const HOOK_MS = 10_000;
 
-type Numbers = "lastPromptTokens" | "lastCompletionTokens" | "lastTotalTokens" | "thresholdTokens";
+const NUMBERS: ReadonlySet<PropertyKey> = new Set([
+  ...["lastPromptTokens", "lastCompletionTokens", "lastTotalTokens"],
+  ...["thresholdTokens", "contextLength", "compressionCount"],
+]);
+const HOOKS: ReadonlySet<PropertyKey> = new Set(["onSessionStart", "onSessionEnd"]);
 
 /**
- * A plugin's engine that cannot break a turn: its exceptions are logged, its answers are checked, and an interrupt does not wait for
- * it.
+ * A plugin's engine that cannot break a turn: its exceptions are logged, its answers are checked, it gets copies of lists, and an
+ * interrupt does not wait for it.
  */
-export class GuardedEngine implements ContextEngine {
-  readonly name: string;
-  readonly #engine: ContextEngine;
-  readonly #log: Logger;
-  readonly #told = new Set<string>();
-
-  constructor(engine: ContextEngine, log: Logger) {
-    this.#engine = engine;
-    this.#log = log;
-    this.name = engine.name;
-  }
-
-  get lastPromptTokens(): number {
-    return this.#number("lastPromptTokens");
-  }
-  get lastCompletionTokens(): number {
-    return this.#number("lastCompletionTokens");
-  }
-  get lastTotalTokens(): number {
-    return this.#number("lastTotalTokens");
-  }
-  get thresholdTokens(): number {
-    return this.#number("thresholdTokens");
-  }
-  get contextLength(): number {
-    return this.#number("contextLength");
-  }
-  get compressionCount(): number {
-    return this.#number("compressionCount");
-  }
-
-  updateFromResponse(usage: ResponseUsage): void {
-    this.#call("updateFromResponse", (engine) => engine.updateFromResponse(usage));
-  }
-  shouldCompress(promptTokens?: number): boolean {
-    return this.#call("shouldCompress", (engine) => engine.shouldCompress(promptTokens)) === true;
-  }
-  shouldDeferPreflightToRealUsage(roughTokens: number): boolean {
-    return (
-      this.#call("shouldDeferPreflightToRealUsage", (engine) =>
-        engine.shouldDeferPreflightToRealUsage?.(roughTokens),
-      ) === true
-    );
-  }
-  hasContentToCompress(messages: readonly Message[]): boolean {
-    return (
-      this.#call("hasContentToCompress", (engine) => engine.hasContentToCompress?.([...messages])) !== false
-    );
-  }
-  onCompacted(roughTokens: number): void {
-    this.#call("onCompacted", (engine) => engine.onCompacted?.(roughTokens));
-  }
-  onSessionReset(): void {
-    this.#call("onSessionReset", (engine) => engine.onSessionReset?.());
-  }
-  updateModel(model: ModelWindow): void {
-    this.#call("updateModel", (engine) => engine.updateModel?.(model));
-  }
-  onSessionStart(sessionId: string, options?: SessionStartOptions): Promise<void> {
-    return this.#hook("onSessionStart", (engine) => engine.onSessionStart?.(sessionId, options));
-  }
-  onSessionEnd(sessionId: string, messages: readonly Message[]): Promise<void> {
-    return this.#hook("onSessionEnd", (engine) => engine.onSessionEnd?.(sessionId, [...messages]));
-  }
-
-  async compress(messages: readonly Message[], options: CompressOptions = {}): Promise<CompressOutcome> {
-    const { signal } = options;
-    signal?.throwIfAborted();
-    const stopped = Promise.withResolvers<never>();
-    const stop = (): void => stopped.reject(signal?.reason);
-    signal?.addEventListener("abort", stop, { once: true });
+export function guardedEngine(engine: ContextEngine, log: Logger): ContextEngine {
+  const told = new Set<PropertyKey>();
+  // Once for each member: most are called at every step.
+  const tell = (member: PropertyKey, what: string): void => {
+    if (told.has(member)) return;
+    told.add(member);
+    log.warn(`'${String(member)}' of the context engine '${engine.name}' ${what}`);
+  };
+  const call = (member: PropertyKey, use: () => unknown): unknown => {
     try {
-      const answer = await Promise.race([
-        runForeign<unknown>({ timeoutMs: COMPRESS_MS }, () => this.#engine.compress([...messages], options)),
-        stopped.promise,
-      ]);
-      signal?.throwIfAborted();
-      if (!answer.ok) return this.#unable(messages, answer.error.message);
-      return readOutcome(answer.value) ?? this.#unable(messages, "gave back no usable list of messages");
-    } finally {
-      signal?.removeEventListener("abort", stop);
-    }
-  }
-
-  getStatus(): EngineStatus {
-    const used = Math.max(0, this.lastPromptTokens);
-    return {
-      last_prompt_tokens: used,
-      threshold_tokens: this.thresholdTokens,
-      context_length: this.contextLength,
-      usage_percent: this.contextLength > 0 ? Math.min(100, (used / this.contextLength) * 100) : 0,
-      compression_count: this.compressionCount,
-    };
-  }
-
-  #unable(messages: readonly Message[], why: string): CompressOutcome {
-    const text = `The conversation was not compacted, because the context engine '${this.name}' ${why}. Set context.engine to compressor to use the built-in one.`;
-    const tokens = estimateMessages(messages);
-    return {
-      kind: "aborted",
-      messages,
-      leftOut: [],
-      prunedResults: 0,
-      tokensBefore: tokens,
-      tokensAfter: tokens,
-      notices: [{ cause: `engine-failed:${why}`, text }],
-    };
-  }
-
-  #number(member: Numbers | "contextLength" | "compressionCount"): number {
-    const value: unknown = this.#call(member, (engine) => engine[member]);
-    return typeof value === "number" && Number.isFinite(value) ? value : 0;
-  }
-
-  #call<T>(member: string, use: (engine: ContextEngine) => T): T | undefined {
-    try {
-      return use(this.#engine);
+      return use();
     } catch (cause) {
-      this.#tell(member, `failed: ${describeCause(cause)}`);
-      return undefined;
+      return tell(member, `failed: ${describeCause(cause)}`);
     }
-  }
+  };
+  const hook = async (member: PropertyKey, use: () => unknown): Promise<void> => {
+    const answer = await runForeign({ timeoutMs: HOOK_MS }, use);
+    if (!answer.ok) tell(member, answer.error.message);
+  };
+  const guard: ContextEngine = new Proxy({} as ContextEngine, {
+    get(_target, member) {
+      if (member === "compress") return (...args: CompressArguments) => compressGuarded(engine, ...args);
+      if (member === "getStatus") return () => statusOf(guard);
+      const given = call(member, () => Reflect.get(engine, member));
+      if (NUMBERS.has(member)) return typeof given === "number" && Number.isFinite(given) ? given : 0;
+      if (typeof given !== "function") return given;
+      return (...args: readonly unknown[]) => {
+        const use = (): unknown =>
+          given.apply(
+            engine,
+            args.map((each) => (Array.isArray(each) ? [...each] : each)),
+          );
+        if (HOOKS.has(member)) return hook(member, use);
+        return call(member, use) ?? (member === "shouldCompress" ? false : undefined);
+      };
+    },
+  });
+  return guard;
+}
 
-  async #hook(member: string, use: (engine: ContextEngine) => void | Promise<void>): Promise<void> {
-    const answer = await runForeign({ timeoutMs: HOOK_MS }, () => use(this.#engine));
-    if (!answer.ok) this.#tell(member, answer.error.message);
-  }
+type CompressArguments = Parameters<ContextEngine["compress"]>;
 
-  /** Once for each member: most are called at every step. */
-  #tell(member: string, what: string): void {
-    if (this.#told.has(member)) return;
-    this.#told.add(member);
-    this.#log.warn(`'${member}' of the context engine '${this.name}' ${what}`);
-  }
+async function compressGuarded(
+  engine: ContextEngine,
+  messages: readonly Message[],
+  options: CompressOptions = {},
+): Promise<CompressOutcome> {
+  const { signal } = options;
+  signal?.throwIfAborted();
+  const work = runForeign<unknown>({ timeoutMs: COMPRESS_MS }, () => engine.compress([...messages], options));
+  const answer = await untilAborted(signal, work);
+  signal?.throwIfAborted();
+  if (!answer.ok) return unable(engine, messages, answer.error.message);
+  return readOutcome(answer.value) ?? unable(engine, messages, "gave back no usable list of messages");
+}
+
+function unable({ name }: ContextEngine, messages: readonly Message[], why: string): CompressOutcome {
+  const text = `The conversation was not compacted, because the context engine '${name}' ${why}. Set context.engine to compressor to use the built-in one.`;
+  const tokens = estimateMessages(messages);
+  const notices = [{ cause: `engine-failed:${why}`, text }];
+  const unchanged = { messages, leftOut: [], prunedResults: 0, tokensBefore: tokens, tokensAfter: tokens };
+  return { kind: "aborted", ...unchanged, notices };
+}
+
+function statusOf({
+  lastPromptTokens,
+  thresholdTokens,
+  contextLength,
+  compressionCount,
+}: ContextEngine): EngineStatus {
+  const used = Math.max(0, lastPromptTokens);
+  return {
+    last_prompt_tokens: used,
+    threshold_tokens: thresholdTokens,
+    context_length: contextLength,
+    usage_percent: contextLength > 0 ? Math.min(100, (used / contextLength) * 100) : 0,
+    compression_count: compressionCount,
+  };
 }
 
 const KINDS: readonly string[] = ["compacted", "pruned", "unchanged", "aborted"];

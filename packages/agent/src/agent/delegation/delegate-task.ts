@@ -89,20 +89,15 @@ export function delegateEntry(deps: DelegateDeps): Tool {
         ? `${tasks.length} tasks`
         : preview(typeof goal === "string" ? onOneLine(goal.replace(/\s+/g, " ")) : "", 80),
     run: async (args, { signal }) => {
-      const limits = { maxChildren: delegation.maxConcurrentChildren, maxDepth: delegation.maxSpawnDepth };
-      const tasks = readTasks(args, limits, depth);
+      const tasks = readTasks(args, delegation, depth);
       if (!tasks.ok) return errorOutcome(tasks.error);
       const startedAt = performance.now();
       const timeout = delegation.childTimeoutSeconds;
-      const children = await runChildren(tasks.value, spawn, {
-        signal,
-        timeoutMs: timeout > 0 ? Math.max(timeout, LEAST_TIMEOUT_SECONDS) * 1000 : undefined,
-      });
+      const timeoutMs = timeout > 0 ? Math.max(timeout, LEAST_TIMEOUT_SECONDS) * 1000 : undefined;
+      const children = await runChildren(tasks.value, spawn, { signal, timeoutMs });
       report(deps, tasks.value, children);
-      return jsonOutcome({
-        results: children.map(({ result }) => result),
-        total_duration_seconds: seconds(startedAt),
-      });
+      const results = children.map(({ result }) => result);
+      return jsonOutcome({ results, total_duration_seconds: seconds(startedAt) });
     },
   };
 }
@@ -131,15 +126,10 @@ export type ChildTask = {
   readonly role: "leaf" | "orchestrator";
 };
 
-type DelegationLimits = {
-  readonly maxChildren: number;
-  readonly maxDepth: number;
-};
-
 /** `depth`: the depth of the agent that delegates; 0 for the agent that the user talks to. */
 function readTasks(
   args: ToolArguments,
-  { maxChildren, maxDepth }: DelegationLimits,
+  { maxConcurrentChildren: most, maxSpawnDepth: maxDepth }: AgentParts["config"]["delegation"],
   depth: number,
 ): Result<readonly ChildTask[], string> {
   if (depth >= maxDepth)
@@ -147,9 +137,9 @@ function readTasks(
       `Delegation depth limit reached (${maxDepth}): do this work yourself. delegation.max_spawn_depth sets the limit.`,
     );
   const given: readonly unknown[] = Array.isArray(args.tasks) && args.tasks.length > 0 ? args.tasks : [args];
-  if (given.length > maxChildren)
+  if (given.length > most)
     return err(
-      `${given.length} tasks are more than the ${maxChildren} that may run at once. Hand over fewer; delegation.max_concurrent_children sets the limit.`,
+      `${given.length} tasks are more than the ${most} that may run at once. Hand over fewer; delegation.max_concurrent_children sets the limit.`,
     );
   const tasks = given.map((entry) => readTask(isRecord(entry) ? entry : {}));
   const empty = tasks.findIndex(({ goal }) => goal === "");
@@ -227,16 +217,18 @@ type FinishedChild = {
 export async function runChildren(
   tasks: readonly ChildTask[],
   spawn: SpawnChild,
-  options: { readonly signal: AbortSignal; readonly timeoutMs: number | undefined },
+  options: RunOptions,
 ): Promise<readonly FinishedChild[]> {
   return Promise.all(tasks.map((task, index) => runChild(task, index, spawn, options)));
 }
 
+type RunOptions = { readonly signal: AbortSignal; readonly timeoutMs: number | undefined };
+
 async function runChild(
   task: ChildTask,
-  index: number,
+  task_index: number,
   spawn: SpawnChild,
-  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number | undefined },
+  { signal, timeoutMs }: RunOptions,
 ): Promise<FinishedChild> {
   const startedAt = performance.now();
   const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
@@ -245,12 +237,17 @@ async function runChild(
     child = await spawn(task);
     const result = await child.run(childMessage(task), late ? AbortSignal.any([signal, late]) : signal);
     const isLate = late?.aborted === true && result.interrupted && !signal.aborted;
-    return finished(result, index, { startedAt, child, isLate });
+    const common = { task_index, duration_seconds: seconds(startedAt), model: child.model };
+    return {
+      result: { ...common, ...outcomeOf(result, isLate) },
+      sessionId: result.session_id,
+      costUsd: result.estimated_cost_usd,
+    };
   } catch (cause) {
     const status = signal.aborted ? "interrupted" : "error";
     return {
       result: {
-        task_index: index,
+        task_index,
         summary: null,
         api_calls: 0,
         model: child?.model ?? null,
@@ -269,38 +266,27 @@ async function runChild(
   }
 }
 
-function finished(
+function outcomeOf(
   result: TurnResult,
-  index: number,
-  {
-    startedAt,
-    child,
-    isLate,
-  }: { readonly startedAt: number; readonly child: Child; readonly isLate: boolean },
-): FinishedChild {
-  const summary = result.interrupted || result.final_response === "" ? null : result.final_response;
+  isLate: boolean,
+): Omit<ChildResult, "task_index" | "duration_seconds" | "model"> {
+  const { interrupted, failed, exit } = result;
   const error = isLate ? "The child took longer than delegation.child_timeout_seconds allows." : result.error;
+  const hasStopped = interrupted && !isLate;
   return {
-    result: {
-      task_index: index,
-      status: isLate ? "failed" : result.interrupted ? "interrupted" : result.failed ? "failed" : "completed",
-      summary,
-      api_calls: result.api_calls,
-      duration_seconds: seconds(startedAt),
-      model: child.model,
-      exit_reason: result.interrupted
-        ? "interrupted"
-        : result.exit === "max_iterations_reached"
-          ? "max_iterations"
-          : result.failed
-            ? "error"
-            : "completed",
-      tokens: { input: result.prompt_tokens, output: result.output_tokens },
-      tool_trace: traceOf(result),
-      error: error === null ? undefined : preview(redactSecrets(error), 500),
-    },
-    sessionId: result.session_id,
-    costUsd: result.estimated_cost_usd,
+    status: hasStopped ? "interrupted" : isLate || failed ? "failed" : "completed",
+    summary: interrupted || result.final_response === "" ? null : result.final_response,
+    api_calls: result.api_calls,
+    exit_reason: interrupted
+      ? "interrupted"
+      : exit === "max_iterations_reached"
+        ? "max_iterations"
+        : failed
+          ? "error"
+          : "completed",
+    tokens: { input: result.prompt_tokens, output: result.output_tokens },
+    tool_trace: traceOf(result),
+    error: error === null ? undefined : preview(redactSecrets(error), 500),
   };
 }
 

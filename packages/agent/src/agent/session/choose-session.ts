@@ -90,7 +90,12 @@ export async function chooseSession(
   // The caller's id may exist already: a gateway names the session of a chat.
   const used = sessionId === undefined ? undefined : await whole?.getSession(sessionId);
   if (used && store !== undefined) {
-    if ((await store.getSession(used.id, scope)) === null) throw notTheirs(used.id);
+    // Resuming would show another user's conversation; a new session under the same id would write into it.
+    if ((await store.getSession(used.id, scope)) === null)
+      throw unknownSession(
+        `The session '${used.id}' is not one of this user's.`,
+        "Give each user's chat a session id of its own.",
+      );
     return resumed(store, await store.getCompressionTip(used.id, scope));
   }
   return {
@@ -104,21 +109,15 @@ export async function chooseSession(
 /** The run is stored as a child of that session, so it must exist. */
 async function checkDelegator(store: SessionStore, id: string, scope: Scope): Promise<void> {
   if ((await store.getSessionMark(id, scope)) !== null) return;
-  throw new HermesError(
-    "unknown-session",
-    `The session '${id}' in delegatedBy is not in the session database.`,
-    {
-      hint: "Pass a session of the same user that is stored already, or store: null to store nothing.",
-    },
-  );
+  const hint = "Pass a session of the same user that is stored already, or store: null to store nothing.";
+  throw unknownSession(`The session '${id}' in delegatedBy is not in the session database.`, hint);
 }
 
 async function found(store: SessionStore, target: string, scope: Scope): Promise<string> {
   const session = await findSession(store, target, scope);
   if (session.ok) return session.value;
-  throw new HermesError("unknown-session", session.error.message, {
-    hint: "'hermes sessions list' shows what there is; without --resume a new session begins.",
-  });
+  const hint = "'hermes sessions list' shows what there is; without --resume a new session begins.";
+  throw unknownSession(session.error.message, hint);
 }
 
 async function newestOf(store: SessionStore, platform: string, scope: Scope): Promise<string | undefined> {
@@ -145,20 +144,13 @@ async function resumed(store: SessionStore, id: string): Promise<StartingSession
   };
 }
 
-/** Resuming would show another user's conversation; a new session under the same id would write into it. */
-function notTheirs(id: string): HermesError {
-  return new HermesError("unknown-session", `The session '${id}' is not one of this user's.`, {
-    hint: "Give each user's chat a session id of its own.",
-  });
+function unknownSession(message: string, hint: string): HermesError {
+  return new HermesError("unknown-session", message, { hint });
 }
 
 function required(store: SessionStore | undefined): SessionStore {
   if (store !== undefined) return store;
-  throw new HermesError(
-    "no-session-database",
-    "There is no session database, so no session can be resumed.",
-    {
-      hint: "'hermes doctor' says what is wrong with it.",
-    },
-  );
+  const hint = "'hermes doctor' says what is wrong with it.";
+  const message = "There is no session database, so no session can be resumed.";
+  throw new HermesError("no-session-database", message, { hint });
 }

@@ -16,10 +16,11 @@ import {
   splitForPartial,
   withoutRefused,
 } from "@hermes-memory/core/internal/context";
-import { describeCause, err, ok, type Result } from "@hermes-memory/core/internal/lib";
+import { describeCause, err, type Result } from "@hermes-memory/core/internal/lib";
 import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal/message";
 import { checkpointMissing } from "@hermes-memory/core/internal/providers";
-import { notedResult, READ_RESULT, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import { notedResult, READ_RESULT } from "@hermes-memory/core/internal/sessions";
+import type { AgentEvent } from "../events.ts";
 import type { AgentParts } from "../parts.ts";
 import type { CompressChoices, CompressReport } from "../surface.ts";
 import { newestCalls } from "../tools/client-tools.ts";
@@ -50,16 +51,10 @@ export type CompactionRequest = {
   readonly signal?: AbortSignal | undefined;
 };
 
-export type CompactionReport = {
-  readonly kind: CompressOutcome["kind"] | "busy" | "failed";
-  readonly sessionId: string;
-  readonly messagesBefore: number;
-  readonly messagesAfter: number;
-  readonly tokensBefore: number;
-  readonly tokensAfter: number;
-  readonly notices: readonly string[];
-  readonly reason?: CompressOutcome["reason"];
-};
+export type CompactionReport = Omit<
+  Extract<AgentEvent, { type: "compaction-end" }>,
+  "type" | "oldSessionId"
+> & { readonly notices: readonly string[]; readonly reason?: CompressOutcome["reason"] };
 
 /** For `/compress`. Like a turn it first takes the lease and reads messages that other processes added. */
 export function compressNow(
@@ -142,7 +137,7 @@ export async function compactSession(
     tokens: before.tokens,
   });
   try {
-    return end(await whileLocked(deps, request, (lock) => compact(deps, request, lock)));
+    return end(await whileLocked(deps, request, (lockHolder) => compact(deps, request, lockHolder)));
   } catch (cause) {
     // A fault of the database or the engine does not end the turn as well.
     if (!request.signal?.aborted) return end(failed(deps, request, describeCause(cause)));
@@ -153,35 +148,44 @@ export async function compactSession(
 
 type Ending = Pick<CompactionReport, "kind" | "reason"> & { readonly notices?: readonly string[] };
 
-/** Without a database there is no lock. */
+const LOCK_SECONDS = 300;
+
+/** Without a database there is no lock. It is renewed while a summary is written: that can take longer than the lock lives. */
 async function whileLocked(
   deps: CompactDeps,
   request: CompactionRequest,
-  work: (lock: CompactionLock | undefined) => Promise<Ending>,
+  work: (lockHolder: string | undefined) => Promise<Ending>,
 ): Promise<Ending> {
-  const { session } = deps;
-  const { store, id } = session;
+  const { store, id, holder } = deps.session;
   if (store === undefined) return work(undefined);
-  const lock = await CompactionLock.take(store, id, session.holder);
-  if (!lock.ok) {
-    const text = `The conversation was not compacted, because ${lock.error}.`;
+  const ttl = { ttl: LOCK_SECONDS };
+  const busy = await store.tryAcquireCompressionLock(id, holder, ttl).then(
+    (isTaken) => (isTaken ? undefined : "another process compacts this session right now"),
+    (cause: unknown) => `the session could not be locked: ${describeCause(cause)}`,
+  );
+  if (busy !== undefined) {
+    const text = `The conversation was not compacted, because ${busy}.`;
     tell(deps, request, { cause: `compaction-lock:${id}`, text });
     return { kind: "busy", notices: [text] };
   }
+  // Whether it is still ours is asked again before anything changes.
+  const renew = (): void => void store.renewCompressionLock(id, holder, ttl).catch(() => undefined);
+  const timer = setInterval(renew, (LOCK_SECONDS * 1000) / 3).unref();
   try {
-    return await work(lock.value);
+    return await work(holder);
   } finally {
-    await lock.value.release();
+    clearInterval(timer);
+    await store.releaseCompressionLock(id, holder).catch(() => undefined); // it expires
   }
 }
 
 async function compact(
   deps: CompactDeps,
   request: CompactionRequest,
-  lock: CompactionLock | undefined,
+  lockHolder: string | undefined,
 ): Promise<Ending> {
   const { session, model, engine, manager, config, events } = deps;
-  if (lock !== undefined && !(await session.flush()))
+  if (lockHolder !== undefined && !(await session.flush()))
     return failed(
       deps,
       request,
@@ -231,7 +235,7 @@ async function compact(
     ...outcome.notices,
     ...(isShorter && refused > 0 ? [refusedNotice(refused, session.id)] : []),
     ...(shortened > 0 ? [shortenedNotice(shortened)] : []),
-    ...(leftOut > 0 ? [leftOutNotice(leftOut, lock !== undefined)] : []),
+    ...(leftOut > 0 ? [leftOutNotice(leftOut, lockHolder !== undefined)] : []),
   ];
   const notices = told.map(({ text }) => text);
   for (const notice of told) tell(deps, request, notice);
@@ -239,7 +243,7 @@ async function compact(
     return { kind: outcome.kind === "aborted" ? "aborted" : "unchanged", notices, reason: outcome.reason };
 
   const list = compactedList(deps, fitted?.messages ?? joined);
-  const continued = await continueSession(deps, list, whole, lock);
+  const continued = await continueSession(deps, list, whole, lockHolder);
   if (!continued.ok) return failed(deps, request, continued.error);
   model.forgetLastSent();
   engine.onCompacted?.(requestTokens(deps));
@@ -259,14 +263,15 @@ async function continueSession(
   { session, tools }: CompactDeps,
   list: readonly Message[],
   whole: readonly Message[],
-  lock: CompactionLock | undefined,
+  lockHolder: string | undefined,
 ): Promise<Result<void, string>> {
-  if (lock !== undefined) {
+  if (lockHolder !== undefined) {
     if (!(await session.isOurs())) return err("another process goes on with this session");
-    if (!(await lock.isOurs())) return err("another process has taken over the compaction of this session");
+    if ((await session.store?.getCompressionLockHolder(session.id)) !== lockHolder)
+      return err("another process has taken over the compaction of this session");
     await session.tellEnd(whole);
   }
-  return session.continueWith(list, { tools, lockHolder: lock?.holder });
+  return session.continueWith(list, { tools, lockHolder });
 }
 
 /** The tokens that the model's server is expected to count for the next request. */
@@ -374,73 +379,23 @@ function failed(deps: CompactDeps, request: CompactionRequest, why: string): End
   return { kind: "failed", notices: [text] };
 }
 
+function counted(count: number, one: string): string {
+  return count === 1 ? `1 ${one}` : `${count} ${one}s`;
+}
+
 /** A summary request with these messages in it would be refused again. */
 function refusedNotice(count: number, sessionId: string): Notice {
-  const messages = count === 1 ? "1 message" : `${count} messages`;
-  return {
-    cause: `refused-not-summarised:${sessionId}`,
-    text: `The summary leaves out ${messages} that the model's provider had refused to read. They are still stored in session ${sessionId}.`,
-  };
+  const text = `The summary leaves out ${counted(count, "message")} that the model's provider had refused to read. They are still stored in session ${sessionId}.`;
+  return { cause: `refused-not-summarised:${sessionId}`, text };
 }
 
 function leftOutNotice(count: number, isStored: boolean): Notice {
-  const messages = count === 1 ? "1 message" : `${count} messages`;
   const where = isStored ? "The session database has all of them." : "They are not stored.";
-  return {
-    cause: "messages-left-out",
-    text: `${messages} had to be left out without a summary so that the conversation fits the model's window. ${where}`,
-  };
+  const text = `${counted(count, "message")} had to be left out without a summary so that the conversation fits the model's window. ${where}`;
+  return { cause: "messages-left-out", text };
 }
 
 function shortenedNotice(count: number): Notice {
-  const texts = count === 1 ? "1 long message" : `${count} long messages`;
-  return {
-    cause: "results-shortened",
-    text: `${texts} had to be cut in the middle so that the conversation fits the model's window. The session database has all of the text.`,
-  };
-}
-
-const LOCK_SECONDS = 300;
-
-/** The lock of a compaction, renewed while a summary is written: that can take longer than the lock lives. */
-class CompactionLock {
-  readonly holder: string;
-  readonly #store: SessionStore;
-  readonly #sessionId: string;
-  readonly #timer: ReturnType<typeof setInterval>;
-
-  private constructor(store: SessionStore, sessionId: string, holder: string) {
-    this.#store = store;
-    this.#sessionId = sessionId;
-    this.holder = holder;
-    const renew = (): void =>
-      // Whether it is still ours is asked again before anything changes.
-      void store.renewCompressionLock(sessionId, holder, { ttl: LOCK_SECONDS }).catch(() => undefined);
-    this.#timer = setInterval(renew, (LOCK_SECONDS * 1000) / 3);
-    this.#timer.unref();
-  }
-
-  /** The error says why it could not be taken. */
-  static async take(
-    store: SessionStore,
-    sessionId: string,
-    holder: string,
-  ): Promise<Result<CompactionLock, string>> {
-    try {
-      const isTaken = await store.tryAcquireCompressionLock(sessionId, holder, { ttl: LOCK_SECONDS });
-      if (isTaken) return ok(new CompactionLock(store, sessionId, holder));
-      return err("another process compacts this session right now");
-    } catch (cause) {
-      return err(`the session could not be locked: ${describeCause(cause)}`);
-    }
-  }
-
-  async isOurs(): Promise<boolean> {
-    return (await this.#store.getCompressionLockHolder(this.#sessionId)) === this.holder;
-  }
-
-  async release(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#store.releaseCompressionLock(this.#sessionId, this.holder).catch(() => undefined); // it expires
-  }
+  const text = `${counted(count, "long message")} had to be cut in the middle so that the conversation fits the model's window. The session database has all of the text.`;
+  return { cause: "results-shortened", text };
 }

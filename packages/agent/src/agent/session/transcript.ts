@@ -1,6 +1,7 @@
 // The list of messages and its rows in the database. Messages are stored in order and once. Each message knows its row, so the
 // ones that are not stored yet are found without counting or comparing. Below: messages as a caller gives them, as they are
 // kept (without secrets) and as people see them.
+import { isDeepStrictEqual } from "node:util";
 import {
   errnoCode,
   HermesError,
@@ -145,23 +146,15 @@ export class Transcript {
     const mark = await store.getSessionMark(this.#sessionId);
     if (mark === null) return false;
     const state = { messages: mark.message_count, rewinds: mark.rewind_count, lastId: mark.last_message_id };
-    const isSame =
-      this.#known !== undefined &&
-      this.#known.messages === state.messages &&
-      this.#known.rewinds === state.rewinds &&
-      this.#known.lastId === state.lastId;
-    if (isSame) return false;
+    if (isDeepStrictEqual(this.#known, state)) return false;
     const isFirstLook = this.#known === undefined;
     const before = this.#list.map(({ meta }) => meta.rowId).filter((id) => id !== undefined);
     const unsaved = this.#list.filter(hasNoRow);
     const stored = await this.#load(store, this.#sessionId);
     this.#known = state;
     // At the first look the list was usually loaded a moment ago; keeping it keeps the ids of its messages.
-    const isUnchanged =
-      isFirstLook &&
-      stored.length === before.length &&
-      stored.every(({ meta }, at) => meta.rowId === before[at]);
-    if (isUnchanged) return false;
+    const rows = stored.map(({ meta }) => meta.rowId);
+    if (isFirstLook && isDeepStrictEqual(rows, before)) return false;
     this.#list = [...stored, ...unsaved];
     return true;
   }

@@ -157,16 +157,7 @@ class ChunkWriter {
       case "usage": // after each reply of the model
         return this.#nextStep();
       case "tool-start":
-        return [
-          ...this.#release(),
-          ...this.#end(),
-          {
-            type: "tool-input-available",
-            toolCallId: event.callId,
-            toolName: event.name,
-            input: event.input,
-          },
-        ];
+        return [...this.#release(), ...this.#end(), toolInput(event)];
       case "tool-end":
         this.#isAfterTools = true;
         return [this.#toolOutput(event)];
@@ -180,7 +171,12 @@ class ChunkWriter {
   refused(cause: unknown): readonly UIChunk[] {
     const error =
       cause instanceof HermesError ? cause : new HermesError("turn-failed", describeCause(cause), { cause });
-    return [...this.#end(), this.#error(error), ...END_OF_STEP, { type: "finish", finishReason: "error" }];
+    return [
+      ...this.#end(),
+      { type: "error", errorText: this.#errorText(error) },
+      ...END_OF_STEP,
+      { type: "finish", finishReason: "error" },
+    ];
   }
 
   #text(text: string): readonly UIChunk[] {
@@ -230,7 +226,9 @@ class ChunkWriter {
     const last = [...this.#release(), ...this.#end()];
     if (interrupted) return [...last, ...this.#cutOff(), ...END_OF_STEP, { type: "abort" }];
     const finishReason = failed ? "error" : exit === "truncated_response" ? "length" : "stop";
-    const failure = failed ? [this.#error(turnFailed(result))] : [];
+    const failure = failed
+      ? [{ type: "error" as const, errorText: this.#errorText(turnFailed(result)) }]
+      : [];
     return [...last, ...failure, ...END_OF_STEP, { type: "finish", finishReason }];
   }
 
@@ -242,11 +240,7 @@ class ChunkWriter {
       hint: "In a route, pass closeWhenDone: true instead of 'await using'.",
     });
     log.warn(`${error.message} ${error.hint}`);
-    return [this.#error(error)];
-  }
-
-  #error(error: HermesError): UIChunk {
-    return { type: "error", errorText: this.#errorText(error) };
+    return [{ type: "error", errorText: this.#errorText(error) }];
   }
 
   #errorText(error: HermesError): string {
@@ -255,6 +249,10 @@ class ChunkWriter {
 }
 
 const END_OF_STEP = [{ type: "finish-step" }] as const;
+
+function toolInput({ callId, name, input }: Extract<AgentEvent, { type: "tool-start" }>): UIChunk {
+  return { type: "tool-input-available", toolCallId: callId, toolName: name, input };
+}
 
 /** The exit of the turn is its code, written like other codes. */
 function turnFailed({ exit, error, hint }: TurnResult): HermesError {

@@ -49,53 +49,44 @@ export type KnownTools = {
 
 export function checkCalls(message: AssistantMessage, tools: KnownTools): CallCheck {
   const read = readCalls(message);
-  const calls = read.map((call) => ({ ...call, known: tools.resolveName(call.name) }));
-  const unknown = calls.filter(({ known }) => known === undefined).map(({ name }) => name);
+  const calls = read.map((call) => {
+    const known = tools.resolveName(call.name);
+    return { ...call, isKnown: known !== undefined, name: known ?? call.name };
+  });
+  const unknown = calls.filter(({ isKnown }) => !isKnown).map(({ name }) => name);
   if (unknown.length > 0) {
-    const results = calls.map(({ id, name, known }) => ({
-      id,
-      name: known ?? name,
-      text:
-        known === undefined
-          ? doesNotExist(name, tools.names)
-          : skipped(known, "named a tool that does not exist"),
-    }));
-    const named = calls.map((call) => ({ ...call, name: call.known ?? call.name, text: jsonOr(call.text) }));
-    return {
-      kind: "unknown_tool",
-      message: withCalls(message, named),
-      names: [...new Set(unknown)],
-      results,
-    };
+    const results = calls.map(({ id, name, isKnown }) => {
+      const text = isKnown
+        ? skipped(name, "named a tool that does not exist")
+        : doesNotExist(name, tools.names);
+      return { id, name, text };
+    });
+    const named = withCalls(
+      message,
+      calls.map((call) => ({ ...call, text: jsonOr(call.text) })),
+    );
+    return { kind: "unknown_tool", message: named, names: [...new Set(unknown)], results };
   }
-  const named = calls.map((call) => ({ ...call, name: call.known ?? call.name }));
-  const parsed = withoutDuplicates(named).map((call) => ({ ...call, arguments: parseArguments(call.text) }));
-  const cutOff = parsed.find((call) => call.arguments.kind === "truncated");
+  const parsed = withoutDuplicates(calls).map((call) => ({ ...call, given: parseArguments(call.text) }));
+  const cutOff = parsed.find(({ given }) => given.kind === "truncated");
   if (cutOff !== undefined) return { kind: "truncated", name: cutOff.name };
-  const problems = parsed.flatMap(({ id, name, arguments: given }) =>
+  const problems = parsed.flatMap(({ id, name, given }) =>
     given.kind === "bad" ? [{ id, name, reason: given.reason }] : [],
   );
   if (problems.length > 0) {
-    const results = parsed.map(({ id, name, arguments: given }) => ({
-      id,
-      name,
-      text:
-        given.kind === "bad"
-          ? JSON.stringify({ error: badArguments(name, given.reason) })
-          : skipped(name, "had arguments that could not be read"),
-    }));
-    const usable = parsed.map((call) => ({ ...call, text: call.arguments.kind === "ok" ? call.text : "{}" }));
-    const isOverLimit = parsed.some(({ arguments: given }) => given.kind === "bad" && given.isOverLimit);
+    const results = parsed.map(({ id, name, given }) => {
+      const isBad = given.kind === "bad";
+      const bad = isBad ? JSON.stringify({ error: badArguments(name, given.reason) }) : "";
+      return { id, name, text: bad || skipped(name, "had arguments that could not be read") };
+    });
+    const usable = parsed.map((call) => ({ ...call, text: call.given.kind === "ok" ? call.text : "{}" }));
+    const isOverLimit = parsed.some(({ given }) => given.kind === "bad" && given.isOverLimit);
     return { kind: "bad_json", message: withCalls(message, usable), problems, results, isOverLimit };
   }
   return {
     kind: "ok",
     message: withCalls(message, parsed),
-    calls: parsed.map(({ id, name, arguments: given }) => ({
-      id,
-      name,
-      args: given.kind === "ok" ? given.value : {},
-    })),
+    calls: parsed.map(({ id, name, given }) => ({ id, name, args: given.kind === "ok" ? given.value : {} })),
     dropped: read.length - parsed.length,
   };
 }

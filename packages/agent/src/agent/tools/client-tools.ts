@@ -98,14 +98,11 @@ export function isSameCall(one: string, other: string): boolean {
 
 /** In place of a result that the client has not sent. */
 export function noResult(name: string, why: "new-message" | "other-results" | "interrupt"): string {
-  switch (why) {
-    case "new-message":
-      return `[Tool execution skipped — the client sent no result of ${name}. User sent a new message]`;
-    case "other-results":
-      return `[Tool execution skipped — the client sent no result of ${name}, only those of other calls]`;
-    case "interrupt":
-      return `[Tool execution cancelled — ${name} was skipped due to user interrupt]`;
-    default:
-      return why satisfies never;
-  }
+  const without = `[Tool execution skipped — the client sent no result of ${name}`;
+  const texts = {
+    "new-message": `${without}. User sent a new message]`,
+    "other-results": `${without}, only those of other calls]`,
+    interrupt: `[Tool execution cancelled — ${name} was skipped due to user interrupt]`,
+  };
+  return texts[why];
 }

@@ -9,7 +9,6 @@ import {
   ByteLines,
   groupThousands,
   isRecord,
-  JsonNesting,
   outsideJsonOr,
   parseOutsideJson,
 } from "@hermes-memory/core/internal/lib";
@@ -51,7 +50,7 @@ export class McpServer {
   }
 
   /** Rejects when the server cannot be reached in time. */
-  async connect(signal?: AbortSignal): Promise<void> {
+  async connect(): Promise<void> {
     const { createMCPClient } = await import("@ai-sdk/mcp");
     const { command, args, env, url = "", headers, cwd, connectTimeout } = this.#config;
     const stdio =
@@ -59,7 +58,6 @@ export class McpServer {
         ? undefined
         : new StdioTransport({ command, args, cwd, env: serverEnvironment(this.#deps.env, env) });
     this.#stdio = stdio;
-    const stop = this.#closing.signal;
     try {
       this.#client = await createMCPClient({
         transport: stdio ?? { type: "http", url, headers: { ...headers }, fetch: boundedFetch(fetch) },
@@ -67,7 +65,7 @@ export class McpServer {
         version: VERSION,
         initializationOptions: {
           timeout: connectTimeout * 1000,
-          signal: signal === undefined ? stop : AbortSignal.any([signal, stop]),
+          signal: this.#closing.signal,
         },
         // Errors outside of a call, for example in notifications.
         onUncaughtError: (cause) =>
@@ -343,14 +341,27 @@ function boundedFetch(send: typeof fetch): typeof fetch {
     if (response.body === null) return response;
     const isStream = response.headers.get("content-type")?.includes("text/event-stream") === true;
     const id = requestId(init?.body);
-    // A stream that answers no request stays open as long as the connection, so its total size has no limit.
-    const gauge = new MessageGauge(
-      isStream,
-      id === undefined ? Number.POSITIVE_INFINITY : MOST_REQUEST_BYTES,
-    );
+    let allBytes = 0;
+    let messageBytes = 0;
+    let lineEnd = "";
+    const breachOf = (chunk: Uint8Array): string | undefined => {
+      allBytes += chunk.length;
+      messageBytes += chunk.length;
+      if (isStream) {
+        // Each event ends with a blank line, so the last one in the chunk begins behind it.
+        const text = lineEnd + Buffer.from(chunk).toString("latin1");
+        const [end] = [...text.matchAll(/\n\r?\n/g)].slice(-1);
+        if (end !== undefined) messageBytes = text.length - end.index - end[0].length;
+        lineEnd = text.slice(-2);
+      }
+      if (messageBytes > MCP_MESSAGE.maxBytes) return messageTooLarge();
+      // A stream that answers no request stays open as long as the connection, so its total size has no limit.
+      if (id === undefined || allBytes <= MOST_REQUEST_BYTES) return undefined;
+      return `it sent more than ${groupThousands(MOST_REQUEST_BYTES)} bytes for one request, and no more is taken`;
+    };
     const bounded = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
-        const breach = gauge.push(chunk);
+        const breach = breachOf(chunk);
         if (breach === undefined) return controller.enqueue(chunk);
         if (id === undefined || !isStream) throw new Error(breach);
         // If the stream just broke, the client would leave the request waiting for its timeout; so we answer it with an error.
@@ -362,50 +373,6 @@ function boundedFetch(send: typeof fetch): typeof fetch {
     return new Response(response.body.pipeThrough(bounded), { status, statusText, headers });
   };
 }
-
-/** Measures size and depth of the message that is being read. */
-class MessageGauge {
-  readonly #isStream: boolean;
-  readonly #mostBytes: number;
-  #allBytes = 0;
-  #bytes = 0;
-  #isLineStart = true;
-  #nesting = new JsonNesting();
-
-  /** `isStream`: server-sent events, each of which ends with a blank line. `mostBytes`: for all messages together. */
-  constructor(isStream: boolean, mostBytes: number) {
-    this.#isStream = isStream;
-    this.#mostBytes = mostBytes;
-  }
-
-  /** The limit that was exceeded, if one was. */
-  push(chunk: Uint8Array): string | undefined {
-    this.#allBytes += chunk.length;
-    if (this.#allBytes > this.#mostBytes)
-      return `it sent more than ${groupThousands(this.#mostBytes)} bytes for one request, and no more is taken`;
-    for (const byte of chunk) {
-      this.#bytes += 1;
-      this.#nesting.step(byte);
-      if (this.#isStream) this.#noteLine(byte);
-      if (this.#bytes > MCP_MESSAGE.maxBytes) return messageTooLarge();
-      if (this.#nesting.depth > MCP_MESSAGE.maxDepth)
-        return `it sent a message that is nested deeper than ${groupThousands(MCP_MESSAGE.maxDepth)} levels`;
-    }
-    return undefined;
-  }
-
-  #noteLine(byte: number): void {
-    if (byte === CARRIAGE_RETURN) return; // part of `\r\n`; where `\r` alone ends lines, two events only count as one
-    if (byte === NEWLINE && this.#isLineStart) {
-      this.#bytes = 0;
-      this.#nesting = new JsonNesting();
-    }
-    this.#isLineStart = byte === NEWLINE;
-  }
-}
-
-const NEWLINE = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
 
 function requestId(body: unknown): string | number | undefined {
   const message = typeof body === "string" ? outsideJsonOr(body, undefined, MCP_MESSAGE) : undefined;
@@ -432,13 +399,11 @@ const PASSED_ON_WINDOWS =
 function serverEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   configured: Readonly<Record<string, string>>,
-  platform: string = process.platform,
 ): Record<string, string> {
-  const names = platform === "win32" ? [...PASSED_ON, ...PASSED_ON_WINDOWS] : PASSED_ON;
-  const isPassedOn = (name: string): boolean =>
-    names.includes(platform === "win32" ? name.toUpperCase() : name);
+  const isWindows = process.platform === "win32";
+  const names = isWindows ? [...PASSED_ON, ...PASSED_ON_WINDOWS] : PASSED_ON;
   const kept = Object.entries(env).flatMap(([name, value]): [string, string][] =>
-    value !== undefined && isPassedOn(name) ? [[name, value]] : [],
+    value !== undefined && names.includes(isWindows ? name.toUpperCase() : name) ? [[name, value]] : [],
   );
   return { ...Object.fromEntries(kept), ...configured };
 }

@@ -25,8 +25,6 @@ export type McpNotice = {
 export type McpDeps = {
   readonly log: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Stops connecting. */
-  readonly signal?: AbortSignal | undefined;
   readonly onNotice: (notice: McpNotice) => void;
 };
 
@@ -40,7 +38,7 @@ export type McpConnections = {
 const MAX_NAME_CHARS = 64;
 const NAMED_TOOLS = 10;
 
-/** Rejects only with the signal's reason. */
+/** Never rejects. */
 export async function connectMcpServers(
   configs: readonly McpServerConfig[],
   deps: McpDeps,
@@ -52,10 +50,6 @@ export async function connectMcpServers(
     await Promise.all(servers.map(({ server }) => server.close()));
   };
   const offers = await Promise.all(servers.map(({ config, server }) => offered(config, server, deps)));
-  if (deps.signal?.aborted) {
-    await close();
-    throw deps.signal.reason;
-  }
   const taken = new Map<string, number>();
   const tools: Tool[] = [];
   for (const [place, { server }] of servers.entries()) {
@@ -76,11 +70,11 @@ async function offered(
 ): Promise<readonly OfferedTool[]> {
   const { include, exclude } = config.tools;
   try {
-    await server.connect(deps.signal);
+    await server.connect();
     const tools = await server.listTools();
     return tools.filter(({ name }) => (include?.includes(name) ?? true) && !exclude.includes(name));
   } catch (cause) {
-    if (!deps.signal?.aborted) tellFailure(server, cause, deps);
+    tellFailure(server, cause, deps);
     await server.close();
     return [];
   }

@@ -334,32 +334,21 @@ type KeepOptions = {
   readonly reader: string | undefined;
 };
 
-type KeptResult = {
-  readonly preview: string;
-  /** For the model: how long the text is, and how to read the rest. */
-  readonly note: string;
-  /** Absent when the file could not be written. */
-  readonly path?: string;
-};
-
-/** Never rejects: when the disk is full the rest of the text is lost, and the note says so. */
-async function keepInFile(text: string, callId: string, options: KeepOptions): Promise<KeptResult> {
+/** `note`, for the model: how long the text is, and how to read the rest. Never rejects: on a full disk the rest is lost. */
+async function keepInFile(
+  text: string,
+  callId: string,
+  { home, limits, among, reader }: KeepOptions,
+): Promise<{ readonly preview: string; readonly note: string; readonly path?: string }> {
   const whole = text.toWellFormed(); // half a surrogate pair cannot be written to a file
-  const preview = previewOf(whole, options);
+  const share = Math.min(PREVIEW_SHARE, RESULTS_OF_A_BATCH / 4 / among);
+  const isShort = (start: string): boolean => shareOf(start, limits) <= share;
+  const preview = longestStart(takeCodePoints(whole, PREVIEW_CHARS), PREVIEW_CHARS, isShort);
   const [chars, shownChars] = [codePointLength(whole), codePointLength(preview)];
   try {
-    const { id, path } = await keepResult(sessionFiles(options.home).resultsDir, callId, whole);
-    return { preview, path, note: resultNote({ id, chars, shownChars, reader: options.reader }) };
+    const { id, path } = await keepResult(sessionFiles(home).resultsDir, callId, whole);
+    return { preview, path, note: resultNote({ id, chars, shownChars, reader }) };
   } catch (cause) {
     return { preview, note: lostResultNote(chars, shownChars, describeCause(cause)) };
   }
-}
-
-function previewOf(text: string, { limits, among }: KeepOptions): string {
-  const share = Math.min(PREVIEW_SHARE, RESULTS_OF_A_BATCH / 4 / among);
-  return longestStart(
-    takeCodePoints(text, PREVIEW_CHARS),
-    PREVIEW_CHARS,
-    (start) => shareOf(start, limits) <= share,
-  );
 }

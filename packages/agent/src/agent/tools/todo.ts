@@ -125,14 +125,11 @@ export class TodoStore {
   }
 
   summary(): TodoSummary {
-    const count = (status: TodoStatus): number => this.#items.filter((item) => item.status === status).length;
-    return {
-      total: this.#items.length,
-      pending: count("pending"),
-      in_progress: count("in_progress"),
-      completed: count("completed"),
-      cancelled: count("cancelled"),
-    };
+    const counts = TODO_STATUSES.map((status) => [
+      status,
+      this.#items.filter((item) => item.status === status).length,
+    ]);
+    return { total: this.#items.length, ...Object.fromEntries(counts) };
   }
 
   /** Restores the list of a resumed session from its messages. Does nothing when the list is not empty; true when one was found. */

@@ -1,13 +1,12 @@
 // Tools that a program passes to `createAgent`, made with the AI SDK's `tool()`. A tool that cannot be used is reported when the
 // agent is created, not when a model first calls it.
-import { HermesError } from "@hermes-memory/core/internal/lib";
+import { HermesError, isRecord } from "@hermes-memory/core/internal/lib";
 import { type Message, renderContent } from "@hermes-memory/core/internal/message";
 import { flattenContent } from "@hermes-memory/core/internal/providers";
 import {
   argumentPreview,
   errorOutcome,
   foreignFlaw,
-  type JsonSchema,
   ownNameLike,
   TOOL_NAME,
   type Tool,
@@ -125,23 +124,12 @@ function asText(value: unknown): string {
 
 /** Tool results are text only; for a picture or file the text says that there was one. */
 function partText(part: unknown): string {
-  if (typeof part !== "object" || part === null) return "";
-  if ("text" in part && typeof part.text === "string") return part.text;
-  const kind = "mediaType" in part ? part.mediaType : "type" in part ? part.type : "something";
-  return `[${String(kind)}: not shown]`;
+  if (!isRecord(part)) return "";
+  return typeof part.text === "string" ? part.text : `[${String(part.mediaType ?? part.type)}: not shown]`;
 }
 
-type Validation =
-  | { readonly success: true; readonly value: unknown }
-  | { readonly success: false; readonly error: Error };
-
-type ReadSchema = {
-  readonly parameters: JsonSchema;
-  readonly validate: ((value: unknown) => Validation | PromiseLike<Validation>) | undefined;
-};
-
 /** Accepts every kind of schema that the AI SDK accepts: Zod, JSON schema and others. */
-async function readSchema(name: string, inputSchema: unknown): Promise<ReadSchema> {
+async function readSchema(name: string, inputSchema: unknown) {
   const { asSchema } = await import("ai");
   try {
     const { jsonSchema, validate } = asSchema(inputSchema as Parameters<typeof asSchema>[0]);
@@ -157,8 +145,7 @@ async function readSchema(name: string, inputSchema: unknown): Promise<ReadSchem
 }
 
 function usable(name: string, given: unknown): SdkTool {
-  const tool =
-    typeof given === "object" && given !== null ? (given as Readonly<Record<string, unknown>>) : {};
+  const tool = isRecord(given) ? given : {};
   if (typeof tool.execute !== "function")
     throw badTool(
       `The tool '${name}' has no execute function, so its calls could not be answered.`,
@@ -214,8 +201,9 @@ function issuesIn(error: Error): string {
 type Issue = { readonly path?: readonly unknown[]; readonly message: string };
 
 function issuesOf(value: unknown): readonly Issue[] | undefined {
-  if (typeof value !== "object" || value === null || !("issues" in value)) return undefined;
-  return Array.isArray(value.issues) ? value.issues : undefined;
+  // A cast: an error's fields are not all its own.
+  const { issues } = (value ?? {}) as { readonly issues?: unknown };
+  return Array.isArray(issues) ? issues : undefined;
 }
 
 /** The texts before the reply that makes the call. */

@@ -52,11 +52,13 @@ export type Verdict =
   /** The model is asked to continue the text. */
   | { readonly kind: "continue" }
   | { readonly kind: "nudge"; readonly text: string }
-  | {
-      readonly kind: "give_up";
-      readonly exit: "truncated_response" | "empty_response_exhausted" | "model_error";
-      readonly why: string;
-    };
+  | GiveUp;
+
+type GiveUp = {
+  readonly kind: "give_up";
+  readonly exit: "truncated_response" | "empty_response_exhausted" | "model_error";
+  readonly why: string;
+};
 
 export type Judgement = { readonly verdict: Verdict; readonly troubles: Troubles };
 
@@ -69,6 +71,10 @@ export function judge(reply: ReplyView, troubles: Troubles): Judgement {
   return reply.calls === undefined ? judgeText(reply, troubles) : judgeCalls(reply.calls, reply, troubles);
 }
 
+function giveUp(exit: GiveUp["exit"], why: string, troubles: Troubles): Judgement {
+  return { verdict: { kind: "give_up", exit, why }, troubles };
+}
+
 function judgeCalls(calls: CallCheck, { finishReason }: ReplyView, before: Troubles): Judgement {
   // A reply that was cut off may lack some of the calls that the model meant to make, so none of them runs.
   if (finishReason === "length" || calls.kind === "truncated") {
@@ -78,30 +84,25 @@ function judgeCalls(calls: CallCheck, { finishReason }: ReplyView, before: Troub
       finishReason === "length"
         ? "The model's tool calls were cut off again and again, so nothing was run. Raise agent.max_output_tokens, or ask for smaller steps."
         : "The arguments of the model's tool calls ended too early again and again, so nothing was run. Try again, or use another model.";
-    return { verdict: { kind: "give_up", exit: "truncated_response", why }, troubles };
+    return giveUp("truncated_response", why, troubles);
   }
+  const { message } = calls;
   switch (calls.kind) {
-    case "ok":
-      return {
-        verdict: { kind: "run_tools", message: calls.message, calls: calls.calls },
-        troubles: { ...NO_TROUBLES, nudges: before.nudges },
-      };
+    case "ok": {
+      const troubles = { ...NO_TROUBLES, nudges: before.nudges };
+      return { verdict: { kind: "run_tools", message, calls: calls.calls }, troubles };
+    }
     case "unknown_tool": {
       const troubles = { ...before, unknownTool: before.unknownTool + 1 };
       const isLast = troubles.unknownTool >= MOST_IN_A_ROW;
-      return {
-        verdict: { kind: "refuse_tools", message: calls.message, results: calls.results, isLast },
-        troubles,
-      };
+      return { verdict: { kind: "refuse_tools", message, results: calls.results, isLast }, troubles };
     }
     case "bad_json": {
       const troubles = { ...before, badJson: before.badJson + 1 };
       if (troubles.badJson < MOST_IN_A_ROW && !calls.isOverLimit)
         return { verdict: { kind: "again" }, troubles };
-      return {
-        verdict: { kind: "refuse_tools", message: calls.message, results: calls.results, isLast: false },
-        troubles: { ...troubles, badJson: 0 },
-      };
+      const verdict = { kind: "refuse_tools", message, results: calls.results, isLast: false } as const;
+      return { verdict, troubles: { ...troubles, badJson: 0 } };
     }
     default:
       return calls satisfies never;
@@ -109,23 +110,23 @@ function judgeCalls(calls: CallCheck, { finishReason }: ReplyView, before: Troub
 }
 
 function judgeText(reply: ReplyView, before: Troubles): Judgement {
-  const { text, finishReason } = reply;
+  const { text, finishReason, limitTokens } = reply;
   if (finishReason === "content_filter" && text === "") {
     const why =
       "The model's provider withheld the reply because of its content rules. Put the request another way.";
-    return { verdict: { kind: "give_up", exit: "model_error", why }, troubles: before };
+    return giveUp("model_error", why, before);
   }
   if (text === "") return judgeEmpty(reply, before);
   if (finishReason !== "length")
     return { verdict: { kind: "answer", text, isEarlier: false }, troubles: before };
   const troubles = { ...before, cutTexts: before.cutTexts + 1 };
-  if (reply.limitTokens !== undefined) {
-    const why = `The reply ends at the limit of ${reply.limitTokens} tokens that the request set.`;
-    return { verdict: { kind: "give_up", exit: "truncated_response", why }, troubles };
+  if (limitTokens !== undefined) {
+    const why = `The reply ends at the limit of ${limitTokens} tokens that the request set.`;
+    return giveUp("truncated_response", why, troubles);
   }
   if (troubles.cutTexts <= MOST_CONTINUATIONS) return { verdict: { kind: "continue" }, troubles };
   const why = "The reply was cut off three times; what has arrived is kept. Raise agent.max_output_tokens.";
-  return { verdict: { kind: "give_up", exit: "truncated_response", why }, troubles };
+  return giveUp("truncated_response", why, troubles);
 }
 
 function judgeEmpty({ earlierText, followsTools, hasReasoning }: ReplyView, before: Troubles): Judgement {
@@ -142,5 +143,5 @@ function judgeEmpty({ earlierText, followsTools, hasReasoning }: ReplyView, befo
   const troubles = { ...before, empties: before.empties + 1 };
   if (troubles.empties <= MOST_EMPTY_RETRIES) return { verdict: { kind: "again" }, troubles };
   const why = "The model gave no text, however often it was asked. Try again, or use another model.";
-  return { verdict: { kind: "give_up", exit: "empty_response_exhausted", why }, troubles };
+  return giveUp("empty_response_exhausted", why, troubles);
 }

@@ -3,12 +3,10 @@
 // by the calibration factor wherever they meet a window.
 import { estimateMessages, estimateText, leastTokens, windowFit } from "@hermes-memory/core/internal/context";
 import { groupThousands } from "@hermes-memory/core/internal/lib";
-import { definitionOf, type Tool, type ToolOwner } from "@hermes-memory/core/internal/tools";
-import { limitFromError, type ModelFailure, rememberWindow } from "../../models/index.ts";
+import { definitionOf, type Tool } from "@hermes-memory/core/internal/tools";
+import { limitFromError, type ModelFailure } from "../../models/index.ts";
 import { type CompactDeps, compactSession } from "../session/compact.ts";
 import type { Turn, TurnEnd } from "./turn-state.ts";
-
-export type WindowDeps = CompactDeps & { readonly home: string };
 
 // Before the first call of a turn.
 
@@ -16,7 +14,7 @@ export type WindowDeps = CompactDeps & { readonly home: string };
  * No compaction could make room for such a message, and some servers would cut it silently. `tokens` is the least that it can have: a
  * message that may fit is for the server to decide.
  */
-export function refuseTooLarge({ model, events }: WindowDeps, tokens: number): TurnEnd | undefined {
+export function refuseTooLarge({ model, events }: CompactDeps, tokens: number): TurnEnd | undefined {
   const { tokens: limit, source } = model.window;
   if (tokens <= limit) return undefined;
   const text = `This message has about ${groupThousands(tokens)} tokens, and '${model.identity.model}' takes ${groupThousands(limit)}.`;
@@ -36,7 +34,7 @@ export function refuseTooLarge({ model, events }: WindowDeps, tokens: number): T
 }
 
 /** A model whose window cannot even hold the prompt and the tools is not asked. */
-export function refuseSmallWindow(deps: WindowDeps, system: string): TurnEnd | undefined {
+export function refuseSmallWindow(deps: CompactDeps, system: string): TurnEnd | undefined {
   const { model, engine, tools, events } = deps;
   const definitions = tools.definitions();
   const fit = windowFit(model.identity.model, model.window.tokens, {
@@ -59,7 +57,7 @@ export function refuseSmallWindow(deps: WindowDeps, system: string): TurnEnd | u
 const MOST_PASSES = 3;
 
 /** The estimate decides, unless the engine has seen that it is too high. */
-export async function compactWhileTooLong(deps: WindowDeps, turn: Turn): Promise<void> {
+export async function compactWhileTooLong(deps: CompactDeps, turn: Turn): Promise<void> {
   const { config, engine, model, session, tools } = deps;
   if (!config.compression.enabled) return;
   for (let pass = 0; pass < MOST_PASSES; pass += 1) {
@@ -72,7 +70,7 @@ export async function compactWhileTooLong(deps: WindowDeps, turn: Turn): Promise
 // Between two calls of a turn.
 
 /** `addedFrom`: the first message that the model has not counted yet. */
-export async function compactAfterTools(deps: WindowDeps, turn: Turn, addedFrom: number): Promise<void> {
+export async function compactAfterTools(deps: CompactDeps, turn: Turn, addedFrom: number): Promise<void> {
   const { config, engine, model, session, tools } = deps;
   turn.overflows = 0;
   if (!config.compression.enabled) return;
@@ -84,7 +82,7 @@ export async function compactAfterTools(deps: WindowDeps, turn: Turn, addedFrom:
 }
 
 /** False when it changed nothing. Rejects when the turn is interrupted. */
-async function compactIfWorthwhile(deps: WindowDeps, turn: Turn, currentTokens: number): Promise<boolean> {
+async function compactIfWorthwhile(deps: CompactDeps, turn: Turn, currentTokens: number): Promise<boolean> {
   if (deps.engine.hasContentToCompress?.(deps.session.messages) === false) return false;
   return compactTo(deps, turn, { currentTokens, limitEstimate: limitEstimate(deps, turn) });
 }
@@ -93,7 +91,7 @@ async function compactIfWorthwhile(deps: WindowDeps, turn: Turn, currentTokens: 
  * The last check before a request is sent: whatever the engine's trigger says, a request that cannot fit is not sent. An engine may
  * have given up because little was to be gained, or a few huge results may be all there is.
  */
-export async function compactUntilItFits(deps: WindowDeps, turn: Turn): Promise<void> {
+export async function compactUntilItFits(deps: CompactDeps, turn: Turn): Promise<void> {
   const { config, model, session, tools } = deps;
   if (!config.compression.enabled) return;
   for (let pass = 0; pass < MOST_PASSES; pass += 1) {
@@ -113,7 +111,7 @@ const WORTH_ANOTHER_PASS = 0.98;
 
 /** True when the list is shorter now. */
 async function compactTo(
-  deps: WindowDeps,
+  deps: CompactDeps,
   turn: Turn,
   limits: { readonly currentTokens: number; readonly limitEstimate: number },
 ): Promise<boolean> {
@@ -128,12 +126,12 @@ function addedEstimate({ recall, hookContext }: Turn): number {
 }
 
 /** The limit for list, prompt and tools together, in estimated tokens. */
-function limitEstimate(deps: WindowDeps, turn: Turn): number {
+function limitEstimate(deps: CompactDeps, turn: Turn): number {
   return promptLimit(deps, turn) / deps.model.tokenFactor - addedEstimate(turn);
 }
 
 /** The tokens that a request may have so that the reply has room. */
-function promptLimit({ model, config }: WindowDeps, turn: Turn): number {
+function promptLimit({ model, config }: CompactDeps, turn: Turn): number {
   const { tokens } = model.window;
   const usual = Math.min(MOST_RESERVE, Math.trunc(tokens * RESERVE_SHARE));
   const reserve = Math.max(usual, turn.maxOutputTokens ?? config.agent.maxOutputTokens ?? 0);
@@ -152,7 +150,7 @@ const MOST_OVERFLOWS = 12;
 
 /** Learns from the refusal and compacts. Undefined when a shorter request can be tried. */
 export async function shrinkAfterOverflow(
-  deps: WindowDeps,
+  deps: CompactDeps,
   turn: Turn,
   failure: ModelFailure,
 ): Promise<TurnEnd | undefined> {
@@ -166,7 +164,7 @@ export async function shrinkAfterOverflow(
       error: message,
       hint: "Compaction is switched off. Set compression.enabled to true, use /compress, or begin anew with /new.",
     };
-  await learnWindow(deps, failure);
+  learnWindow(deps, failure);
   const limit = learnCount(deps, turn, failure);
   turn.overflows += 1;
   // The server counts differently than we do: tools that fit by our estimate may be too much for it.
@@ -199,7 +197,7 @@ const BLIND_SHARE = 0.7;
 const MOST_TOKENS_PER_ESTIMATE = 4;
 
 /** The limit for the next request, in estimated tokens. */
-function learnCount(deps: WindowDeps, turn: Turn, failure: ModelFailure): number {
+function learnCount(deps: CompactDeps, turn: Turn, failure: ModelFailure): number {
   const { model } = deps;
   const { kind, promptTokens: counted, outputTokens = 0 } = failure;
   const sent = turn.sentEstimate;
@@ -217,25 +215,18 @@ function learnCount(deps: WindowDeps, turn: Turn, failure: ModelFailure): number
   return Math.min((sent * limit) / counted, sent) * COUNTED_MARGIN;
 }
 
-/**
- * A server that states its limit knows better than any table, but a proxy may speak for another model: the limit counts for this
- * session, and is kept for later sessions only when a second session gets the same limit. It never replaces a window from config.
- */
-async function learnWindow(deps: WindowDeps, { limitTokens, message }: ModelFailure): Promise<void> {
-  const { model, session, tools, home } = deps;
+/** A server that states its limit knows better than any table, but a proxy may speak for another model: the limit counts for this session. */
+function learnWindow(deps: CompactDeps, { limitTokens, message }: ModelFailure): void {
+  const { model, session, tools } = deps;
   const tokens = limitTokens ?? limitFromError(message, model.window.tokens);
   if (tokens === undefined || tokens >= model.window.tokens) return;
   // The server has taken more than that already; or prompt and tools alone would not fit, and then it is worth another try.
   const fixed = session.requestEstimate(tools) - estimateMessages(session.messages);
   if (tokens < model.mostTaken || tokens < model.tokens(fixed)) return;
-  const { source } = model.windowBefore ?? model.window;
   useSmallerWindow(deps, tokens);
-  if (source === "config" || source === "custom_provider") return;
-  if (!model.isWindowConfirmed(tokens, session.id)) return;
-  await rememberWindow(home, model.identity, tokens).catch(() => undefined); // only a cache
 }
 
-function useSmallerWindow({ model, engine, events }: WindowDeps, tokens: number): void {
+function useSmallerWindow({ model, engine, events }: CompactDeps, tokens: number): void {
   const known = model.windowBefore ?? model.window;
   events.notice(
     "warn",
@@ -251,7 +242,7 @@ const TRY_LATER = {
   compressionExhausted: false,
 };
 
-function exhausted({ session, model, tools }: WindowDeps, turn: Turn, error: string): TurnEnd {
+function exhausted({ session, model, tools }: CompactDeps, turn: Turn, error: string): TurnEnd {
   const tokens = model.tokens(session.requestEstimate(tools) + addedEstimate(turn));
   const window = groupThousands(model.window.tokens);
   return {
@@ -280,37 +271,21 @@ function largestToolsets(
   windowTokens: number,
   count: (text: string) => number,
 ): string {
-  const sets = Map.groupBy(tools, ({ policy }) => policy.toolset);
-  const heavy = [...sets]
-    .map(([set, members]) => {
-      return {
-        set,
-        owner: members[0]?.owner,
-        count: members.length,
-        tokens: count(JSON.stringify(members.map(definitionOf))),
-      };
-    })
-    .filter(({ tokens }) => tokens >= windowTokens * WORTH_NAMING)
-    .sort((a, b) => b.tokens - a.tokens)
-    .slice(0, NAMED);
-  return heavy.map(inWords).join(" ");
-}
-
-type Weight = {
-  readonly set: string;
-  readonly owner: ToolOwner | undefined;
-  readonly count: number;
-  readonly tokens: number;
-};
-
-function inWords({ set, owner, count, tokens }: Weight): string {
-  const size = `${groupThousands(count)} ${count === 1 ? "tool" : "tools"}`;
-  const room = `about ${groupThousands(tokens)} tokens`;
-  if (owner?.kind !== "mcp")
-    return `The toolset '${set}' brings ${size} (${room}): switch it off with agent.disabled_toolsets.`;
-  const { server } = owner;
-  return (
-    `The MCP server '${server}' brings ${size} (${room}): name those you need in mcp_servers.${server}.tools.include, ` +
-    `or those you do not need in mcp_servers.${server}.tools.exclude.`
+  const sets = [...Map.groupBy(tools, ({ policy }) => policy.toolset)].map(([set, members]) => {
+    return { set, members, tokens: count(JSON.stringify(members.map(definitionOf))) };
+  });
+  const heavy = sets.filter(({ tokens }) => tokens >= windowTokens * WORTH_NAMING);
+  const named = heavy.sort((a, b) => b.tokens - a.tokens).slice(0, NAMED);
+  return sentences(
+    ...named.map(({ set, members: { length, 0: first }, tokens }) => {
+      const size = `${groupThousands(length)} ${length === 1 ? "tool" : "tools"} (about ${groupThousands(tokens)} tokens)`;
+      if (first?.owner.kind !== "mcp")
+        return `The toolset '${set}' brings ${size}: switch it off with agent.disabled_toolsets.`;
+      const { server } = first.owner;
+      return (
+        `The MCP server '${server}' brings ${size}: name those you need in mcp_servers.${server}.tools.include, ` +
+        `or those you do not need in mcp_servers.${server}.tools.exclude.`
+      );
+    }),
   );
 }

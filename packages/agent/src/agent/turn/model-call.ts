@@ -42,7 +42,7 @@ export type CallOutcome =
 
 export type CallRules = {
   /** Gets the text while it streams. */
-  readonly text: ReplyText;
+  readonly draft: Draft;
   /** Tools are shown but may not be called: for the last call of a turn. */
   readonly isToolless?: boolean;
   readonly maxOutputTokens?: number | undefined;
@@ -69,7 +69,7 @@ export async function callOnce(deps: CallDeps, turn: Turn, rules: CallRules): Pr
         return events.emit({ type: "reasoning-delta", text });
       }
       hasText = true;
-      rules.text.feed(text);
+      rules.draft.feed(text);
     },
   };
   turn.sentEstimate = estimateRequest({ messages: request.messages, tools: request.tools ?? [] });
@@ -85,17 +85,17 @@ export async function callOnce(deps: CallDeps, turn: Turn, rules: CallRules): Pr
       },
     });
   } catch (cause) {
-    rules.text.end();
+    rules.draft.end();
     if (signal.aborted) return { kind: "interrupted" };
     throw cause;
   }
   if (!outcome.ok) {
-    rules.text.end();
+    rules.draft.end();
     return { kind: "failure", failure: outcome.error };
   }
   const reply = outcome.value;
-  if (!hasText) rules.text.feed(textOf(reply.message.content)); // a server that does not stream
-  rules.text.end();
+  if (!hasText) rules.draft.feed(textOf(reply.message.content)); // a server that does not stream
+  rules.draft.end();
   model.noteReply(turn.sentEstimate, reply.usage);
   if (reply.usage !== undefined) await account(deps, reply.usage);
   return { kind: "reply", reply };
@@ -179,30 +179,61 @@ function staleAfterMs({ session, model, tools, env }: CallDeps): number | undefi
   return Math.max(isSet ? set : STALE_SECONDS, isSet ? 0 : least) * 1000;
 }
 
-/** The reply that is being written: the text that the user has read of it, and how it gets into the list. */
+/**
+ * The reply that is being written: its text on the way to the user, without recalled memory that the model repeats and without blanks
+ * at either end, and how it gets into the list. Only this text is streamed, returned, stored and synced, so all four are the same.
+ */
 export class Draft {
   readonly #deps: Pick<CallDeps, "session" | "events" | "clock">;
   readonly #turn: Pick<Turn, "recall">;
-  #stream: ReplyText;
+  /** Runs first, because it knows the recall of the turn. Undefined without recall. */
+  #echoes: EchoScrubber | undefined;
+  #scrubber = new AnswerScrubber();
+  #text = "";
+  #heldBlanks = "";
 
   constructor(deps: Pick<CallDeps, "session" | "events" | "clock">, turn: Pick<Turn, "recall">) {
     this.#deps = deps;
     this.#turn = turn;
-    this.#stream = this.#newStream();
-  }
-
-  /** Gets the model's text. */
-  get stream(): ReplyText {
-    return this.#stream;
+    this.begin();
   }
 
   get text(): string {
-    return this.#stream.text;
+    return this.#text;
   }
 
   /** The next reply begins. */
   begin(): void {
-    this.#stream = this.#newStream();
+    const { recall } = this.#turn;
+    this.#echoes = recall === "" ? undefined : new EchoScrubber(recall);
+    this.#scrubber = new AnswerScrubber();
+    this.#text = "";
+    this.#heldBlanks = "";
+  }
+
+  feed(delta: string): void {
+    this.#tell(this.#scrubber.feed(this.#echoes?.feed(delta) ?? delta));
+  }
+
+  /** The model has ended. A fence that was never closed is dropped with the text behind it. `feed` may follow for another piece. */
+  end(): void {
+    this.#tell(this.#scrubber.feed(this.#echoes?.end() ?? "") + this.#scrubber.end());
+  }
+
+  /** Blanks wait until text follows them: those at the end of the reply are cut off. */
+  #tell(text: string): void {
+    let end = text.length;
+    while (end > 0 && isWhitespaceUnit(text.charCodeAt(end - 1))) end -= 1;
+    if (end === 0) {
+      this.#heldBlanks += text;
+      return;
+    }
+    let out = this.#heldBlanks + text.slice(0, end);
+    this.#heldBlanks = text.slice(end);
+    if (this.#text === "") out = withoutLeadingBlanks(out);
+    if (out === "") return;
+    this.#text += out;
+    this.#deps.events.emit({ type: "text-delta", text: out });
   }
 
   /** Listeners drop the text; the model is asked again. */
@@ -242,64 +273,12 @@ export class Draft {
     this.append(newMessage({ role: "assistant", content: this.text, toolCalls: [] }, { finishReason }));
     return this.text;
   }
-
-  #newStream(): ReplyText {
-    return new ReplyText((text) => this.#deps.events.emit({ type: "text-delta", text }), this.#turn.recall);
-  }
 }
 
 const REPEATED_TEXT: ReadonlySet<string> = new Set(["codex_message_items"]);
 
 const GO_ON =
   "[Your reply was cut off. Go on exactly where it stops, without repeating anything and without a word about the interruption.]";
-
-/**
- * The text of one reply on its way to the user, without recalled memory that the model repeats and without blanks at either end.
- * Only this text is streamed, returned, stored and synced, so all four are the same.
- */
-export class ReplyText {
-  /** Runs first, because it knows the recall of the turn. Undefined without recall. */
-  readonly #echoes: EchoScrubber | undefined;
-  readonly #scrubber = new AnswerScrubber();
-  readonly #emit: (text: string) => void;
-  #text = "";
-  #heldBlanks = "";
-
-  /** `recall`: the recall in this turn's requests, in its fence; "" for none. */
-  constructor(emit: (text: string) => void, recall = "") {
-    this.#emit = emit;
-    this.#echoes = recall === "" ? undefined : new EchoScrubber(recall);
-  }
-
-  get text(): string {
-    return this.#text;
-  }
-
-  feed(delta: string): void {
-    this.#tell(this.#scrubber.feed(this.#echoes?.feed(delta) ?? delta));
-  }
-
-  /** The model has ended. A fence that was never closed is dropped with the text behind it. `feed` may follow for another piece. */
-  end(): void {
-    this.#tell(this.#scrubber.feed(this.#echoes?.end() ?? "") + this.#scrubber.end());
-  }
-
-  /** Blanks wait until text follows them: those at the end of the reply are cut off. */
-  #tell(text: string): void {
-    let end = text.length;
-    while (end > 0 && isWhitespaceUnit(text.charCodeAt(end - 1))) end -= 1;
-    if (end === 0) {
-      this.#heldBlanks += text;
-      return;
-    }
-    let out = this.#heldBlanks + text.slice(0, end);
-    this.#heldBlanks = text.slice(end);
-    if (this.#text === "") out = withoutLeadingBlanks(out);
-    if (out === "") return;
-    this.#text += out;
-    this.#emit(out);
-  }
-}
 
 function withoutLeadingBlanks(text: string): string {
   let start = 0;

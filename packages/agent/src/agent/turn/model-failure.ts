@@ -2,12 +2,13 @@
 // provider refuses to read, or ends.
 import { isRefused, type Message, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { ModelFailure } from "../../models/index.ts";
+import type { CompactDeps } from "../session/compact.ts";
 import { judge, type Troubles } from "./judge.ts";
-import { shrinkAfterOverflow, type WindowDeps } from "./keep-within-window.ts";
+import { shrinkAfterOverflow } from "./keep-within-window.ts";
 import type { Draft } from "./model-call.ts";
 import { gaveUpEnd, interruptedEnd, type Turn, type TurnEnd } from "./turn-state.ts";
 
-export type FailureDeps = WindowDeps & { readonly maxTurns: number };
+export type FailureDeps = CompactDeps & { readonly maxTurns: number };
 
 /** Without an `end` the model is asked again. */
 export type AfterFailure = { readonly end?: TurnEnd | undefined; readonly troubles: Troubles };
@@ -37,20 +38,16 @@ export class ModelFailures {
     if (hasBegun) this.noteAccepted();
     if (kind === "overflow" || kind === "payload_too_large")
       return { end: await this.#afterOverflow(failure), troubles };
-    if (kind === "reply_too_long")
-      return {
-        end: gaveUpEnd("truncated_response", this.#draft.keepText("length"), failure.message),
-        troubles,
-      };
+    if (kind === "reply_too_long") {
+      const end = gaveUpEnd("truncated_response", this.#draft.keepText("length"), failure.message);
+      return { end, troubles };
+    }
     if (kind === "bad_signature" && !model.leavesOutReasoning(session.id)) {
       model.leaveOutReasoning(session.id);
       return { troubles };
     }
-    if (
-      kind === "bad_request" &&
-      this.#turn.temperature !== undefined &&
-      /temperature/i.test(failure.message)
-    ) {
+    const hasTemperature = this.#turn.temperature !== undefined;
+    if (kind === "bad_request" && hasTemperature && /temperature/i.test(failure.message)) {
       this.#turn.temperature = undefined;
       return { troubles };
     }
@@ -73,10 +70,8 @@ export class ModelFailures {
       return { troubles };
     }
     const exit = "partial_stream_recovery";
-    return {
-      end: { ...gaveUpEnd(exit, this.#draft.keepText("length"), failure.message), detail: exit },
-      troubles,
-    };
+    const end = gaveUpEnd(exit, this.#draft.keepText("length"), failure.message);
+    return { end: { ...end, detail: exit }, troubles };
   }
 
   async #afterOverflow(failure: ModelFailure): Promise<TurnEnd | undefined> {
@@ -222,19 +217,15 @@ function leftOutText(messages: readonly Message[]): string {
   const results = messages.filter(({ role }) => role === "tool").length;
   const typed = messages.filter(({ role }) => role === "user").length;
   const reply = messages.find(({ role }) => role === "assistant");
+  const made =
+    reply !== undefined && toolCallsOf(reply).length > 0
+      ? "the text and arguments of the model's last calls"
+      : "the model's last reply";
   const parts = [
-    ...(reply === undefined
-      ? []
-      : [
-          toolCallsOf(reply).length === 0
-            ? "the model's last reply"
-            : "the text and arguments of the model's last calls",
-        ]),
-    ...(typed === 0 ? [] : [typed === 1 ? "your message" : `${typed} messages of yours`]),
-    ...(results === 0
-      ? []
-      : [results === 1 ? "the result of 1 tool call" : `the results of ${results} tool calls`]),
-  ];
+    reply === undefined ? "" : made,
+    typed === 0 ? "" : typed === 1 ? "your message" : `${typed} messages of yours`,
+    results === 0 ? "" : results === 1 ? "the result of 1 tool call" : `the results of ${results} tool calls`,
+  ].filter((part) => part !== "");
   const what = parts.join(" and ");
   return `The model's provider refused the request, so ${what} will be left out of later requests. The database keeps it, with a mark.`;
 }

@@ -82,57 +82,35 @@ export function gaveUpEnd(exit: TurnExit, text: string, error: string): TurnEnd 
   return { exit, text, failed: text === "", partial: text !== "", error };
 }
 
-// A session that this process may no longer write to.
+// A session that this process may no longer write to, or that has no such calls. Nothing of the turn is stored.
+
+function refused(exit: TurnExit, error: string, hint: string): TurnEnd {
+  return { exit, text: "", failed: true, error, hint, isRefused: true };
+}
 
 export function sessionBusy(error: string): TurnEnd {
-  return {
-    exit: "session_busy",
-    text: "",
-    failed: true,
-    error,
-    hint: "Wait until its turn is over, or begin another session with /new.",
-    isRefused: true,
-  };
+  return refused("session_busy", error, "Wait until its turn is over, or begin another session with /new.");
 }
 
 /** The lease could not be asked for when the turn began, and later another process had it. */
 export function sessionFoundBusy(busy: string): TurnEnd {
-  return {
-    ...sessionBusy(busy),
-    error: `${busy} This was not known when the turn began, because the session database could not be used. Nothing of the turn is stored.`,
-    hint: "Send the message again when the other process is done.",
-  };
+  const error = `${busy} This was not known when the turn began, because the session database could not be used. Nothing of the turn is stored.`;
+  return refused("session_busy", error, "Send the message again when the other process is done.");
 }
 
 export function sessionTakenOver(sessionId: string): TurnEnd {
-  return {
-    exit: "session_busy",
-    text: "",
-    failed: true,
-    error: `Another process has taken over session ${sessionId} while this one was not running. The messages from before that are stored.`,
-    hint: "Send the message again: the session is read anew first.",
-    isRefused: true,
-  };
+  const error = `Another process has taken over session ${sessionId} while this one was not running. The messages from before that are stored.`;
+  return refused("session_busy", error, "Send the message again: the session is read anew first.");
 }
 
 export function sessionGone(sessionId: string): TurnEnd {
-  return {
-    exit: "session_gone",
-    text: "",
-    failed: true,
-    error: goneMessage(sessionId),
-    hint: "Begin a new one with /new, or go on with another one with /resume.",
-    isRefused: true,
-  };
+  const hint = "Begin a new one with /new, or go on with another one with /resume.";
+  return refused("session_gone", goneMessage(sessionId), hint);
 }
 
 export function noOpenCalls(sessionId: string): TurnEnd {
-  return {
-    exit: "no_open_calls",
-    text: "",
-    failed: true,
-    error: `The newest reply of session ${sessionId} made none of the calls that these results answer.`,
-    hint: "Send the results with the ids of the calls, before any other message; or send the user's next message.",
-    isRefused: true,
-  };
+  const error = `The newest reply of session ${sessionId} made none of the calls that these results answer.`;
+  const hint =
+    "Send the results with the ids of the calls, before any other message; or send the user's next message.";
+  return refused("no_open_calls", error, hint);
 }

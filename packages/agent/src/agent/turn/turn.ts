@@ -17,7 +17,7 @@ import {
   withMeta,
 } from "@hermes-memory/core/internal/message";
 import { buildMemoryContextBlock, findingsIn } from "@hermes-memory/core/internal/providers";
-import { type ModelReply, promptTokens, totalTokens } from "../../models/index.ts";
+import { type ModelReply, promptTokens, totalTokens, untilAborted } from "../../models/index.ts";
 import type { ReviewSchedule, ReviewScope } from "../../review/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
 import type { AgentParts } from "../parts.ts";
@@ -328,15 +328,10 @@ async function recall(
 
 /** An interrupt does not wait for the work; undefined then. */
 async function unlessInterrupted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  const stop = (): void => resolve(undefined);
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
+  return untilAborted(signal, work).catch((cause: unknown) => {
+    if (!signal.aborted) throw cause;
+    return undefined;
+  });
 }
 
 /** A hook that fails is logged. */
@@ -390,7 +385,7 @@ class Loop {
     if (turn.apiCalls >= maxTurns) return turn.wrapsUp ? this.#sumUp() : outOfSteps(turn);
     reviewSchedule.noteModelCall({ hasSkillTool: tools.has("skill_manage") });
     const outcome = await callOnce(this.#deps, turn, {
-      text: this.#draft.stream,
+      draft: this.#draft,
       maxOutputTokens: this.#maxOutputTokens(),
     });
     switch (outcome.kind) {
@@ -556,7 +551,7 @@ class Loop {
       return { ...gaveUpEnd(exit, draft.keepText("length"), error), detail };
     }
     draft.append(newMessage({ role: "user", content: WRAP_UP }));
-    const outcome = await callOnce(this.#deps, turn, { text: draft.stream, isToolless: true });
+    const outcome = await callOnce(this.#deps, turn, { draft, isToolless: true });
     if (outcome.kind === "interrupted") return this.#interrupted();
     if (outcome.kind === "reply" && draft.text !== "") {
       draft.append({ ...draft.finished(outcome.reply.message, outcome.reply), toolCalls: [] });

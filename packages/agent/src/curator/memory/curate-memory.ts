@@ -20,26 +20,26 @@ import {
 } from "@hermes-memory/core/internal/curated";
 import { describeCause, err, ok, preview, type Result, sha256 } from "@hermes-memory/core/internal/lib";
 import type { Person } from "@hermes-memory/core/internal/memory";
-import type { Decided, Finding, MemoryProposal, Outcome, RunContext, TargetView } from "../proposals.ts";
+import {
+  type Decided,
+  type Finding,
+  type MemoryProposal,
+  NOTHING,
+  type Outcome,
+  type RunContext,
+  type RunPart,
+  type TargetView,
+} from "../proposals.ts";
 import { reviewTarget } from "./entry-rules.ts";
 import type { Dropped, Judgement } from "./judge.ts";
-
-type MemoryPart = {
-  readonly decided: readonly Decided[];
-  readonly findings: readonly Finding[];
-  readonly dropped: readonly Dropped[];
-  readonly notes: readonly string[];
-  /** Hashes of the changes that this run has staged. */
-  readonly proposed: readonly string[];
-};
 
 const DAY_MS = 86_400_000;
 const SUMMARY_CHARS = 120;
 
-export async function curateMemory(run: RunContext): Promise<MemoryPart> {
+export async function curateMemory(run: RunContext): Promise<RunPart> {
   const writes: CommittedWrite[] = [];
   let trouble: readonly string[] = [];
-  let part: MemoryPart;
+  let part: RunPart;
   try {
     part = await curateTargets(run, (write) => writes.push(write));
   } finally {
@@ -48,7 +48,7 @@ export async function curateMemory(run: RunContext): Promise<MemoryPart> {
   return { ...part, notes: [...part.notes, ...trouble] };
 }
 
-async function curateTargets(run: RunContext, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
+async function curateTargets(run: RunContext, onWrite: (write: CommittedWrite) => void): Promise<RunPart> {
   const { administrator, clock } = run.memory;
   const { directory } = administrator;
   const config = await run.memory.memoryConfig();
@@ -79,13 +79,7 @@ async function curateTargets(run: RunContext, onWrite: (write: CommittedWrite) =
       decided.push({ proposal, outcome });
     }
   }
-  return {
-    decided,
-    findings,
-    dropped,
-    notes: [...notes, ...store.warnings],
-    proposed,
-  };
+  return { ...NOTHING, decided, findings, dropped, notes: [...notes, ...store.warnings], proposed };
 }
 
 /** Passes the writes to the active memory provider. Returns notes for the report when that failed. */
@@ -115,10 +109,7 @@ async function askModel(
   notes: string[],
 ): Promise<Judgement> {
   if (!calls) return NO_OPINION;
-  const [{ askAboutEntries, batchesOf }, { judge }] = await Promise.all([
-    import("./ask-model.ts"),
-    import("./judge.ts"),
-  ]);
+  const { askAboutEntries, batchesOf, judge } = await import("./judge.ts");
   const gone = new Set(proposals.flatMap(({ curation }) => curation.remove));
   // Whatever vouches for an entry that goes must itself stay as it is.
   const keepers = new Set(proposals.flatMap(({ curation }) => curation.keep ?? []));

@@ -23,43 +23,38 @@ export function reviewTarget(view: TargetView, now: Date): MemoryReview {
       const found = findStale(entry, now);
       return found ? [{ entry, isArchived: found.isWhole && !isKept(entry), ...found }] : [];
     });
+  const common = { layer: "memory", by: "rules", target } as const;
+  const over = (sign: string, day: string): string => `speaks of '${sign}', which was over on ${day}`;
   const proposals: MemoryProposal[] = [
-    ...(view.copies.length === 0 ? [] : [identicalCopies(view)]),
+    ...(view.copies.length === 0 ? [] : [{ ...common, ...identicalCopies(view) }]),
     ...duplicates.map(({ entry, keeper }) => ({
-      layer: "memory" as const,
+      ...common,
       kind: "duplicate" as const,
-      by: "rules" as const,
-      target,
       curation: { remove: [entry], keep: [keeper] },
       reason: "differs from another entry in spacing, capitals or a full stop alone",
     })),
     ...stale
       .filter(({ isArchived }) => isArchived)
       .map(({ entry, sign, day }) => ({
-        layer: "memory" as const,
+        ...common,
         kind: "stale" as const,
-        by: "rules" as const,
-        target,
         curation: { remove: [entry], isArchived: true },
-        reason: `speaks of '${sign}', which was over on ${day}`,
+        reason: over(sign, day),
       })),
   ];
   const findings: Finding[] = [
     ...stale
       .filter(({ isArchived }) => !isArchived)
-      .map(({ entry, sign, day }) =>
-        finding("stale", target, [entry], `speaks of '${sign}', which was over on ${day}`),
-      ),
+      .map(({ entry, sign, day }) => finding("stale", target, [entry], over(sign, day))),
     ...sizes(view),
   ];
   return { proposals, findings };
 }
 
 /** One proposal for all copies: every write of the file removes them all. */
-function identicalCopies({ target, copies }: TargetView): MemoryProposal {
-  const reason = copies.length === 1 ? "is in the file more than once" : "are in the file more than once";
-  const curation = { remove: [], keep: copies };
-  return { layer: "memory", kind: "identical", by: "rules", target, curation, reason };
+function identicalCopies({ copies }: TargetView): Pick<MemoryProposal, "kind" | "curation" | "reason"> {
+  const reason = `${copies.length === 1 ? "is" : "are"} in the file more than once`;
+  return { kind: "identical", curation: { remove: [], keep: copies }, reason };
 }
 
 function sizes({ target, entries, used, limit }: TargetView): Finding[] {

@@ -18,7 +18,16 @@ import {
   skillsDirectory,
   type UsageChange,
 } from "@hermes-memory/core/internal/skills";
-import type { CuratorMode, Decided, Outcome, RunContext, SkillMark, SkillProposal } from "../proposals.ts";
+import {
+  type CuratorMode,
+  type Decided,
+  NOTHING,
+  type Outcome,
+  type RunContext,
+  type RunPart,
+  type SkillMark,
+  type SkillProposal,
+} from "../proposals.ts";
 import {
   hasAbsorbed,
   isCandidate,
@@ -28,17 +37,7 @@ import {
   type UmbrellaDropped,
 } from "./skill-rules.ts";
 
-export type SkillsPart = {
-  readonly decided: readonly Decided[];
-  readonly marks: readonly SkillMark[];
-  readonly dropped: readonly UmbrellaDropped[];
-  readonly notes: readonly string[];
-  readonly proposed: readonly string[];
-};
-
-const NOTHING: SkillsPart = { decided: [], marks: [], dropped: [], notes: [], proposed: [] };
-
-export async function curateSkills(run: RunContext): Promise<SkillsPart> {
+export async function curateSkills(run: RunContext): Promise<RunPart> {
   const { home, clock, owner } = run.memory;
   if (!existsSync(skillsDirectory(home))) return NOTHING;
   const { curator } = await run.memory.config();
@@ -91,7 +90,7 @@ export async function curateSkills(run: RunContext): Promise<SkillsPart> {
       provenanceOf(skill, origins) === "agent" && usage.get(skill.directoryName)?.state === "archived",
   );
   if (run.mode !== "dry-run") notes.push(...(await mark(store, marks, back)));
-  return { decided, marks, dropped: umbrellas.dropped, notes, proposed };
+  return { ...NOTHING, decided, marks, dropped: umbrellas.dropped, notes, proposed };
 }
 
 function archiveProposal(name: string, reason: string): SkillProposal {

@@ -74,6 +74,7 @@ export async function restoreBackup(
       message: `There is no backup '${id}'. 'hermes curator rollback --list' shows them.`,
     });
   const { path } = backup;
+  let before: string | undefined;
   let tar: Uint8Array | undefined;
   try {
     if (path.endsWith(".tar.gz")) tar = checkedTar(path);
@@ -82,7 +83,6 @@ export async function restoreBackup(
     return err({ kind: "damaged", message });
   }
   const skills = skillsDirectory(home);
-  let before: string | undefined;
   try {
     const lock = takeRunLock(home, "restore", now);
     if (!lock.ok) return lock;
@@ -93,10 +93,9 @@ export async function restoreBackup(
       try {
         if (tar) unpack(tar, join(stage, "new"));
         else copySkills(path, join(stage, "new"));
-        const copy = copyAside(home, now);
-        before = copy;
+        before = copyAside(home, now);
         replaceSkills(skills, stage);
-        return { before: copy };
+        return { before };
       } finally {
         rmSync(stage, { recursive: true, force: true });
       }
@@ -104,12 +103,12 @@ export async function restoreBackup(
     const message = "Another process is changing the skills. Nothing was changed; try again.";
     return done.ok ? done : err({ kind: "locked", message });
   } catch (cause) {
-    const state =
-      before === undefined
-        ? "They are unchanged."
-        : `'hermes curator rollback ${before}' brings back what was there before.`;
-    const message = `The skills could not be restored: ${describeCause(cause)}. ${state}`;
-    return err({ kind: "io", message });
+    const back = `'hermes curator rollback ${before}' brings back what was there before.`;
+    const state = before === undefined ? "They are unchanged." : back;
+    return err({
+      kind: "io",
+      message: `The skills could not be restored: ${describeCause(cause)}. ${state}`,
+    });
   }
 }
 

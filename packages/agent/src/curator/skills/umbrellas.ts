@@ -41,8 +41,7 @@ export async function askForUmbrellas(
     "",
     'Reply with one JSON object: {"umbrellas": [{"name": "...", "description": "...", "members": ["...", "..."], "reason": "..."}]}. Use an empty list when every skill stands well on its own.',
   ].join("\n");
-  const asked = await calls.ask({ system: SYSTEM, prompt, read: readAnswer });
-  return asked.ok ? ok(asked.value) : err(asked.error);
+  return calls.ask({ system: SYSTEM, prompt, read: (value) => answer.safeParse(value).data?.umbrellas });
 }
 
 const SYSTEM = [
@@ -51,11 +50,6 @@ const SYSTEM = [
   "name: lower-case letters, digits and hyphens; the class of work, not one occasion. It may be the name of one of the members, which then takes in the others.",
   "description: one sentence that says when the skill is of use. A skill is in at most one group. Reply with JSON only.",
 ].join("\n");
-
-function readAnswer(value: unknown): readonly Umbrella[] | undefined {
-  const parsed = answer.safeParse(value);
-  return parsed.success ? parsed.data.umbrellas : undefined;
-}
 
 export function judgeUmbrellas(
   umbrellas: readonly Umbrella[],

@@ -49,40 +49,16 @@ export function classifyFailure(
   };
 }
 
-export function stalledFailure(staleAfterMs: number, partialText: string, place: FailurePlace): ModelFailure {
-  const sentence = `Nothing came for ${Math.round(staleAfterMs / 100) / 10} s.`;
-  return ownFailure("stalled", sentence, { partialText, place });
-}
-
-/** The reply is longer than the limit; the text so far is kept. */
-export function tooLongFailure(limit: string, partialText: string, place: FailurePlace): ModelFailure {
-  return ownFailure("reply_too_long", `Its reply was stopped at ${limit}.`, { partialText, place });
-}
-
-/** The stream ended before the reply did. */
-export function cutFailure(partialText: string, place: FailurePlace): ModelFailure {
-  const kind = partialText === "" ? "invalid_response" : "connection";
-  return ownFailure(kind, "The stream ended before the reply was complete.", { partialText, place });
-}
-
-/** The server accepted the request but refused to answer it, for `reason`. */
-export function blockedFailure(reason: string, place: FailurePlace): ModelFailure {
-  return ownFailure("content_policy", `The prompt was blocked (${reason}).`, { partialText: "", place });
-}
-
 /** A failure that we noticed ourselves, without an error of the server. */
-function ownFailure(
+export function ownFailure(
   kind: ModelFailureKind,
   sentence: string,
-  { partialText, place }: { readonly partialText: string; readonly place: FailurePlace },
+  partialText: string,
+  place: FailurePlace,
 ): ModelFailure {
   const facts = { status: undefined, sentence, searchable: "", codes: [], retryAfterMs: undefined };
-  return {
-    kind,
-    message: failureMessage(kind, facts, place),
-    isRetryable: RETRYABLE.has(kind),
-    partialText,
-  };
+  const message = failureMessage(kind, facts, place);
+  return { kind, message, isRetryable: RETRYABLE.has(kind), partialText };
 }
 
 /** How the SDK reports a stream without a finish reason. Its `finish` part follows and says whether there is a reply. */

@@ -114,17 +114,14 @@ function withUsage(body: Record<string, unknown>): Record<string, unknown> {
 
 /** The address with the version, below which the protocol has its paths: `https://api.anthropic.com/v1`. */
 export function apiAddress(place: Pick<ModelIdentity, "apiMode" | "baseUrl">): string {
-  switch (place.apiMode) {
-    case "anthropic_messages":
-      return addressWith(place, "https://api.anthropic.com/v1", "v1");
-    case "google":
-      return addressWith(place, "https://generativelanguage.googleapis.com/v1beta", "v1beta");
-    case "responses":
-    case "chat_completions":
-      return addressWith(place, OPENAI);
-    default:
-      return place.apiMode satisfies never;
-  }
+  const usual = {
+    anthropic_messages: ["https://api.anthropic.com/v1", "v1"],
+    google: ["https://generativelanguage.googleapis.com/v1beta", "v1beta"],
+    responses: [OPENAI],
+    chat_completions: [OPENAI],
+  };
+  const [address = OPENAI, version] = usual[place.apiMode];
+  return addressWith(place, address, version);
 }
 
 /** Users write addresses with and without the version. `always`: this version is added to any path without one. */

@@ -30,6 +30,7 @@ import { asList, asRecord, someText } from "../json-fields.ts";
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
 type AssistantPart = Assistant["content"][number];
 type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][number];
+type FilePart = Extract<UserPart, { type: "file" }>;
 type JsonObject = SharedV4ProviderOptions[string];
 type Options = { readonly providerOptions?: SharedV4ProviderOptions };
 
@@ -187,9 +188,7 @@ function textParts(message: AssistantMessage, wire: WireTraits): AssistantPart[]
   return [{ type: "text", text, ...options }];
 }
 
-function messageItems({
-  vendor,
-}: AssistantMessage): { text: string; id?: string | undefined; phase?: string | undefined }[] {
+function messageItems({ vendor }: AssistantMessage) {
   return asList(vendor?.codex_message_items).map((item) => {
     const { id, phase, content } = asRecord(item);
     return { text: wireText(parseContent(content), ""), id: someText(id), phase: someText(phase) };
@@ -305,18 +304,11 @@ function vendorOptions({ namespaces }: WireTraits, data: JsonObject): Options {
   return { providerOptions: Object.fromEntries(namespaces.map((name) => [name, data])) };
 }
 
-type Image = {
-  readonly mediaType: string;
-  readonly data:
-    | { readonly type: "data"; readonly data: string }
-    | { readonly type: "url"; readonly url: URL };
-};
-
 /** By file extension. Any other image is declared as JPEG; vendors look at the data itself. */
 const IMAGE_TYPES = new Map(["gif", "jpeg", "png", "webp"].map((ending) => [ending, `image/${ending}`]));
 
 /** Undefined when it is not a URL. */
-function imageAt(address: string): Image | undefined {
+function imageAt(address: string): Pick<FilePart, "mediaType" | "data"> | undefined {
   const inline = /^data:([^;,]*)((?:;[^;,]*)*),/i.exec(address);
   if (inline) {
     const [head, type = "", parameters = ""] = inline;

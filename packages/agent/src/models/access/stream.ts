@@ -10,17 +10,10 @@ import { describeCause, err, ok, type Result } from "@hermes-memory/core/interna
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { ApiMode, FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
 import { asRecord, someText } from "../json-fields.ts";
+import { untilAborted } from "../until-aborted.ts";
 import { normalizeUsage, type Usage, type Wire } from "../usage-and-cost.ts";
 import { Collector, weightOf } from "./collect-reply.ts";
-import {
-  blockedFailure,
-  classifyFailure,
-  cutFailure,
-  type FailurePlace,
-  isEarlyEnd,
-  stalledFailure,
-  tooLongFailure,
-} from "./failures.ts";
+import { classifyFailure, type FailurePlace, isEarlyEnd, ownFailure } from "./failures.ts";
 import type { ReplyWatch } from "./reply-watch.ts";
 import { toAssistantMessage, toSdkPrompt, type WireTraits } from "./sdk-messages.ts";
 
@@ -53,20 +46,17 @@ export async function streamReply(
   outer?.throwIfAborted();
   const alarm = new Alarm(staleAfterMs);
   const signal = outer === undefined ? alarm.signal : AbortSignal.any([outer, alarm.signal]);
-  const stopped = Promise.withResolvers<never>();
-  // Rejects on abort even if the model ignores the signal.
-  const stop = (): void => stopped.reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
   const collector = new Collector(deps.wire);
-  const call = readStream(request, { ...deps, collector, alarm, signal });
   try {
-    return await Promise.race([call, stopped.promise]);
+    return await untilAborted(signal, readStream(request, { ...deps, collector, alarm, signal }));
   } catch (cause) {
     outer?.throwIfAborted();
-    if (alarm.isStale) return err(stalledFailure(staleAfterMs ?? 0, collector.text, deps.place));
+    if (alarm.isStale) {
+      const silence = `Nothing came for ${Math.round((staleAfterMs ?? 0) / 100) / 10} s.`;
+      return err(ownFailure("stalled", silence, collector.text, deps.place));
+    }
     return err(failureOf(cause, { ...deps, collector }));
   } finally {
-    signal.removeEventListener("abort", stop);
     alarm.end();
   }
 }
@@ -115,7 +105,9 @@ function failureOf(
 ): ModelFailure {
   const { text } = collector;
   const { passed } = watch;
-  return passed !== undefined ? tooLongFailure(passed, text, place) : classifyFailure(cause, text, place);
+  return passed === undefined
+    ? classifyFailure(cause, text, place)
+    : ownFailure("reply_too_long", `Its reply was stopped at ${passed}.`, text, place);
 }
 
 function callOptions(
@@ -151,9 +143,13 @@ function replyOf(
   const hasCalls = message.toolCalls.length > 0;
   // Some chat servers never send a finish reason. With `[DONE]` at its end, such a reply is complete.
   const isWhole = wire.apiMode === "chat_completions" && watch.hasDone && (text.trim() !== "" || hasCalls);
-  if (finish === undefined || (endedEarly && !isWhole)) return err(cutFailure(text, place));
+  if (finish === undefined || (endedEarly && !isWhole)) {
+    const kind = text === "" ? "invalid_response" : "connection";
+    return err(ownFailure(kind, "The stream ended before the reply was complete.", text, place));
+  }
   const blocked = promptBlock(finish);
-  if (blocked !== undefined && text === "") return err(blockedFailure(blocked, place));
+  if (blocked !== undefined && text === "")
+    return err(ownFailure("content_policy", `The prompt was blocked (${blocked}).`, "", place));
   const finishReason = endedEarly ? "stop" : REASONS[finish.finishReason.unified];
   return ok({
     message,

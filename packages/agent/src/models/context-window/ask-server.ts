@@ -96,28 +96,27 @@ function fromOllama(model: string, ps: unknown, show: unknown): ServerWindow | u
     return isSameOllamaModel(name, model) || isSameOllamaModel(other, model);
   });
   const served = asWindow(loaded?.context_length);
-  if (served !== undefined) return { tokens: served, server: "Ollama", isProvisional: false, isLoaded: true };
+  if (served !== undefined) return told("Ollama", served, { isLoaded: true });
 
   const most = trainedWindow(show);
   const asked = asWindow(/^\s*num_ctx\s+"?(\d+)/m.exec(String(asRecord(show).parameters ?? ""))?.[1]);
-  if (asked !== undefined)
-    return {
-      tokens: Math.min(asked, most ?? asked),
-      server: "Ollama",
-      isProvisional: false,
-      isLoaded: false,
-    };
-  if (most === undefined) return undefined;
+  if (asked !== undefined) return told("Ollama", Math.min(asked, most ?? asked));
   // Models in Ollama's cloud always run with their maximum.
-  return { tokens: most, server: "Ollama", isProvisional: !/[:-]cloud$/i.test(model), isLoaded: false };
+  return most === undefined ? undefined : told("Ollama", most, { isProvisional: !/[:-]cloud$/i.test(model) });
+}
+
+function told(
+  server: ServerKind,
+  tokens: number,
+  { isProvisional = false, isLoaded = false }: Partial<ServerWindow> = {},
+): ServerWindow {
+  return { tokens, server, isProvisional, isLoaded };
 }
 
 /** `/api/show` alone: an old Ollama, or a server that imitates it. */
 function fromShowAlone(show: unknown): ServerWindow | undefined {
   const tokens = trainedWindow(show);
-  return tokens === undefined
-    ? undefined
-    : { tokens, server: "Ollama", isProvisional: true, isLoaded: false };
+  return tokens === undefined ? undefined : told("Ollama", tokens, { isProvisional: true });
 }
 
 /** `/api/v0/models` */
@@ -126,20 +125,17 @@ function fromLmStudio(model: string, list: unknown): ServerWindow | undefined {
     .map(asRecord)
     .find(({ id }) => isSameText(id, model));
   const loaded = asWindow(entry?.loaded_context_length);
-  if (loaded !== undefined)
-    return { tokens: loaded, server: "LM Studio", isProvisional: false, isLoaded: true };
+  if (loaded !== undefined) return told("LM Studio", loaded, { isLoaded: true });
   const most = asWindow(entry?.max_context_length);
   // Another server's list may have a field of that name; only LM Studio's has a state.
   if (most === undefined || typeof entry?.state !== "string") return undefined;
-  return { tokens: most, server: "LM Studio", isProvisional: true, isLoaded: false };
+  return told("LM Studio", most, { isProvisional: true });
 }
 
 /** `/props`: the window of one slot, which is what a request gets. */
 function fromLlamaCpp(props: unknown): ServerWindow | undefined {
   const tokens = asWindow(asRecord(asRecord(props).default_generation_settings).n_ctx);
-  return tokens === undefined
-    ? undefined
-    : { tokens, server: "llama.cpp", isProvisional: false, isLoaded: true };
+  return tokens === undefined ? undefined : told("llama.cpp", tokens, { isLoaded: true });
 }
 
 /** `/v1/models`. A server with a single model serves it under any name. */
@@ -150,8 +146,7 @@ function fromModelList(model: string, list: unknown): ServerWindow | undefined {
   const tokens = windowIn(entry);
   if (tokens === undefined) return undefined;
   // vLLM's field for the window it was started with. Other lists have the model's maximum.
-  const isLoaded = asWindow(entry?.max_model_len) === tokens;
-  return { tokens, server: "OpenAI-compatible", isProvisional: false, isLoaded };
+  return told("OpenAI-compatible", tokens, { isLoaded: asWindow(entry?.max_model_len) === tokens });
 }
 
 function trainedWindow(show: unknown): number | undefined {

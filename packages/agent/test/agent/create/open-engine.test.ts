@@ -2,14 +2,14 @@
 import type { ContextEngine } from "@hermes-memory/core/internal/context";
 import { expect, it } from "vitest";
 import { recordingLogger } from "../../../../core/test/fakes/providers.ts";
-import { GuardedEngine } from "../../../src/agent/create/open-engine.ts";
+import { guardedEngine } from "../../../src/agent/create/open-engine.ts";
 import { messages } from "../../messages.ts";
 
 const list = messages({ role: "user", content: "hello" }, { role: "assistant", content: "hi" });
 
 function guarded(members: object) {
   const log = recordingLogger();
-  return { engine: new GuardedEngine({ name: "keeper", ...members } as ContextEngine, log), log };
+  return { engine: guardedEngine({ name: "keeper", ...members } as ContextEngine, log), log };
 }
 
 it("numbers that a plugin does not have, or has as something else, count as 0", () => {

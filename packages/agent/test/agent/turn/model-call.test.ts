@@ -3,14 +3,22 @@ import { scrubAnswer } from "@hermes-memory/core/internal/providers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { echoStream, RECALL } from "../../../../core/test/providers/fence/echoes.ts";
-import { ReplyText } from "../../../src/agent/turn/model-call.ts";
+import type { AgentEvent } from "../../../src/agent/index.ts";
+import { Draft } from "../../../src/agent/turn/model-call.ts";
+
+function draft(recall: string, onText: (text: string) => void): Draft {
+  const emit = (event: AgentEvent): void => {
+    if (event.type === "text-delta") onText(event.text);
+  };
+  return new Draft({ events: { emit } } as never, { recall });
+}
 
 function told(chunks: readonly string[], recall = ""): { readonly streamed: string; readonly text: string } {
   let streamed = "";
-  const reply = new ReplyText((text) => {
+  const reply = draft(recall, (text) => {
     expect(text).not.toBe("");
     streamed += text;
-  }, recall);
+  });
   for (const chunk of chunks) reply.feed(chunk);
   reply.end();
   return { streamed, text: reply.text };
@@ -66,7 +74,7 @@ describe("the text of a reply", () => {
 
   it("goes on after an end: blanks between two pieces stay", () => {
     let streamed = "";
-    const reply = new ReplyText((text) => {
+    const reply = draft("", (text) => {
       streamed += text;
     });
     reply.feed("one ");

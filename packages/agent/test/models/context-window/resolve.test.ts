@@ -4,7 +4,8 @@ import { type HermesConfig, loadConfig } from "@hermes-memory/core/internal/conf
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { isLoopback, parseBaseUrl } from "../../../src/models/base-url.ts";
-import { rememberWindow, resolveContextWindow } from "../../../src/models/index.ts";
+import { rememberWindow } from "../../../src/models/context-window/window-cache.ts";
+import { resolveContextWindow } from "../../../src/models/index.ts";
 import { type Answers, modelServer, ollamaAnswers } from "../../fakes/model-server.ts";
 
 const REMOTE = "https://models.example/v1";

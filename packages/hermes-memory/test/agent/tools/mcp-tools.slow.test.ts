@@ -8,7 +8,7 @@ import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { fenceUntrusted } from "@hermes-memory/core/internal/security";
 import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import {
   connectMcpServers,
   type McpConnections,
@@ -236,23 +236,6 @@ describe("a server that does not work", () => {
     expect(unknown.isError).toBe(true);
     expect(unknown.text).toContain("no tool add.two numbers");
     expect(unknown.text).not.toContain(SECRET);
-  });
-
-  it("is not waited for when the agent is given up", async () => {
-    const giveUp = new AbortController();
-    const file = join(tempDirectory(), "pid");
-    const script = `fs.writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1e6)`; // does not mind that its input ends
-    const deaf = server("deaf", { command: process.execPath, args: ["-e", script] });
-    const connecting = connectMcpServers([deaf], {
-      log: silentLogger,
-      env: process.env,
-      signal: giveUp.signal,
-      onNotice: () => expect.unreachable(),
-    });
-    const pid = await vi.waitFor(() => Number(readFileSync(file, "utf8") || expect.unreachable()), 10_000);
-    giveUp.abort(new Error("given up"));
-    await expect(connecting).rejects.toThrow("given up");
-    expect(isRunning(pid)).toBe(false);
   });
 });
 
