@@ -204,6 +204,12 @@ export class ModelInUse {
     this.#windowBefore ??= this.#window;
     this.#window = { tokens, source: "server", isProvisional: false };
   }
+  /** True when another session got the same limit: then the smaller window is kept for later sessions. */
+  isWindowConfirmed(tokens: number, sessionId: string): boolean {
+    if (!this.#calibration.isStatedTwice(tokens, sessionId)) return false;
+    this.#windowBefore = undefined;
+    return true;
+  }
   /** Back to the window from before `useSmallerWindow`. False when there is none. */
   restoreWindow(): boolean {
     if (this.#windowBefore === undefined) return false;

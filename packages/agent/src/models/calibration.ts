@@ -94,16 +94,25 @@ export class TokenCalibration {
     this.#become(afterOverflow(this.#state, estimated, counted));
   }
 
+  /** True when the server has stated the same window in another session before; otherwise stores it for the next time. */
+  isStatedTwice(tokens: number, sessionId: string): boolean {
+    const entry = entriesAt(this.#path)[this.#name];
+    const stated = isRecord(entry) && isRecord(entry.stated_window) ? entry.stated_window : {};
+    if (stated.tokens === tokens && stated.session_id !== sessionId) return true;
+    this.#write({ stated_window: { tokens, session_id: sessionId } });
+    return false;
+  }
+
   #become(next: Calibration): void {
     if (next === this.#state) return;
     this.#state = next;
     if (Math.abs(next.factor - this.#written) < WORTH_WRITING * next.factor) return;
     this.#written = next.factor;
-    this.#write();
+    this.#write({});
   }
 
   /** Keeps the other entries, and fields that another process wrote into this one. */
-  #write(): void {
+  #write(more: Readonly<Record<string, unknown>>): void {
     if (this.#path === undefined) return;
     const { factor, samples } = this.#state;
     const updated_at = new Date().toISOString();
@@ -114,7 +123,7 @@ export class TokenCalibration {
         change: (text) => {
           const { [this.#name]: old, ...others } = parsed(text);
           const known = samples === 0 ? {} : { factor: rounded(factor), samples };
-          const entry = { ...(isRecord(old) ? old : {}), ...known, updated_at };
+          const entry = { ...(isRecord(old) ? old : {}), ...known, ...more, updated_at };
           const models = { ...others, [this.#name]: entry };
           return ok({ text: `${JSON.stringify({ models }, null, 2)}\n`, outcome: undefined });
         },

@@ -32,7 +32,7 @@ export {
   type WindowQuestion,
   type WindowSource,
 } from "./context-window/resolve.ts";
-export { windowCachePath } from "./context-window/window-cache.ts";
+export { rememberWindow, windowCachePath } from "./context-window/window-cache.ts";
 export { isPlausibleWindow } from "./json-fields.ts";
 export {
   findLocalServers,

@@ -174,6 +174,24 @@ describe("a request that is too long for the model", () => {
     expect(await home.agent.run("next")).toMatchObject({ final_response: "Next.", completed: true });
   });
 
+  it.each([
+    ["nothing", {}],
+    ["more", { contextLength: 128_000 }],
+  ])(
+    "remembers the window once two sessions were told it, when the server's list says %s",
+    async (_, wire) => {
+      const steps = [overflow(24_000), { text: "Blue." }, overflow(24_000), { text: "Blue." }];
+      const home = await turnHome(withSummaries(...steps), { wire, options: { history: LONG } });
+      const known = home.agent.window;
+      await home.agent.run("colour?");
+      expect(home.agent.window).toMatchObject({ tokens: 24_000, source: "server" });
+      const second = await home.another();
+      expect(second.window).toEqual(known);
+      await second.run("colour?");
+      expect((await home.another({ history: [] })).window).toMatchObject({ tokens: 24_000, source: "cache" });
+    },
+  );
+
   it("ends the turn when compaction is switched off, with a hint; the message is kept", async () => {
     const home = await turnHome([overflow(20_000), NEXT], {
       config: { compression: { enabled: false } },

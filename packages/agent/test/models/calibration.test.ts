@@ -101,4 +101,13 @@ describe("the calibration file", () => {
     chmodSync(home, 0o700);
     expect(calibration.factor).toBe(2);
   });
+
+  it("a stated window counts when a second session has been told the same", () => {
+    const home = tempDirectory();
+    const open = (): TokenCalibration => TokenCalibration.open(home, KEY);
+    expect(open().isStatedTwice(8_192, "one")).toBe(false);
+    expect(open().isStatedTwice(8_192, "one")).toBe(false);
+    expect(open().isStatedTwice(16_384, "two")).toBe(false);
+    expect(open().isStatedTwice(16_384, "three")).toBe(true);
+  });
 });

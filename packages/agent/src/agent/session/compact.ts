@@ -29,7 +29,7 @@ import { shownContent } from "./transcript.ts";
 
 export type CompactDeps = Pick<
   AgentParts,
-  "model" | "engine" | "manager" | "config" | "tools" | "todo" | "events" | "log" | "clock"
+  "home" | "model" | "engine" | "manager" | "config" | "tools" | "todo" | "events" | "log" | "clock"
 > & { readonly session: Session };
 
 export type CompactionRequest = {

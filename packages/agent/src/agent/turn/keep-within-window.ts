@@ -4,7 +4,7 @@
 import { estimateMessages, estimateText, leastTokens, windowFit } from "@hermes-memory/core/internal/context";
 import { groupThousands } from "@hermes-memory/core/internal/lib";
 import { definitionOf, type Tool } from "@hermes-memory/core/internal/tools";
-import { limitFromError, type ModelFailure } from "../../models/index.ts";
+import { limitFromError, type ModelFailure, rememberWindow } from "../../models/index.ts";
 import { type CompactDeps, compactSession } from "../session/compact.ts";
 import type { Turn, TurnEnd } from "./turn-state.ts";
 
@@ -164,7 +164,7 @@ export async function shrinkAfterOverflow(
       error: message,
       hint: "Compaction is switched off. Set compression.enabled to true, use /compress, or begin anew with /new.",
     };
-  learnWindow(deps, failure);
+  await learnWindow(deps, failure);
   const limit = learnCount(deps, turn, failure);
   turn.overflows += 1;
   // The server counts differently than we do: tools that fit by our estimate may be too much for it.
@@ -215,15 +215,22 @@ function learnCount(deps: CompactDeps, turn: Turn, failure: ModelFailure): numbe
   return Math.min((sent * limit) / counted, sent) * COUNTED_MARGIN;
 }
 
-/** A server that states its limit knows better than any table, but a proxy may speak for another model: the limit counts for this session. */
-function learnWindow(deps: CompactDeps, { limitTokens, message }: ModelFailure): void {
-  const { model, session, tools } = deps;
+/**
+ * A server that states its limit knows better than any table, but a proxy may speak for another model: the limit counts for this
+ * session, and is kept for later sessions only when a second session gets the same limit. It never replaces a window from config.
+ */
+async function learnWindow(deps: CompactDeps, { limitTokens, message }: ModelFailure): Promise<void> {
+  const { model, session, tools, home } = deps;
   const tokens = limitTokens ?? limitFromError(message, model.window.tokens);
   if (tokens === undefined || tokens >= model.window.tokens) return;
   // The server has taken more than that already; or prompt and tools alone would not fit, and then it is worth another try.
   const fixed = session.requestEstimate(tools) - estimateMessages(session.messages);
   if (tokens < model.mostTaken || tokens < model.tokens(fixed)) return;
+  const { source } = model.windowBefore ?? model.window;
   useSmallerWindow(deps, tokens);
+  if (source === "config" || source === "custom_provider") return;
+  if (!model.isWindowConfirmed(tokens, session.id)) return;
+  await rememberWindow(home, model.identity, tokens).catch(() => undefined); // only a cache
 }
 
 function useSmallerWindow({ model, engine, events }: CompactDeps, tokens: number): void {
