@@ -48,7 +48,7 @@ function linesOf(value: unknown, paint: Paint): string[] {
 /** What the sentence says is not said again; that it is so, or is not, needs no field beside it. */
 function isSaid(value: unknown, sentence: string): boolean {
   if (sentence === "") return false;
-  if (typeof value === "number") return sentence.split(/\W+/).includes(String(value));
+  if (typeof value === "number") return value === 0 || sentence.split(/\W+/).includes(String(value));
   return typeof value === "boolean" || (typeof value === "string" && sentence.includes(value));
 }
 

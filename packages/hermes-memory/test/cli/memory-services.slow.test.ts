@@ -149,7 +149,7 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
     const late = await desk.run("memory", "outbox", "send", "--timeout", "1");
     expect(late).toMatchObject({
       code: 1,
-      stdout: expect.stringContaining("1 left: not finished within 1 s"),
+      stdout: expect.stringMatching(/left +1\n[\s\S]*not finished within 1 s/),
     });
     expect(late.stdout).toContain("Nothing is lost.");
     expect(await desk.connection()).toMatchObject({
@@ -202,14 +202,14 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
       stderr: advice,
     });
     expect(await desk.lane()).toMatchObject({ waiting: 1, blocked: advice });
-    expect((await desk.run("memory", "status")).stdout).toMatch(/ {2}blocked: .*401/);
+    expect((await desk.run("memory", "status")).stdout).toMatch(/blocked[\s\S]*401/);
     expect(await desk.run("memory", "outbox", "send")).toMatchObject({ code: 1, stdout: advice });
     expect(await desk.connection()).toMatchObject({ status: "fail", message: advice });
     expect(await desk.run("memory", "test")).toMatchObject({ code: 1, stderr: advice });
     desk.fake.requireAuth(KEY);
     expect(await desk.run("memory", "outbox", "send")).toMatchObject({
       code: 0,
-      stdout: `Sent 1 write to '${name}'.\n`,
+      stdout: expect.stringContaining(`Sent 1 write to '${name}'.\n`),
     });
     expect(desk.stored()).toContain("The wheel turns left");
     expect(await desk.lane()).toMatchObject({ waiting: 0, blocked: null });
@@ -241,7 +241,7 @@ describe.each(FAKE_SERVICES)("$name from the command line", (service) => {
       dropped: 1,
     });
     expect(await desk.json("memory", "outbox", "retry", String(bat?.id))).toMatchObject({ retried: 1 });
-    expect((await desk.run("memory", "outbox", "send")).stdout).toBe(`Sent 1 write to '${name}'.\n`);
+    expect((await desk.run("memory", "outbox", "send")).stdout).toContain(`Sent 1 write to '${name}'.\n`);
     expect(desk.stored()).toContain("The bat is plaster");
     // Honcho gets the whole MEMORY.md with the first write of a session.
     if (name !== "honcho") expect(desk.stored()).not.toContain("The sponge is round");
