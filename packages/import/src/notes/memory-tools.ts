@@ -2,8 +2,9 @@
 import { join } from "node:path";
 import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
 import { markdownEntries } from "../transcripts/kit/markdown.ts";
+import { joined } from "../transcripts/kit/parts.ts";
 import type { SourceDatabase } from "../transcripts/kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
+import { type Json, jsonOf, listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
 import type { FoundNotes, Note, NoteFormat } from "./note-format.ts";
 
 // ---- Letta ----

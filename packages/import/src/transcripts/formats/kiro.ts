@@ -4,19 +4,10 @@ import { type Draft, format, type Said } from "../declare.ts";
 import { changedSessions, isDatabaseWith } from "../kit/database-sessions.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
+import { jsonText, toolCall } from "../kit/parts.ts";
 import { configFolder, dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import {
-  type Json,
-  jsonOf,
-  jsonText,
-  listOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-} from "../kit/values.ts";
+import { type Json, jsonOf, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Place, Reading } from "../reader.ts";
 

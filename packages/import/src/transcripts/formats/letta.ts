@@ -3,17 +3,8 @@ import { basename, dirname, extname, join } from "node:path";
 import { type Draft, format, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt, wholeJson } from "../kit/json-array.ts";
-import {
-  type Json,
-  joined,
-  jsonOf,
-  numbered,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-} from "../kit/values.ts";
+import { joined, toolCall } from "../kit/parts.ts";
+import { type Json, jsonOf, numbered, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, ToolCall } from "../reader.ts";
 import { readPiFile } from "./pi.ts";

@@ -2,9 +2,10 @@
 import { basename, join } from "node:path";
 import { type Draft, format } from "../declare.ts";
 import { changedSessions, isDatabaseWith } from "../kit/database-sessions.ts";
+import { joined } from "../kit/parts.ts";
 import { localFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, recordOf, recordsOf, textOf, utcTimeOf } from "../kit/values.ts";
+import { type Json, jsonOf, recordOf, recordsOf, textOf, utcTimeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Place, Reading } from "../reader.ts";
 
