@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { type Draft, format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { wholeJson } from "../kit/json-array.ts";
-import { joined, toolCall, usageOf } from "../kit/parts.ts";
+import { functionCall, joined, usageOf } from "../kit/parts.ts";
 import { type Json, jsonOf, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { pathOfUri } from "../kit/vscode-user.ts";
 import { unitsOf } from "../kit/walk.ts";
@@ -78,10 +78,7 @@ function* messagesOf(history: readonly unknown[], reading: Reading): Generator<D
     else if (role === "thinking")
       thoughts.push(text); // belongs to the answer that follows
     else if (role === "assistant") {
-      const toolCalls = recordsOf(message.toolCalls).map((call) => {
-        const called = recordOf(call.function);
-        return toolCall(call.id, called?.name, called?.arguments);
-      });
+      const toolCalls = recordsOf(message.toolCalls).map(functionCall);
       const reasoning = joined([...thoughts, textOf(recordOf(item.reasoning)?.text)]);
       yield { role, text, line, toolCalls, reasoning, usage: countsOf(message.usage) };
       thoughts = [];

@@ -6,7 +6,7 @@ import { type Draft, format, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { joined, toolCall, usageOf } from "../kit/parts.ts";
+import { functionCall, joined, toolCall, usageOf } from "../kit/parts.ts";
 import { configFolder } from "../kit/places.ts";
 import { type Json, listOf, names, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
@@ -191,7 +191,7 @@ function cliEvent(value: Json, turns: Turns, reading: Reading): void {
   else if (type === "StepBegin") turns.begin();
   else if (type === "TurnEnd" || type === "StepInterrupted" || type === "CompactionBegin") turns.end();
   else if (type === "ContentPart") turns.add(contentOf([payload], reading));
-  else if (type === "ToolCall") turns.call(cliCall(payload));
+  else if (type === "ToolCall") turns.call(functionCall(payload));
   else if (type === "ToolResult") {
     const returned = recordOf(payload.return_value) ?? recordOf(payload.result);
     const output = contentOf(returned?.output, reading).text;
@@ -216,14 +216,9 @@ function contextMessage(value: Json, turns: Turns, reading: Reading): void {
   else if (role === "assistant") {
     turns.begin();
     turns.add(content);
-    for (const call of recordsOf(value.tool_calls)) turns.call(cliCall(call));
+    for (const call of recordsOf(value.tool_calls)) turns.call(functionCall(call));
     turns.end();
   } else if (!role.startsWith("_") && role !== "system") reading.unknown(`role ${role || "missing"}`);
-}
-
-function cliCall(call: Json): ToolCall {
-  const made = recordOf(call.function);
-  return toolCall(call.id, made?.name, made?.arguments);
 }
 
 type Content = { readonly text: string; readonly reasoning?: string | undefined };

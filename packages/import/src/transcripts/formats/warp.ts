@@ -33,11 +33,14 @@ export const warp = format({
       path,
       reading,
       (db) =>
-        (db.hasTable("ai_queries") ? db.all(CONVERSATIONS) : []).flatMap((row) => {
-          const id = textOf(row.id);
-          return id === undefined ? [] : [{ ...row, id, mark: `${row.prompts} ${row.changedAt}` }];
-        }),
-      (db, { id, startedAt }: Json & { id: string; mark: string }) => {
+        (db.hasTable("ai_queries") ? db.all(CONVERSATIONS) : []).map(
+          ({ id, startedAt, prompts, changedAt }) => ({
+            id: textOf(id),
+            startedAt,
+            mark: `${prompts} ${changedAt}`,
+          }),
+        ),
+      (db, { id, startedAt }) => {
         const rows = db.all(PROMPTS, { id });
         return {
           facts: {

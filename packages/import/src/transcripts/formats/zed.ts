@@ -50,10 +50,7 @@ export const zed = format({
       (db) => {
         const columns = columnsIn(db, "threads", COLUMNS);
         const rows = columns === "" ? [] : db.all(`SELECT ${columns} FROM threads ORDER BY updated_at, id`);
-        return rows.flatMap((row) => {
-          const id = textOf(row.id);
-          return id === undefined ? [] : [{ row, id, mark: textOf(row.updated_at) }];
-        });
+        return rows.map((row) => ({ row, id: textOf(row.id), mark: textOf(row.updated_at) }));
       },
       (db, { id, row }) => {
         const document = documentOf(db, id, reading);

@@ -1,6 +1,6 @@
 // Parts of a message, made from the values of another product: its text, its tool calls, its use of tokens.
 import type { ToolCall, Usage } from "../reader.ts";
-import { jsonOf, numberOf, recordOf, textOf } from "./values.ts";
+import { type Json, jsonOf, numberOf, recordOf, textOf } from "./values.ts";
 
 /** JSON text of a value that may be JSON text already. */
 export function jsonText(value: unknown): string {
@@ -16,6 +16,12 @@ export function joined(parts: readonly (string | undefined)[]): string {
 
 export function toolCall(id: unknown, name: unknown, given: unknown): ToolCall {
   return { id: textOf(id) ?? "", name: textOf(name) ?? "unknown", arguments: jsonText(given) };
+}
+
+/** A call in the shape of OpenAI's API. Some products leave out the object around its name and arguments. */
+export function functionCall(call: Json): ToolCall {
+  const made = recordOf(call.function) ?? call;
+  return toolCall(call.id, made.name, made.arguments);
 }
 
 const COUNTS = [
