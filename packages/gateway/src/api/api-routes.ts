@@ -22,6 +22,7 @@ import {
   type UserRef,
 } from "../types.ts";
 import { listOf } from "../wires/fields.ts";
+import { sseEvent } from "../wires/sse.ts";
 import * as schemas from "./schemas.ts";
 
 type Person = Awaited<ReturnType<RouteRequest["person"]>>;
@@ -422,15 +423,9 @@ function parsed<T extends z.ZodType>(schema: T, value: unknown, where: string): 
   if (result.success) return result.data as z.output<T>;
   const [first] = result.error.issues;
   const field = first?.path.join(".") || (first?.code === "unrecognized_keys" ? first.keys[0] : undefined);
-  throw refused(
-    400,
-    "bad-request",
-    `The ${where} of this request is wrong: ${first?.message ?? "unreadable"}.`,
-    {
-      param: field,
-      hint: "GET /api/openapi.json describes what each route takes.",
-    },
-  );
+  const what = `The ${where} of this request is wrong: ${first?.message ?? "unreadable"}.`;
+  const hint = "GET /api/openapi.json describes what each route takes.";
+  throw refused(400, "bad-request", what, { param: field, hint });
 }
 
 function openApi(): object {
@@ -631,9 +626,10 @@ export async function streamEvents(request: RouteRequest, gateway: Gateway): Pro
             lost += 1;
             return;
           }
-          if (lost > 0) send(eventText({ type: "lost", count: lost }));
+          if (lost > 0) send(sseEvent({ type: "lost", count: lost }, "lost"));
           lost = 0;
-          send(eventText({ ...event, user: event.user ?? null, profile: event.profile ?? null }));
+          const { user: whose = null, profile: home = null, type } = event;
+          send(sseEvent({ ...event, user: whose, profile: home }, type));
         });
         const beat = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) send(": beat\n\n");
@@ -663,10 +659,6 @@ export async function streamEvents(request: RouteRequest, gateway: Gateway): Pro
 
 function isSameUser(one: UserRef | undefined, other: UserRef | undefined): boolean {
   return one?.platform === other?.platform && one?.id === other?.id;
-}
-
-function eventText(event: Readonly<Record<string, unknown>>): string {
-  return `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /** For tests that compare answers with the schemas. */

@@ -62,8 +62,7 @@ function chainsOf(wire: WireName, body: JsonObject): Chains {
 
 /** The hash after a reply has been added, as the client will send it back. */
 function withReply(hash: string, reply: Message): string {
-  const calls = toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
-  const units = [...textUnits("assistant", textOf(reply.content)), ...calls];
+  const units = [...textUnits("assistant", textOf(reply.content)), ...toldCalls(reply)];
   return linked(
     hash,
     units.map((unit) => JSON.stringify(unit)),
@@ -232,12 +231,23 @@ function replyUnits(message: JsonObject): readonly unknown[] {
 }
 
 function callsOf(message: JsonObject): readonly unknown[] {
-  if (isCall(message)) return [callUnit(message.name, message.arguments ?? message.input)];
-  const calls = recordsIn(message.tool_calls);
-  const uses = partsOf(message.content).filter(({ type }) => type === "tool_use");
-  return [...calls.map((call) => (isRecord(call.function) ? call.function : call)), ...uses].map((call) =>
-    callUnit(call.name, call.arguments ?? call.input),
-  );
+  return callsIn(message).map((call) => {
+    const { name, arguments: given, input } = isRecord(call.function) ? call.function : call;
+    return callUnit(name, given ?? input);
+  });
+}
+
+/** On any wire. */
+function callsIn(message: JsonObject): readonly JsonObject[] {
+  if (isCall(message)) return [message];
+  return [
+    ...recordsIn(message.tool_calls),
+    ...partsOf(message.content).filter(({ type }) => type === "tool_use"),
+  ];
+}
+
+function toldCalls(reply: Message): readonly unknown[] {
+  return toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
 }
 
 function textUnits(role: string, text: string): readonly unknown[] {
@@ -385,13 +395,9 @@ function stretchMark(before: string, text: string, calls: readonly unknown[]): s
 
 /** The mark for the hidden rounds of a reply that was just told: behind the request, as the client will send it back. */
 export function roundMark(wire: WireName, body: JsonObject, told: Message): string {
-  const calls = toolCallsOf(told).map(({ name, arguments: given }) => callUnit(name, given));
-  return stretchMark(chainOf(wire, body).at(-1) ?? "", textOf(told.content), calls);
+  return stretchMark(chainOf(wire, body).at(-1) ?? "", textOf(told.content), toldCalls(told));
 }
 
 function callIds(message: JsonObject): readonly string[] {
-  if (isCall(message)) return [String(message.call_id)];
-  const calls = recordsIn(message.tool_calls);
-  const uses = partsOf(message.content).filter(({ type }) => type === "tool_use");
-  return [...calls, ...uses].map(({ id }) => String(id));
+  return callsIn(message).map((call) => String(isCall(message) ? call.call_id : call.id));
 }
