@@ -15,10 +15,10 @@ import { seesAll } from "../identity.ts";
 import {
   type Gateway,
   type GatewayEvent,
-  type GatewayProblem,
-  ProblemError,
+  type ProblemError,
   type Route,
   type RouteRequest,
+  refused,
   type UserRef,
 } from "../types.ts";
 import { listOf } from "../wires/fields.ts";
@@ -102,12 +102,13 @@ const TABLE = [
       const wanted = ["", "built-in", "builtin", "none"].includes(body.provider) ? "" : body.provider;
       const { providers } = await findProviders(home.home);
       if (wanted !== "" && !providers.some(({ name }) => name === wanted))
-        throw refused(400, "unknown-provider", "There is no memory provider of this name.", {
+        throw refused(400, "unknown-provider", {
+          message: "There is no memory provider of this name.",
           hint: "GET /api/memory lists them; 'hermes memory setup' sets one up.",
           param: "provider",
         });
       const set = await setConfigValue(home.home, "memory.provider", wanted);
-      if (!set.ok) throw refused(500, "config", set.error.message);
+      if (!set.ok) throw refused(500, "config", { message: set.error.message });
       return { ok: true as const, active: wanted };
     },
   }),
@@ -124,7 +125,8 @@ const TABLE = [
       for (const each of asked) {
         if (store === undefined || !isFile(targetPaths(store.dir, each).file)) continue;
         const outcome = await store.reset(each, { origin: "library" });
-        if (!outcome.ok) throw refused(500, `memory-${outcome.error.kind}`, outcome.error.message);
+        if (!outcome.ok)
+          throw refused(500, `memory-${outcome.error.kind}`, { message: outcome.error.message });
         deleted.push(fileNameOf(each));
       }
       return { ok: true as const, deleted };
@@ -340,7 +342,8 @@ const TABLE = [
     async run({ me, body }) {
       const isDryRun = body.dry_run;
       if (!isDryRun && body.confirm === undefined)
-        throw refused(400, "not-confirmed", "Nothing was erased: the request has no 'confirm'.", {
+        throw refused(400, "not-confirmed", {
+          message: "Nothing was erased: the request has no 'confirm'.",
           hint: `Send "confirm": "erase everything", or "dry_run": true to see what would be erased.`,
           param: "confirm",
         });
@@ -423,9 +426,9 @@ function parsed<T extends z.ZodType>(schema: T, value: unknown, where: string): 
   if (result.success) return result.data as z.output<T>;
   const [first] = result.error.issues;
   const field = first?.path.join(".") || (first?.code === "unrecognized_keys" ? first.keys[0] : undefined);
-  const what = `The ${where} of this request is wrong: ${first?.message ?? "unreadable"}.`;
+  const message = `The ${where} of this request is wrong: ${first?.message ?? "unreadable"}.`;
   const hint = "GET /api/openapi.json describes what each route takes.";
-  throw refused(400, "bad-request", what, { param: field, hint });
+  throw refused(400, "bad-request", { message, param: field, hint });
 }
 
 function openApi(): object {
@@ -464,17 +467,9 @@ function openApi(): object {
 
 // ---- What the routes share ----
 
-function refused(
-  problemStatus: GatewayProblem["status"],
-  code: string,
-  text: string,
-  more: Pick<GatewayProblem, "hint" | "param"> = {},
-): ProblemError {
-  return new ProblemError({ status: problemStatus, code, message: text, ...more });
-}
-
 function unknownSession(): ProblemError {
-  return refused(404, "unknown-session", "The caller has no conversation with this id.", {
+  return refused(404, "unknown-session", {
+    message: "The caller has no conversation with this id.",
     hint: "GET /api/sessions lists them.",
   });
 }

@@ -121,7 +121,7 @@ export function replyMarks(
 
 /** Of the reply to a request for a summary, and of the message that the client makes of it. */
 export function summaryMarks(text: string): readonly string[] {
-  return summaryBodies(text).map((body) => `summary:${sha256(body.replace(/\s+/g, ""))}`);
+  return summaryBodies(text).map((body) => `summary:${sha256(spaceless(body))}`);
 }
 
 /**
@@ -146,7 +146,7 @@ const MOST_KEPT = 8;
 
 /** A question and its reply, wherever in a conversation. */
 function turnMark(question: string, reply: string): string {
-  return `turn:${sha256(JSON.stringify([question, reply].map((text) => text.replace(/\s+/g, ""))))}`;
+  return `turn:${sha256(JSON.stringify([question, reply].map(spaceless)))}`;
 }
 
 function lastSaid(list: readonly JsonObject[]): string {
@@ -250,8 +250,13 @@ function toldCalls(reply: Message): readonly unknown[] {
   return toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
 }
 
+/** Clients join and trim texts. */
+export function spaceless(text: string): string {
+  return text.replace(/\s+/g, "");
+}
+
 function textUnits(role: string, text: string): readonly unknown[] {
-  const bare = text.replace(/\s+/g, "");
+  const bare = spaceless(text);
   return bare === "" ? [] : [[role, bare]];
 }
 
@@ -390,7 +395,7 @@ export function stretchesOf(wire: WireName, body: JsonObject): readonly Stretch[
 
 /** `before`: the hash up to the message that was answered. White space does not count, because clients join and trim texts. */
 function stretchMark(before: string, text: string, calls: readonly unknown[]): string {
-  return `round:${sha256(JSON.stringify([before, text.replace(/\s+/g, ""), calls]))}`;
+  return `round:${sha256(JSON.stringify([before, spaceless(text), calls]))}`;
 }
 
 /** The mark for the hidden rounds of a reply that was just told: behind the request, as the client will send it back. */

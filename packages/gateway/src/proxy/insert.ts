@@ -8,7 +8,7 @@ import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../types.ts";
 import { recordsIn } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
-import { canonical, isInstruction, isReply, partsOf, type Stretch } from "./chain.ts";
+import { canonical, isInstruction, isReply, partsOf, type Stretch, spaceless } from "./chain.ts";
 import {
   addMember,
   appendItems,
@@ -416,7 +416,7 @@ function isSamePart(one: JsonObject, other: JsonObject): boolean {
 /** What follows `beginning` in the text, where white space does not count; undefined if the text does not begin with it. */
 function afterText(text: string, beginning: string): string | undefined {
   let at = 0;
-  for (const unit of beginning.replace(/\s+/g, "")) {
+  for (const unit of spaceless(beginning)) {
     while (at < text.length && /\s/.test(text.charAt(at))) at += 1;
     if (!text.startsWith(unit, at)) return undefined;
     at += unit.length;
