@@ -199,11 +199,12 @@ describe("@hermes-memory/core alone", () => {
     // Outside of the checkout, whose node_modules has all packages.
     const alone = mkdtempSync(join(tmpdir(), "hermes-core-"));
     cpSync(join(folder, "core"), alone, { recursive: true });
-    const { stdout } = spawnSync(process.execPath, ["core.js", home("alone")], {
+    const { stdout, stderr } = spawnSync(process.execPath, ["core.js", home("alone")], {
       cwd: alone,
       encoding: "utf8",
     });
     rmSync(alone, { recursive: true, force: true });
+    expect(stderr).toMatch(/\[HERMES_PROVIDERS_NOT_INSTALLED\].*npm install @hermes-memory\/providers/);
     expect(JSON.parse(stdout).providers).toBe(
       "Cannot load 'holographic'. It comes with the package @hermes-memory/providers, which is not installed: 'npm install @hermes-memory/providers'.",
     );

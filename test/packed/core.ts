@@ -1,5 +1,7 @@
 // A user's program, with only @hermes-memory/core installed: each layer through its subpath. Prints what it saw as JSON.
 // package.slow.test.ts runs it and checks its types; to try another Node, copy it beside an installed package (decision 0006).
+import { writeFileSync } from "node:fs";
+import { openMemory } from "@hermes-memory/core";
 import { ContextCompressor, LosslessEngine } from "@hermes-memory/core/internal/context";
 import { type MemoryOpOutcome, MemoryStore, memoryTool } from "@hermes-memory/core/internal/curated";
 import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
@@ -55,4 +57,8 @@ const made = await skillManageTool(skills, { action: "create", name: "fire", con
 seen.skills = [made, await skillsListTool(skills, {})];
 
 await sessions.close();
+
+writeFileSync(`${home}/config.yaml`, "memory:\n  provider: holographic\n");
+await using memory = await openMemory({ home });
+await memory.owner.context("chat", { query: "How hot is the kiln?" }); // starts the provider, or warns
 console.log(JSON.stringify(seen));

@@ -4,6 +4,7 @@ import { type MemoryConfig, useEnvFile } from "../../config/index.ts";
 import { type Clock, randomHex, systemClock } from "../../lib/index.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import { DEADLINES_MS, type Deadlines, type MemoryProvider } from "../contract.ts";
+import { BUNDLED_NAMES, bundledProviders } from "../discovery/bundled.ts";
 import { activeProviderName } from "../discovery/find-providers.ts";
 import { checkAvailability, isOwnFault, loadProvider } from "../discovery/load-provider.ts";
 import { describeForeign, withDeadline } from "../kit/foreign-code.ts";
@@ -45,7 +46,17 @@ export async function activateProvider(request: ActivationRequest): Promise<Acti
   const outcome = await attempt(name, request, log).catch((cause: unknown) => `${describeForeign(cause)}.`);
   if (typeof outcome !== "string") return outcome;
   log.warn(`The memory provider '${name}' is not used: ${outcome}`, { provider: name });
+  await warnIfNotInstalled(name, outcome);
   return { kind: "unavailable", name, reason: outcome };
+}
+
+let hasWarned = false;
+
+/** Who forgot to install a package has to see it; the log is a file of the home. */
+async function warnIfNotInstalled(name: string, reason: string): Promise<void> {
+  if (hasWarned || !BUNDLED_NAMES.includes(name) || (await bundledProviders()) !== undefined) return;
+  hasWarned = true;
+  process.emitWarning(reason, { code: "HERMES_PROVIDERS_NOT_INSTALLED" });
 }
 
 /** A string is the reason why the provider cannot be used. */
