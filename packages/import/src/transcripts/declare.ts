@@ -97,3 +97,8 @@ function* messagesOf(
 function isRole(role: unknown, roles: readonly Role[]): role is Role {
   return roles.some((one) => one === role);
 }
+
+/** The words of a text, for lists of names in another product's files. */
+export function names(text: string): ReadonlySet<unknown> {
+  return new Set(text.trim().split(/\s+/));
+}

@@ -1,9 +1,9 @@
 // ChatGPT: the data export of a user, as ZIP, unpacked folder or `conversations.json`. Each conversation is a tree of messages.
 import { basename } from "node:path";
-import type { Draft } from "../declare.ts";
+import { type Draft, names } from "../declare.ts";
 import { type MessageNode, NO_CONVERSATION, type NodesById, treeExport } from "../kit/exports.ts";
 import { joined, jsonText } from "../kit/parts.ts";
-import { type Json, listOf, names, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 export const chatgpt = treeExport({

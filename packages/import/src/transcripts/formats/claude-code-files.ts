@@ -2,9 +2,10 @@
 // the session it goes on from, the notes of Cowork.
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
+import { names } from "../declare.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { configFolder } from "../kit/places.ts";
-import { names, textOf } from "../kit/values.ts";
+import { textOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Place, Unit, Walking } from "../reader.ts";
 

@@ -1,11 +1,11 @@
 // Claude Code: `projects/<folder>/<session>.jsonl`, one record per line, with subagents in files of their own. Also Claude Cowork.
 import { basename, dirname, join } from "node:path";
 import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/security";
-import { type Draft, format, isKept, type Said } from "../declare.ts";
+import { type Draft, format, isKept, names, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { ANTHROPIC_COUNTS, usageOf } from "../kit/parts.ts";
-import { type Json, names, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading, Sample, SessionFacts, Usage } from "../reader.ts";
 import { Copies, RecordTree } from "./claude-code-branches.ts";
 import {

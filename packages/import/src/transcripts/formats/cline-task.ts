@@ -1,7 +1,7 @@
 // Task folders of Cline and the extensions made from it (Roo Code, Kilo Code): `tasks/<id>/` with Anthropic messages and the view's messages.
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { Draft, Said } from "../declare.ts";
+import { type Draft, names, type Said } from "../declare.ts";
 import { isInBetterStore } from "../kit/better-store.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { recordAt, wholeJson } from "../kit/json-array.ts";
@@ -10,7 +10,6 @@ import {
   type Json,
   jsonOf,
   listOf,
-  names,
   numbered,
   numberOf,
   recordOf,

@@ -1,10 +1,10 @@
 // One response item of Codex as a message, without the text that Codex puts into user messages and no user wrote. All generations of its
 // files store the same items.
 import { strippedUserText } from "@hermes-memory/core/internal/security";
-import type { Draft } from "../declare.ts";
+import { type Draft, names } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { joined, toolCall } from "../kit/parts.ts";
-import { type Json, jsonOf, listOf, names, recordOf, textOf } from "../kit/values.ts";
+import { type Json, jsonOf, listOf, recordOf, textOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Encrypted, or a recap of turns that are still in the file. `other` is what Codex writes for items that it does not know itself. */

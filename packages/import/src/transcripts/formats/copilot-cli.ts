@@ -2,20 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
-import { type Draft, format, type Said } from "../declare.ts";
+import { type Draft, format, names, type Said } from "../declare.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { joined, toolCall } from "../kit/parts.ts";
-import {
-  type Json,
-  jsonOf,
-  listOf,
-  names,
-  numberOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-} from "../kit/values.ts";
+import { type Json, jsonOf, listOf, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, ToolCall, Usage } from "../reader.ts";
 

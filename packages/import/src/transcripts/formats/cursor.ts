@@ -1,7 +1,7 @@
 // Cursor: the IDE's database, the stores of its command line agent, and transcripts as JSON lines or text.
 import { stat } from "node:fs/promises";
 import { basename, dirname, extname, join, sep } from "node:path";
-import { type Draft, format, isKept, type Said } from "../declare.ts";
+import { type Draft, format, isKept, names, type Said } from "../declare.ts";
 import { isInBetterStore } from "../kit/better-store.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { isDatabaseWith } from "../kit/database-sessions.ts";
@@ -10,7 +10,7 @@ import { recordAt } from "../kit/json-array.ts";
 import { jsonLines, textLines } from "../kit/json-lines.ts";
 import { joined } from "../kit/parts.ts";
 import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { jsonOf, listOf, names, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { jsonOf, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";

@@ -1,6 +1,6 @@
 // Discord: the data package that Discord sends (own messages only), and the JSON files of DiscordChatExporter (one channel each).
 import { basename, dirname, join } from "node:path";
-import { format } from "../declare.ts";
+import { format, names } from "../declare.ts";
 import {
   type ExportFiles,
   exportFiles,
@@ -14,7 +14,7 @@ import {
 import { type JsonItem, jsonArrayItems, parsedWhole, recordAt } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
 import { joined } from "../kit/parts.ts";
-import { type Json, names, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
+import { type Json, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Kinds of messages that a person wrote; the others say that somebody joined, called or pinned. */

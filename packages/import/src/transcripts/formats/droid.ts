@@ -1,11 +1,11 @@
 // Droid (Factory): `sessions/<folder>/<id>.jsonl` with Anthropic blocks, and `<id>.settings.json` beside it.
 import { basename, join } from "node:path";
-import { format } from "../declare.ts";
+import { format, names } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { usageOf } from "../kit/parts.ts";
-import { names, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 
 const SILENT_TYPES = names("todo_state compaction_state compaction session_end");

@@ -2,13 +2,13 @@
 // events and times, context.jsonl with the messages as the model sees them.
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import { type Draft, format, type Said } from "../declare.ts";
+import { type Draft, format, names, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { functionCall, joined, toolCall, usageOf } from "../kit/parts.ts";
 import { configFolder } from "../kit/places.ts";
-import { type Json, listOf, names, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, listOf, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, ToolCall, Unit, Usage, Walking } from "../reader.ts";
 

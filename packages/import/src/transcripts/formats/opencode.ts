@@ -1,13 +1,13 @@
 // Sessions of opencode, and of Kilo, which keeps them in the same tables: a database, or the JSON files of older versions.
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { type Draft, format, type Said } from "../declare.ts";
+import { type Draft, format, names, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { changedSessions, columnsIn, idsIn, isDatabaseWith } from "../kit/database-sessions.ts";
 import { recordIn, wholeJson } from "../kit/json-array.ts";
 import { joined, toolCall, usageOf } from "../kit/parts.ts";
 import { dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { type Json, jsonOf, names, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, jsonOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Place, Reading, SessionFacts, TranscriptReader, Unit, Usage, Walking } from "../reader.ts";
 
@@ -206,29 +206,16 @@ async function* readFiles({ path }: Unit, reading: Reading): AsyncGenerator<Said
   }
 }
 
-/** Where the messages and parts of a session file are. */
-type Places = {
-  readonly messages: string;
-  readonly parts: (messageId: string) => string;
-  readonly project: string | undefined;
-};
-
-/** `storage/session/<project>/<id>.json`, or the older `storage/session/info/<id>.json` with the messages below `session` too. */
-function placesOf(path: string): Places {
+/** Where the messages and parts of a session file are: `storage/session/<project>/<id>.json`, or the older `storage/session/info/<id>.json` with the messages below `session` too. */
+function placesOf(path: string) {
   const id = basename(path, ".json");
   const owner = basename(dirname(path));
-  const session = dirname(dirname(path));
-  if (owner === "info")
-    return {
-      messages: join(session, "message", id),
-      parts: (messageId) => join(session, "part", id, messageId),
-      project: undefined,
-    };
-  const storage = dirname(session);
+  const isOlder = owner === "info";
+  const storage = isOlder ? dirname(dirname(path)) : dirname(dirname(dirname(path)));
   return {
     messages: join(storage, "message", id),
-    parts: (messageId) => join(storage, "part", messageId),
-    project: join(storage, "project", `${owner}.json`),
+    parts: (messageId: string) => join(storage, "part", isOlder ? id : "", messageId),
+    project: isOlder ? undefined : join(storage, "project", `${owner}.json`),
   };
 }
 

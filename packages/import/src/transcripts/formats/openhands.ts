@@ -1,10 +1,10 @@
 // OpenHands CLI: a folder per conversation with one JSON file per event.
 import { basename, dirname, join } from "node:path";
-import { type Draft, format } from "../declare.ts";
+import { type Draft, format, names } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt, recordIn } from "../kit/json-array.ts";
 import { joined, toolCall } from "../kit/parts.ts";
-import { type Json, names, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading } from "../reader.ts";
 

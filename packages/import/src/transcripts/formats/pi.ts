@@ -1,12 +1,12 @@
 // pi, the coding agent: one JSONL file per session, below a folder per project: a header, then entries that form a tree. OpenClaw and Letta
 // Code store their sessions the same way.
 import { basename, join } from "node:path";
-import { type Draft, format, type Said } from "../declare.ts";
+import { type Draft, format, names, type Said } from "../declare.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
 import { joined, toolCall, usageOf } from "../kit/parts.ts";
-import { type Json, names, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, SessionFacts } from "../reader.ts";
 

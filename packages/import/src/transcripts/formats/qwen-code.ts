@@ -1,12 +1,12 @@
 // Sessions of Qwen Code: a tree of records with the content of Gemini's API, appended to one file per session and per subagent.
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { type Draft, format, isKept, type Said } from "../declare.ts";
+import { type Draft, format, isKept, names, type Said } from "../declare.ts";
 import { partsOf } from "../kit/gemini-parts.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
 import { usageOf } from "../kit/parts.ts";
-import { type Json, listOf, names, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit } from "../reader.ts";
 

@@ -144,14 +144,8 @@ async function channelsOf(
   return channels;
 }
 
-/** What a person or a bot wrote. Every other subtype is a note of Slack, such as that somebody joined. */
-const WRITTEN: ReadonlySet<string | undefined> = new Set([
-  undefined,
-  "bot_message",
-  "me_message",
-  "file_share",
-  "thread_broadcast",
-]);
+/** Subtypes of what a person or a bot wrote. Every other subtype is a note of Slack, such as that somebody joined. */
+const WRITTEN: ReadonlySet<string> = new Set(["bot_message", "me_message", "file_share", "thread_broadcast"]);
 
 async function* messagesOf(
   files: ExportFiles,
@@ -171,7 +165,8 @@ async function* messagesOf(
       }
       const type = textOf(message.type) ?? "missing";
       if (type !== "message") reading.unknown(`type ${type}`);
-      if (type !== "message" || !WRITTEN.has(textOf(message.subtype))) continue;
+      const subtype = textOf(message.subtype);
+      if (type !== "message" || (subtype !== undefined && !WRITTEN.has(subtype))) continue;
       const author = textOf(message.user) ?? textOf(message.bot_id) ?? "unknown";
       yield {
         id,

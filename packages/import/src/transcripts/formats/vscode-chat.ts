@@ -1,21 +1,11 @@
 // Chat sessions of VS Code and the editors made from it: one JSON object, or a log of changes to it, per session.
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, posix } from "node:path";
-import { type Draft, format } from "../declare.ts";
+import { type Draft, format, names } from "../declare.ts";
 import { wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { joined, toolCall } from "../kit/parts.ts";
-import {
-  type Json,
-  jsonOf,
-  listOf,
-  names,
-  numberOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-} from "../kit/values.ts";
+import { type Json, jsonOf, listOf, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { vscodeUserFolders, workspaceFolderOf } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, ToolCall, TranscriptMessage, Unit, Walking } from "../reader.ts";

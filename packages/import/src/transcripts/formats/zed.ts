@@ -24,15 +24,7 @@ import type { Place, Reading, SessionFacts } from "../reader.ts";
 const MAX_THREAD_BYTES = 256 * 1024 ** 2;
 const DATABASE = "threads.db";
 /** Without the data, which is read one at a time. Older databases lack some of the columns. */
-const COLUMNS = [
-  "id",
-  "summary",
-  "updated_at",
-  "parent_id",
-  "folder_paths",
-  "folder_paths_order",
-  "created_at",
-];
+const COLUMNS = "id summary updated_at parent_id folder_paths folder_paths_order created_at".split(" ");
 
 export const zed = format({
   source: "zed",

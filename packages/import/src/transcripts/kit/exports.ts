@@ -163,12 +163,7 @@ export async function openExport(path: string, told: Told): Promise<ExportFiles>
       [Symbol.asyncDispose]: async () => {},
     };
   const archive = await openZip(path, told);
-  return {
-    names: archive.names,
-    chunks: (name) => archive.read(name),
-    pathOf: (name) => `${path}/${name}`,
-    [Symbol.asyncDispose]: () => archive[Symbol.asyncDispose](),
-  };
+  return { ...archive, chunks: archive.read, pathOf: (name) => `${path}/${name}` };
 }
 
 /** The same for a folder whose files belong together. */

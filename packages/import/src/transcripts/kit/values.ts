@@ -4,11 +4,6 @@ import type { Reading } from "../reader.ts";
 
 export type Json = Record<string, unknown>;
 
-/** The words of a text, for lists of names in another product's files. */
-export function names(text: string): ReadonlySet<unknown> {
-  return new Set(text.trim().split(/\s+/));
-}
-
 export function recordOf(value: unknown): Json | undefined {
   return isRecord(value) ? value : undefined;
 }
