@@ -14,8 +14,14 @@ import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { Memory } from "@hermes-memory/core/internal/memory";
 import type { Message, Part } from "@hermes-memory/core/internal/message";
 import { personKey, type SessionStore, type Spend } from "@hermes-memory/core/internal/sessions";
-import type { PersonRef } from "./identity.ts";
-import { type Caller, type Gateway, type ModelTurn, refused, type TokenLimits } from "./types.ts";
+import {
+  type Caller,
+  type Gateway,
+  type ModelTurn,
+  type PersonRef,
+  refused,
+  type TokenLimits,
+} from "./types.ts";
 import type { WireRequest } from "./wires/wire.ts";
 
 function limitsOf(caller: Caller | undefined): TokenLimits {

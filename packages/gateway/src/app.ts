@@ -28,7 +28,7 @@ import {
   tooMany,
   VALUES_PER_MESSAGE,
 } from "./guard.ts";
-import { credentialOf, isAdministrator, type PersonRef, personOf } from "./identity.ts";
+import { credentialOf, isAdministrator, personOf } from "./identity.ts";
 import { hashedUser, startSpan } from "./otel.ts";
 import { anthropicProblem, openAiProblem, shownProblem, stoppedProblem } from "./problem.ts";
 import type { Tokens } from "./tokens.ts";
@@ -37,6 +37,7 @@ import {
   type Gateway,
   type GatewayProblem,
   type GatewaySettings,
+  type PersonRef,
   ProblemError,
   type RequestFacts,
   type Route,
@@ -70,16 +71,9 @@ export class RunningRequests {
 
   /** A subscription (GET) would never end by itself. */
   end(kind?: "subscription"): void {
-    for (const [each, its] of this.#all) if (kind === undefined || its === kind) each.abort(stopReason());
+    for (const [each, its] of this.#all)
+      if (kind === undefined || its === kind) each.abort(new DOMException("The server stops.", "AbortError"));
   }
-}
-
-function stopReason(): DOMException {
-  return new DOMException("The server stops.", "AbortError");
-}
-
-function revokedReason(): DOMException {
-  return new DOMException("The token was revoked.", "AbortError");
 }
 
 /** What Node knows of a request beyond `Request`. */
@@ -356,7 +350,8 @@ class Visit {
       const known = this.#isStillKnown?.();
       if (known === undefined || !("status" in known)) return;
       // A turn that began before its token expired may finish.
-      if (kind === "subscription" || known.code === "bad-token") controller.abort(revokedReason());
+      if (kind === "subscription" || known.code === "bad-token")
+        controller.abort(new DOMException("The token was revoked.", "AbortError"));
     }, RECHECK_MS).unref();
     this.#atEnd.push(() => {
       client.removeEventListener("abort", leave);

@@ -12,6 +12,7 @@ import {
   type GatewaySettings,
   type Identity,
   type ModelTurn,
+  type PersonRef,
   ProblemError,
   refused,
   type SessionRef,
@@ -42,8 +43,6 @@ export function identify(asked: Asked & { readonly request: WireRequest | undefi
   const session = sessionOf(read, asked.request, { client, isOwner: user === undefined });
   return { user, profile, client, session };
 }
-
-export type PersonRef = { readonly user: UserRef | undefined; readonly profile: string | undefined };
 
 /** For `/api` and `/mcp`: as `identify`, and whoever may name users may also write `?user=platform:id`. */
 export function personOf(asked: Asked & { readonly query: URLSearchParams }): PersonRef {

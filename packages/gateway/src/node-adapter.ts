@@ -77,15 +77,12 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   // A plain host may still be none: port 99999, or 256.0.0.1.
   const isUsable = PLAIN_HOST.test(host) && URL.canParse(`http://${host}${target}`);
   const address = `http://${isUsable ? host : "localhost"}${target}`;
-  const init = { method: isFetchMethod(method) ? method : "OPTIONS", headers, signal };
+  // `Request` refuses these; no route takes them, so any method without a route will do.
+  const isRefused = /^(?:CONNECT|TRACE|TRACK)$/i.test(method);
+  const init = { method: isRefused ? "OPTIONS" : method, headers, signal };
   if (BODILESS.has(method)) return new Request(address, init);
   const body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
   return new Request(address, { ...init, body, duplex: "half" } as RequestInit);
-}
-
-/** `Request` refuses these; no route takes them, so any method without a route will do. */
-function isFetchMethod(method: string): boolean {
-  return !/^(?:CONNECT|TRACE|TRACK)$/i.test(method);
 }
 
 async function send(response: Response, outgoing: ServerResponse, stalledMs: number): Promise<void> {

@@ -12,6 +12,13 @@ import type { Wire, WireRequest } from "./wires/wire.ts";
 /** A user of a shared home, as `memory.user()` takes one. */
 export type UserRef = { readonly platform: string; readonly id: string };
 
+export type PersonRef = {
+  /** Undefined: the owner of the home. */
+  readonly user: UserRef | undefined;
+  /** The profile that config maps this identity to; undefined for the served home. */
+  readonly profile: string | undefined;
+};
+
 /** Who sent the request, by its token. Made by tokens.ts only. */
 export type Caller =
   /** Has the local token: the owner's rights, and may name users. */
@@ -88,14 +95,7 @@ export type SessionRef = {
   readonly previousResponseId?: string;
 };
 
-export type Identity = {
-  /** Undefined: the owner of the home. */
-  readonly user: UserRef | undefined;
-  /** The profile that config maps this identity to; undefined for the served home. */
-  readonly profile: string | undefined;
-  readonly client: ClientName;
-  readonly session: SessionRef;
-};
+export type Identity = PersonRef & { readonly client: ClientName; readonly session: SessionRef };
 
 // ---- What goes wrong: problem.ts ----
 
@@ -104,7 +104,7 @@ export { type GatewayProblem, type JsonObject, ProblemError, refused } from "./p
 // ---- One model request ----
 
 /** What a mode needs to answer a model request. */
-export type ModelTurn = {
+export type ModelTurn = Pick<RouteRequest, "headers" | "signal" | "annotate" | "onSent"> & {
   readonly wire: Wire;
   readonly request: WireRequest;
   /** As it arrived: bytes and parsed. */
@@ -112,7 +112,6 @@ export type ModelTurn = {
   readonly body: JsonObject;
   /** Of the address, with its question mark: `?beta=true`. The proxy forwards it on the same wire. */
   readonly query?: string;
-  readonly headers: Headers;
   readonly identity: Identity;
   /** Absent: without limits. */
   readonly caller?: Caller;
@@ -128,15 +127,9 @@ export type ModelTurn = {
   readonly retryKey: string | undefined;
   /** Of a conversation that was not found: to be saved as soon as its session exists, so that a repetition of this request finds it. */
   readonly requestMarks?: readonly string[];
-  /** Aborted when the client disconnects or the server stops. */
-  readonly signal: AbortSignal;
   readonly gateway: Gateway;
   /** Call before waiting for the model: the next request of the user may be worked on. */
   readonly prepared?: () => void;
-  /** `RouteRequest.annotate`. */
-  annotate?(facts: RequestFacts): void;
-  /** `RouteRequest.onSent`. */
-  onSent?(listener: () => void): void;
 };
 
 /** Answers one model request: `answerAsAgent`, `answerAsProxy`, `answerAuxiliary`. Throws `ProblemError`. */
@@ -172,7 +165,7 @@ export interface Metrics {
 /** What the dashboard watches. Each event belongs to one person and is shown to them and to an administrator. Never a text. */
 export type GatewayEvent = NewEvent & { readonly at: string };
 
-type NewEvent = {
+type NewEvent = PersonRef & {
   readonly type:
     | "turn-start"
     | "turn-end"
@@ -182,8 +175,6 @@ type NewEvent = {
     | "session-end"
     | "compaction"
     | "notice";
-  readonly user: UserRef | undefined;
-  readonly profile: string | undefined;
   readonly session_id?: string;
   readonly [field: string]: unknown;
 };
@@ -237,11 +228,7 @@ export type RouteRequest = {
   readonly params: Readonly<Record<string, string>>;
   readonly caller: Caller;
   /** The caller's memory in the right home: the token's user, or the one that the caller may name. Throws `ProblemError`. */
-  person(): Promise<{
-    readonly memory: UserMemory;
-    readonly user: UserRef | undefined;
-    readonly profile: string | undefined;
-  }>;
+  person(): Promise<PersonRef & { readonly memory: UserMemory }>;
   /** At most `gateway.max_body_bytes`. Throws `ProblemError` (413, 408, 400). */
   bytes(): Promise<Uint8Array>;
   json(): Promise<JsonObject>;
@@ -251,5 +238,6 @@ export type RouteRequest = {
   onSent?(listener: () => void): void;
   /** Before the work on a model request: resolves to `ModelTurn.prepared`. */
   work?(): Promise<(() => void) | undefined>;
+  /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
 };

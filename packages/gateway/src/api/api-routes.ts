@@ -146,11 +146,8 @@ const TABLE = [
     summary: "Add an entry.",
     body: schemas.newEntry,
     answer: schemas.written,
-    run: async ({ me, body: { text, ...options }, ...call }) => {
-      const written = await me.add(text, options);
-      tell(call, { action: "add", target: written.target });
-      return toWritten(written);
-    },
+    run: async ({ me, body: { text, ...options }, ...call }) =>
+      toWritten(call, "add", await me.add(text, options)),
   }),
   route({
     method: "PATCH",
@@ -158,11 +155,8 @@ const TABLE = [
     summary: "Change an entry.",
     body: schemas.changedEntry,
     answer: schemas.written,
-    run: async ({ me, params, body: { text, ...options }, ...call }) => {
-      const written = await me.update(params.id ?? "", text, options);
-      tell(call, { action: "replace", target: written.target });
-      return toWritten(written);
-    },
+    run: async ({ me, params, body: { text, ...options }, ...call }) =>
+      toWritten(call, "replace", await me.update(params.id ?? "", text, options)),
   }),
   route({
     method: "DELETE",
@@ -507,10 +501,9 @@ async function transcriptOf(
   };
 }
 
-function tell(
-  { gateway, person }: Pick<Call<unknown, unknown>, "gateway" | "person">,
-  fields: Readonly<Record<string, unknown>>,
-): void {
+type Told = Pick<Call<unknown, unknown>, "gateway" | "person">;
+
+function tell({ gateway, person }: Told, fields: Readonly<Record<string, unknown>>): void {
   const { user, profile } = person;
   gateway.events.emit({ type: "memory-write", user, profile, ...fields });
 }
@@ -551,11 +544,12 @@ function sizeOf({ layers }: UserMemory, each: "memory" | "user"): number {
   return statSync(targetPaths(layers.directory, each).file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function toWritten({
-  change,
-  archived,
-  ...rest
-}: Awaited<ReturnType<UserMemory["add"]>>): z.input<typeof schemas.written> {
+function toWritten(
+  call: Told,
+  action: "add" | "replace",
+  { change, archived, ...rest }: Awaited<ReturnType<UserMemory["add"]>>,
+): z.input<typeof schemas.written> {
+  tell(call, { action, target: rest.target });
   return { ...rest, change: change ?? null, archived: [...archived] };
 }
 

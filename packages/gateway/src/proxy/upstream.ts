@@ -9,7 +9,6 @@ import {
   apiAddress,
   type ChosenModel,
   chooseModel,
-  type ModelChoiceError,
   parseBaseUrl,
   safeAddress,
 } from "@hermes-memory/agent/internal/models";
@@ -83,7 +82,8 @@ export function chooseUpstream(question: Question): Upstream {
     const upstream = theirs.ok ? placed(wire, theirs.value, true) : undefined;
     if (upstream !== undefined && mayHaveClientsKey(question, upstream)) return upstream;
   }
-  throw new ProblemError(noModel(own.error));
+  const { message, hint } = own.error;
+  throw refused(404, "no-model", { message, hint, param: "model" }); // not 503: clients would repeat the request, and nothing would change
 }
 
 function credentialText(credential: Question["clientCredential"]): string {
@@ -112,11 +112,6 @@ function mayHaveClientsKey({ wire, config }: Question, { chosen, url }: Upstream
 
 function hostOf(chosen: ChosenModel): string | undefined {
   return parseBaseUrl(apiAddress(chosen))?.hostname.toLowerCase();
-}
-
-/** 404 and not 503: clients repeat a request after 503, and nothing would change. */
-function noModel({ message, hint }: ModelChoiceError): ConstructorParameters<typeof ProblemError>[0] {
-  return { status: 404, code: "no-model", message, hint, param: "model" };
 }
 
 // ---- Headers ----
