@@ -58,7 +58,7 @@ export const clawCommands: readonly CommandSpec[] = [
     summary: "rename the OpenClaw folder after a migration; nothing is deleted",
     flags: cleanupFlags,
     examples: ["hermes claw cleanup --dry-run", "hermes claw cleanup --yes"],
-    load: async () => (await import("./cleanup.ts")).cleanup,
+    load: async () => (await import("./migrate.ts")).cleanup,
   },
   {
     name: "claw clean",
@@ -66,6 +66,6 @@ export const clawCommands: readonly CommandSpec[] = [
     flags: cleanupFlags,
     examples: ["hermes claw clean --dry-run"],
     isHidden: true,
-    load: async () => (await import("./cleanup.ts")).cleanup,
+    load: async () => (await import("./migrate.ts")).cleanup,
   },
 ];
