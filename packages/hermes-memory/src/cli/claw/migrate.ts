@@ -407,7 +407,6 @@ export const cleanup: CommandBody = async (input, context) => {
   const isStopped = rows.some(({ outcome }) => outcome === "not-migrated" || outcome === "kept");
   return {
     json: { folders: rows },
-    lines: rows.map((row) => lineOf(row, surroundings.userHome)),
     exitCode: rows.some(({ outcome }) => outcome === "failed") ? 1 : isStopped ? 3 : 0,
   };
 };
@@ -444,9 +443,4 @@ async function cleaned(leftover: Leftover, { flags }: CommandInput, { io }: Comm
   }
   const problem = renameLeftover(leftover);
   return problem === undefined ? { ...row, outcome: "renamed" } : { ...row, outcome: "failed", problem };
-}
-
-function lineOf({ folder, renamed_to: to, outcome, problem }: Row, home: string): string {
-  const did = outcome.replace("-", " ");
-  return `${did}: ${shownPath(folder, home)} -> ${shownPath(to, home)}${problem === undefined ? "" : `: ${printable(problem)}`}`;
 }
