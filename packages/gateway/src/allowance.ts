@@ -15,7 +15,7 @@ import type { Memory } from "@hermes-memory/core/internal/memory";
 import type { Message, Part } from "@hermes-memory/core/internal/message";
 import { personKey, type SessionStore, type Spend } from "@hermes-memory/core/internal/sessions";
 import type { PersonRef } from "./identity.ts";
-import { type Caller, type Gateway, type ModelTurn, ProblemError, type TokenLimits } from "./types.ts";
+import { type Caller, type Gateway, type ModelTurn, refused, type TokenLimits } from "./types.ts";
 import type { WireRequest } from "./wires/wire.ts";
 
 function limitsOf(caller: Caller | undefined): TokenLimits {
@@ -42,9 +42,7 @@ export const MODEL_NOT_ALLOWED = "model-not-allowed";
 
 export function refuseModel({ caller }: ModelTurn, chosen: ModelName, isUsual: boolean): void {
   if (mayAsk(caller, chosen, isUsual)) return;
-  throw new ProblemError({
-    status: 403,
-    code: MODEL_NOT_ALLOWED,
+  throw refused(403, MODEL_NOT_ALLOWED, {
     message: "This token may not use the model that the request asks for.",
     hint: "GET /v1/models lists the models of this token. They are chosen with 'hermes token create --models'.",
     param: "model",
@@ -96,9 +94,7 @@ export async function admit(turn: ModelTurn): Promise<void> {
     const row = { day: dayOf(now), kind: whose, key };
     const reached = await (await storeOf(home)).addSpend(row, { requests: 1 }, most);
     if (reached !== undefined)
-      throw new ProblemError({
-        status: 429,
-        code: "budget-used-up",
+      throw refused(429, "budget-used-up", {
         message: `The ${whose} of this request has used up today's budget of ${reached}.`,
         hint: "It begins anew at midnight UTC. Whoever runs the server can raise it.",
         retryAfterSeconds: 86_400 - (Math.floor(now.getTime() / 1000) % 86_400),
@@ -212,9 +208,7 @@ export async function admitUser(
     gateway.log.warn("The users of a token could not be counted", { cause }); // the request goes on, as without memory
     return;
   }
-  throw new ProblemError({
-    status: 403,
-    code: "too-many-users",
+  throw refused(403, "too-many-users", {
     message: `This token has named ${members} users, and may name no more.`,
     hint: "Whoever runs the server can make a token with a higher --max-users, raise gateway.max_users, or erase users.",
   });

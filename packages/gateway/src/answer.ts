@@ -8,7 +8,14 @@ import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admitUser } from "./allowance.ts";
 import { credentialOf, identify } from "./identity.ts";
 import { auxiliaryKind } from "./proxy/auxiliary.ts";
-import { compactedMarks, prefixMarks, questionMark, responseMark, UNKNOWN_RESPONSE } from "./proxy/chain.ts";
+import {
+  compactedMarks,
+  prefixMarks,
+  questionMark,
+  responseMark,
+  spaceless,
+  UNKNOWN_RESPONSE,
+} from "./proxy/chain.ts";
 import {
   type Answer,
   type Gateway,
@@ -122,10 +129,6 @@ async function isAboutReply({ memory, chatId, identity, request }: ModelTurn): P
 const QUOTED_CHARS = 200;
 /** Short replies, such as "Done.", are in many messages. */
 const LEAST_QUOTED_CHARS = 24;
-
-function spaceless(text: string): string {
-  return text.replace(/\s+/g, "");
-}
 
 /** Claude Code and Codex bring their own loop, tools and prompt, so their requests are proxied whatever config says. */
 async function modeFor({ identity }: ModelTurn, gateway: Gateway): Promise<Mode> {

@@ -41,6 +41,7 @@ import {
   type RequestFacts,
   type Route,
   type RouteRequest,
+  refused,
 } from "./types.ts";
 
 export type AppOptions = {
@@ -227,18 +228,14 @@ class Visit {
 
   refuseMethod(allowed: readonly string[]): never {
     this.#answerHeaders = { ...this.#answerHeaders, allow: allowed.join(", ") };
-    throw new ProblemError({
-      status: 405,
-      code: "method-not-allowed",
+    throw refused(405, "method-not-allowed", {
       message: `This address does not take ${printableMethod(this.#request.method)} requests.`,
       hint: `Send one of: ${allowed.join(", ")}.`,
     });
   }
 
   refusePath(): never {
-    throw new ProblemError({
-      status: 404,
-      code: "not-found",
+    throw refused(404, "not-found", {
       message: "This server has nothing at this address.",
       hint: "Base URLs: /v1 for OpenAI clients, the server's root for Anthropic clients. docs/gateway.md lists the routes.",
     });
@@ -558,9 +555,7 @@ async function decompressed(bytes: Uint8Array, headers: Headers, limit: BodyLimi
   if (encoding === "" || encoding === "identity") return bytes;
   const decode = DECODERS.get(encoding);
   if (decode === undefined)
-    throw new ProblemError({
-      status: 415,
-      code: "bad-encoding",
+    throw refused(415, "bad-encoding", {
       message: "The body has a content-encoding that this server does not read.",
       hint: "Send it plainly, or with gzip, deflate, br or zstd.",
       param: "content-encoding",
@@ -585,16 +580,13 @@ function parseJsonBody(headers: Headers, bytes: Uint8Array, maxValues: number) {
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   // A page of another origin can send forms and plain text without asking first.
   if (type !== undefined && type !== "application/json" && !type.endsWith("+json"))
-    throw new ProblemError({
-      status: 415,
-      code: "not-json",
+    throw refused(415, "not-json", {
       message: "The body is not declared as JSON.",
       hint: "Send the header 'content-type: application/json'.",
       param: "content-type",
     });
   const limits = { maxDepth: MAX_JSON_DEPTH, maxChars: bytes.byteLength, maxValues };
-  if (!isUtf8(bytes))
-    throw new ProblemError({ status: 400, code: "bad-json", message: "The body is not valid UTF-8 text." });
+  if (!isUtf8(bytes)) throw refused(400, "bad-json", { message: "The body is not valid UTF-8 text." });
   const parsed = parseOutsideJson(new TextDecoder().decode(bytes), limits);
   if (parsed.ok && isRecord(parsed.value)) return { value: parsed.value, values: parsed.values };
   const what = parsed.ok ? "is no JSON object" : parsed.error.message;

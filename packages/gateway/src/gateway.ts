@@ -18,7 +18,7 @@ import {
   type GatewayEvent,
   type GatewaySettings,
   type Metrics,
-  ProblemError,
+  refused,
 } from "./types.ts";
 import { watched } from "./watched.ts";
 
@@ -128,9 +128,7 @@ function homeOfProfile(profile: string, root: string): string {
   const name = parseProfileName(profile);
   const directory = name.ok ? profileHome(root, name.value) : undefined;
   if (directory !== undefined && isDirectory(directory)) return directory;
-  throw new ProblemError({
-    status: 500,
-    code: "unknown-profile",
+  throw refused(500, "unknown-profile", {
     message: "The server's settings map this user to a profile that does not exist.",
     hint: "Whoever runs the server corrects gateway.identity_profiles, or creates the profile with 'hermes profile create'.",
   });

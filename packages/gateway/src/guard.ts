@@ -9,6 +9,7 @@ import {
   type JsonObject,
   ProblemError,
   type Route,
+  refused,
   type UserRef,
 } from "./types.ts";
 
@@ -115,9 +116,7 @@ export function checkHost(request: GuardRequest, settings: Pick<GatewaySettings,
   const host = hostOf(given);
   if (host === undefined) throw bad("bad-host", "The Host header is not the name of a server.");
   if (isOwnName(host, request) || settings.allowedHosts.some((allowed) => isAllowedBy(allowed, host))) return;
-  throw new ProblemError({
-    status: 403,
-    code: "host-not-allowed",
+  throw refused(403, "host-not-allowed", {
     message: `This server does not answer to the name '${given.toLowerCase()}'.`,
     hint: `If it is yours, allow it on the server: hermes config set gateway.allowed_hosts '["${host.name}"]'`,
   });
@@ -188,9 +187,7 @@ function originText(setting: string): string {
 }
 
 function foreignPage(page: string): ProblemError {
-  return new ProblemError({
-    status: 403,
-    code: "origin-not-allowed",
+  return refused(403, "origin-not-allowed", {
     message: `Scripts of ${page} may not call this server.`,
     hint: "If the page is yours, add its origin on the server to gateway.cors_origins, such as https://chat.example.org",
   });
@@ -309,9 +306,7 @@ export async function readBody(
 
 /** `unpacked`: the body had fewer bytes before it was unpacked. */
 export function tooLarge({ bytes, key }: BodyLimit, unpacked = ""): ProblemError {
-  return new ProblemError({
-    status: 413,
-    code: "body-too-large",
+  return refused(413, "body-too-large", {
     message: `The request has more than ${bytes} bytes${unpacked}, which is the most that this server takes here.`,
     hint: `Send less, or raise ${key} on the server.`,
   });
@@ -333,9 +328,7 @@ export function checkItems(body: JsonObject, maxMessages: number): number {
 }
 
 export function tooMany(what: string): ProblemError {
-  return new ProblemError({
-    status: 413,
-    code: "too-many-items",
+  return refused(413, "too-many-items", {
     message: `${what}, which is the most that this server takes.`,
     hint: "Shorten the conversation, or raise gateway.max_messages on the server.",
   });

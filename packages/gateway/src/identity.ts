@@ -13,6 +13,7 @@ import {
   type Identity,
   type ModelTurn,
   ProblemError,
+  refused,
   type SessionRef,
   type UserRef,
 } from "./types.ts";
@@ -171,9 +172,7 @@ export function whyNoId(id: string): string | undefined {
 function checked(id: string, name: string): string {
   const why = whyNoId(id);
   if (why === undefined) return id;
-  throw new ProblemError({
-    status: 400,
-    code: "bad-id",
+  throw refused(400, "bad-id", {
     message: `The id in '${name}' ${why}.`,
     param: name,
   });
@@ -183,9 +182,7 @@ function checked(id: string, name: string): string {
 export function parseUserRef(text: string, name: string): UserRef {
   const colon = text.indexOf(":");
   if (colon < 0)
-    throw new ProblemError({
-      status: 400,
-      code: "bad-user",
+    throw refused(400, "bad-user", {
       message: `'${name}' must be a platform and an id, such as open-webui:alice.`,
       param: name,
     });
@@ -283,17 +280,13 @@ const UNSIGNED: GatewayProblem = {
 function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], now: Date): string {
   const secret = jwtSecretOf(settings.jwtSecret, env);
   if (secret.kind === "off")
-    throw new ProblemError({
-      status: 403,
-      code: "jwt-not-configured",
+    throw refused(403, "jwt-not-configured", {
       message:
         "The request has a signed user (x-openwebui-user-jwt), and this server has no secret to verify it.",
       hint: "Set gateway.jwt_secret to FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI.",
     });
   if (secret.kind === "missing")
-    throw new ProblemError({
-      status: 503,
-      code: "jwt-not-configured",
+    throw refused(503, "jwt-not-configured", {
       message: `gateway.jwt_secret names the environment variable ${secret.variable}, which is not set.`,
       hint: `Set ${secret.variable} for the server, or in the .env file of the home, and start it again.`,
     });
@@ -304,7 +297,7 @@ function signedUser(jwt: string, settings: IdentitySettings, env: Asked["env"], 
   });
   if (subject.ok) return subject.value;
   const message = `The signed user (x-openwebui-user-jwt) was refused, because it ${subject.error}.`;
-  throw new ProblemError({ status: 401, code: "bad-user-jwt", message });
+  throw refused(401, "bad-user-jwt", { message });
 }
 
 function userInQuery(query: URLSearchParams): UserRef | undefined {
@@ -322,9 +315,7 @@ function chosenByQuery(caller: Caller, byHeaders: UserRef | undefined, named: Us
 }
 
 function notYours(by: string): ProblemError {
-  return new ProblemError({
-    status: 403,
-    code: "not-your-user",
+  return refused(403, "not-your-user", {
     message: `This token belongs to one person, and ${by} names another.`,
     hint: "For a program that serves several users, make a token with 'hermes token create --names-users --platform <name>'.",
   });
@@ -340,9 +331,7 @@ function profileOf(user: UserRef | undefined, { identityProfiles }: IdentitySett
   const profile = typeof name === "string" ? parseProfileName(name) : undefined;
   if (profile?.ok) return profile.value;
   // Never the served home instead: the user's memory would be written to another place than the one that was chosen.
-  throw new ProblemError({
-    status: 503,
-    code: "bad-profile",
+  throw refused(503, "bad-profile", {
     message: `gateway.identity_profiles names no valid profile for '${user.platform}:${key.endsWith(":*") ? "*" : "..."}'.`,
     hint: "Run 'hermes config check' on the server.",
   });

@@ -9,9 +9,7 @@ import type { Gateway, Route, RouteRequest } from "./types.ts";
 /** Long enough for a provider that answers slowly; the writes themselves are on disk by then. */
 const DRAIN_MS = 10_000;
 
-export type McpMode = { readonly routes: readonly Route[]; close(): Promise<void> };
-
-export function createMcpMode(gateway: Gateway): McpMode {
+export function createMcpMode(gateway: Gateway) {
   // Not kept for each user who ever called: only as long as somebody else keeps the person.
   const mirrors = new WeakMap<Person, ReturnType<typeof providerMirror>>();
   const running = new Set<Promise<void>>();
@@ -49,7 +47,7 @@ export function createMcpMode(gateway: Gateway): McpMode {
         shape: "api",
         handle,
       },
-    ],
+    ] satisfies readonly Route[],
     async close() {
       await Promise.all(running);
     },

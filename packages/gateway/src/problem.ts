@@ -32,6 +32,14 @@ export class ProblemError extends Error {
   }
 }
 
+export function refused(
+  status: GatewayProblem["status"],
+  code: string,
+  more: Omit<GatewayProblem, "status" | "code">,
+): ProblemError {
+  return new ProblemError({ status, code, ...more });
+}
+
 // ---- From errors ----
 
 type Kind = Pick<GatewayProblem, "status" | "code" | "isLasting">;

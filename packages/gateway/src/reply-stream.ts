@@ -1,18 +1,17 @@
 // A reply of ours on its way to a client, in the words of its wire: of the agent, or of a model that speaks another protocol.
 import { shownProblem } from "./problem.ts";
 import type { ModelTurn } from "./types.ts";
-import type { Reply, ReplyEvent } from "./wires/wire.ts";
+import type { Reply, ReplyEvent, ReplyStart } from "./wires/wire.ts";
 
 /** A client waits this long for the next byte at most. */
 const PING_MS = 15_000;
 
-type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
 /** What is known when it has ended. */
-export type Said = Omit<Reply, keyof Start>;
+export type Said = Omit<Reply, keyof ReplyStart>;
 
 type StreamOptions = {
   /** Asked when the first bytes are sent. */
-  readonly start: () => Start & { readonly headers: Readonly<Record<string, string>> };
+  readonly start: () => ReplyStart & { readonly headers: Readonly<Record<string, string>> };
   /** The client stopped reading. */
   readonly onGone: () => void;
   readonly pingMs?: number | undefined;

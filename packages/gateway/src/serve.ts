@@ -177,15 +177,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   };
 }
 
-type ListeningServer = {
-  readonly http: Server;
+function newServer(app: App, limits: ServerLimits, gateway: Gateway) {
   /** Requests whose reply has not been sent completely. */
-  readonly running: ReadonlySet<object>;
-  /** Resolves when nothing is running, or after this time. */
-  emptied(timeoutMs: number): Promise<void>;
-};
-
-function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningServer {
   const running = new Set<object>();
   const onBroken = (cause: unknown): void => gateway.log.error("A reply broke off", { cause });
   const listener = nodeListener(app, { ...limits, onBroken });
@@ -221,7 +214,8 @@ function newServer(app: App, limits: ServerLimits, gateway: Gateway): ListeningS
   return {
     http,
     running,
-    async emptied(timeoutMs) {
+    /** Resolves when nothing is running, or after this time. */
+    async emptied(timeoutMs: number): Promise<void> {
       const endMs = performance.now() + timeoutMs;
       while (running.size > 0 && performance.now() < endMs) await sleep(10);
     },

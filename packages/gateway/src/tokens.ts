@@ -48,25 +48,7 @@ type TokenFailure = {
   readonly message: string;
 };
 
-export interface Tokens {
-  /** Where they are kept. */
-  readonly path: string;
-  /** The token is returned this once. Throws when the file is damaged or cannot be written. */
-  create(
-    token: NewToken,
-  ): Promise<Result<{ readonly id: string; readonly name: string; readonly token: string }, TokenFailure>>;
-  /** Oldest first. Throws when the file is damaged. */
-  list(): readonly TokenSummary[];
-  /** By id or name. A running server refuses it within a second. Throws as `create`. */
-  revoke(idOrName: string): Promise<Result<TokenSummary, TokenFailure>>;
-  /** The local token, made if there is none. `isNew`: replaces it, also in a running server, within a second. Throws when the file is damaged. */
-  local(options?: { readonly isNew?: boolean }): Promise<string>;
-  /** `credential`: the text of the token, if the request has one. `isInPath`: it is in the address, where only the local token counts. */
-  authenticate(
-    credential: string | undefined,
-    where?: { readonly isInPath: boolean },
-  ): Caller | GatewayProblem;
-}
+export type Tokens = ReturnType<typeof openTokens>;
 
 const SECRET_BYTES = 32;
 const TOKEN = new RegExp(`^${TOKEN_PREFIX}[A-Za-z0-9_-]{43}$`);
@@ -82,11 +64,7 @@ type Entry = TokenSummary & { readonly sha256: string };
 /** `problem`: the file is there and cannot be used. */
 type Loaded = { readonly entries: readonly Entry[] } | { readonly problem: string };
 
-export function openTokens(deps: {
-  readonly home: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-}): Tokens {
+export function openTokens(deps: { readonly home: string; readonly clock: Clock; readonly log: Logger }) {
   const { home, clock, log } = deps;
   const path = join(home, "gateway", "tokens.json");
   const usePath = join(home, "gateway", "token-use.json");
@@ -171,8 +149,10 @@ export function openTokens(deps: {
   }
 
   return {
+    /** Where they are kept. */
     path,
-    create: ({ name, rights, limits, expiresAt }) =>
+    /** The token is returned this once. Throws when the file is damaged or cannot be written. */
+    create: ({ name, rights, limits, expiresAt }: NewToken) =>
       change((entries) => {
         const problem =
           nameProblem(name, entries) ?? (RIGHTS.safeParse(rights).success ? undefined : BAD_RIGHTS);
@@ -192,7 +172,8 @@ export function openTokens(deps: {
         return ok({ entries: [...entries, entry], value: { id, name: entry.name, token } });
       }),
 
-    list() {
+    /** Oldest first. Throws when the file is damaged. */
+    list(): readonly TokenSummary[] {
       const uses = readUses(usePath);
       return usable(load(path), path).map(({ sha256: _secret, ...entry }) => ({
         ...entry,
@@ -200,15 +181,17 @@ export function openTokens(deps: {
       }));
     },
 
-    revoke: (idOrName) =>
-      change((entries) => {
+    /** By id or name. A running server refuses it within a second. Throws as `create`. */
+    revoke: (idOrName: string) =>
+      change<TokenSummary>((entries) => {
         const found = entries.find(({ id, name }) => id === idOrName || name === idOrName);
         if (found === undefined) return err(unknownToken(idOrName));
         const { sha256: _secret, ...summary } = found;
         return ok({ entries: entries.filter((entry) => entry !== found), value: summary });
       }),
 
-    async local({ isNew = false } = {}) {
+    /** The local token, made if there is none. `isNew`: replaces it, also in a running server, within a second. Throws when the file is damaged. */
+    async local({ isNew = false }: { readonly isNew?: boolean } = {}): Promise<string> {
       const { token: known } = readLocalToken(home);
       if (known !== undefined && !isNew) return known;
       // Under the lock, so that two servers that start at the same time agree.
@@ -225,7 +208,11 @@ export function openTokens(deps: {
       });
     },
 
-    authenticate(credential, { isInPath } = { isInPath: false }) {
+    /** `credential`: the text of the token, if the request has one. `isInPath`: it is in the address, where only the local token counts. */
+    authenticate(
+      credential: string | undefined,
+      { isInPath } = { isInPath: false },
+    ): Caller | GatewayProblem {
       const loaded = entriesFile.current();
       if ("problem" in loaded) return UNREADABLE;
       if (credential === undefined) return TOKEN_REQUIRED;

@@ -99,7 +99,7 @@ export type Identity = {
 
 // ---- What goes wrong: problem.ts ----
 
-export { type GatewayProblem, type JsonObject, ProblemError } from "./problem.ts";
+export { type GatewayProblem, type JsonObject, ProblemError, refused } from "./problem.ts";
 
 // ---- One model request ----
 

@@ -45,6 +45,7 @@ import {
   type LiveIndex,
   liveIndexOf,
   liveKey,
+  notTold,
   resetNotice,
   resetPolicy,
   SessionWatcher,
@@ -380,10 +381,7 @@ export class AgentMode {
     const { sessionKey } = turn.identity.session;
     if (live.finalized_at === null)
       await finalise(person, live, { chatId: turn.chatId, sessionKey }, { clock, log }).catch(
-        (cause: unknown) =>
-          log.warn(
-            `The end of session ${live.session_id} could not be told to the memory provider: ${describeCause(cause)}`,
-          ),
+        (cause: unknown) => log.warn(notTold(live, cause)),
       );
     const now = clock.now().getTime() / 1000;
     const store = await person.sessions({ mode: "write", create: true });

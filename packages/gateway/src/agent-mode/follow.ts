@@ -13,7 +13,7 @@ import {
   withMeta,
   wordsOf,
 } from "@hermes-memory/core/internal/message";
-import { type ModelTurn, ProblemError } from "../types.ts";
+import { type ModelTurn, type ProblemError, refused } from "../types.ts";
 
 export type Asked = {
   readonly earlier: readonly Message[];
@@ -82,7 +82,7 @@ function toResult(message: ToolMessage): ClientToolResult {
 }
 
 function badList(message: string, hint: string): ProblemError {
-  return new ProblemError({ status: 400, code: "no-message", message, hint, param: "messages" });
+  return refused(400, "no-message", { message, hint, param: "messages" });
 }
 
 // ---- Following the client's list ----

@@ -4,17 +4,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Agent } from "@hermes-memory/agent/internal/agent";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
-import { ProblemError } from "../types.ts";
+import { refused } from "../types.ts";
 
-type LiveAgent = {
+type Entry = {
   readonly agent: Agent;
   /** An agent with another signature is replaced: other config, model or session. */
   readonly signature: readonly unknown[];
+  usedAtMs: number;
 };
-
-export type LiveLimits = { readonly most: number; readonly idleSeconds: number };
-
-type Entry = LiveAgent & { usedAtMs: number };
 
 /** How long a request waits for the one before it in the same conversation. */
 const WAIT_MS = 30_000;
@@ -61,9 +58,7 @@ export class LiveAgents {
     resolve();
     void mine.then(() => this.#turns.get(key) === mine && this.#turns.delete(key));
     signal?.throwIfAborted();
-    throw new ProblemError({
-      status: 409,
-      code: "session-busy",
+    throw refused(409, "session-busy", {
       message: "Another request of this conversation is still being answered.",
       hint: "Wait until it has ended, or stop it, and send this one again.",
       retryAfterSeconds: 5,
@@ -91,7 +86,7 @@ export class LiveAgents {
   }
 
   /** In the background: those that were not used for long, and the least recently used above the limit. Never one that is busy. */
-  tidy({ most, idleSeconds }: LiveLimits): void {
+  tidy({ most, idleSeconds }: { readonly most: number; readonly idleSeconds: number }): void {
     const oldestMs = this.#now() - idleSeconds * 1000;
     for (const [key, { usedAtMs }] of this.#entries) {
       const isTooMuch = this.#entries.size > most || usedAtMs < oldestMs;

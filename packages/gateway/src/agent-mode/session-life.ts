@@ -134,6 +134,14 @@ export async function finalise(
   return "told";
 }
 
+export function notTold(
+  { session_id: id }: Pick<LiveSession, "session_id">,
+  cause: unknown,
+  how = "",
+): string {
+  return `The end of session ${id} could not be told to the memory provider${how}: ${describeCause(cause)}`;
+}
+
 // ---- The watcher ----
 
 export type WatcherDeps = LifeDeps & {
@@ -243,9 +251,7 @@ export class SessionWatcher {
         const failures = (this.#failures.get(id) ?? 0) + 1;
         this.#failures.set(id, failures);
         const isLast = failures >= MOST_FAILURES;
-        log.warn(
-          `The end of session ${live.session_id} could not be told to the memory provider${isLast ? `, ${failures} times; it is not tried again` : ""}: ${describeCause(cause)}`,
-        );
+        log.warn(notTold(live, cause, isLast ? `, ${failures} times; it is not tried again` : ""));
         if (!isLast) return;
         this.#failures.delete(id);
         await done();

@@ -15,13 +15,14 @@ import { seesAll } from "../identity.ts";
 import {
   type Gateway,
   type GatewayEvent,
-  type GatewayProblem,
-  ProblemError,
+  type ProblemError,
   type Route,
   type RouteRequest,
+  refused,
   type UserRef,
 } from "../types.ts";
 import { listOf } from "../wires/fields.ts";
+import { sseEvent } from "../wires/sse.ts";
 import * as schemas from "./schemas.ts";
 
 type Person = Awaited<ReturnType<RouteRequest["person"]>>;
@@ -101,12 +102,13 @@ const TABLE = [
       const wanted = ["", "built-in", "builtin", "none"].includes(body.provider) ? "" : body.provider;
       const { providers } = await findProviders(home.home);
       if (wanted !== "" && !providers.some(({ name }) => name === wanted))
-        throw refused(400, "unknown-provider", "There is no memory provider of this name.", {
+        throw refused(400, "unknown-provider", {
+          message: "There is no memory provider of this name.",
           hint: "GET /api/memory lists them; 'hermes memory setup' sets one up.",
           param: "provider",
         });
       const set = await setConfigValue(home.home, "memory.provider", wanted);
-      if (!set.ok) throw refused(500, "config", set.error.message);
+      if (!set.ok) throw refused(500, "config", { message: set.error.message });
       return { ok: true as const, active: wanted };
     },
   }),
@@ -123,7 +125,8 @@ const TABLE = [
       for (const each of asked) {
         if (store === undefined || !isFile(targetPaths(store.dir, each).file)) continue;
         const outcome = await store.reset(each, { origin: "library" });
-        if (!outcome.ok) throw refused(500, `memory-${outcome.error.kind}`, outcome.error.message);
+        if (!outcome.ok)
+          throw refused(500, `memory-${outcome.error.kind}`, { message: outcome.error.message });
         deleted.push(fileNameOf(each));
       }
       return { ok: true as const, deleted };
@@ -339,7 +342,8 @@ const TABLE = [
     async run({ me, body }) {
       const isDryRun = body.dry_run;
       if (!isDryRun && body.confirm === undefined)
-        throw refused(400, "not-confirmed", "Nothing was erased: the request has no 'confirm'.", {
+        throw refused(400, "not-confirmed", {
+          message: "Nothing was erased: the request has no 'confirm'.",
           hint: `Send "confirm": "erase everything", or "dry_run": true to see what would be erased.`,
           param: "confirm",
         });
@@ -422,15 +426,9 @@ function parsed<T extends z.ZodType>(schema: T, value: unknown, where: string): 
   if (result.success) return result.data as z.output<T>;
   const [first] = result.error.issues;
   const field = first?.path.join(".") || (first?.code === "unrecognized_keys" ? first.keys[0] : undefined);
-  throw refused(
-    400,
-    "bad-request",
-    `The ${where} of this request is wrong: ${first?.message ?? "unreadable"}.`,
-    {
-      param: field,
-      hint: "GET /api/openapi.json describes what each route takes.",
-    },
-  );
+  const message = `The ${where} of this request is wrong: ${first?.message ?? "unreadable"}.`;
+  const hint = "GET /api/openapi.json describes what each route takes.";
+  throw refused(400, "bad-request", { message, param: field, hint });
 }
 
 function openApi(): object {
@@ -469,17 +467,9 @@ function openApi(): object {
 
 // ---- What the routes share ----
 
-function refused(
-  problemStatus: GatewayProblem["status"],
-  code: string,
-  text: string,
-  more: Pick<GatewayProblem, "hint" | "param"> = {},
-): ProblemError {
-  return new ProblemError({ status: problemStatus, code, message: text, ...more });
-}
-
 function unknownSession(): ProblemError {
-  return refused(404, "unknown-session", "The caller has no conversation with this id.", {
+  return refused(404, "unknown-session", {
+    message: "The caller has no conversation with this id.",
     hint: "GET /api/sessions lists them.",
   });
 }
@@ -631,9 +621,10 @@ export async function streamEvents(request: RouteRequest, gateway: Gateway): Pro
             lost += 1;
             return;
           }
-          if (lost > 0) send(eventText({ type: "lost", count: lost }));
+          if (lost > 0) send(sseEvent({ type: "lost", count: lost }, "lost"));
           lost = 0;
-          send(eventText({ ...event, user: event.user ?? null, profile: event.profile ?? null }));
+          const { user: whose = null, profile: home = null, type } = event;
+          send(sseEvent({ ...event, user: whose, profile: home }, type));
         });
         const beat = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) send(": beat\n\n");
@@ -663,10 +654,6 @@ export async function streamEvents(request: RouteRequest, gateway: Gateway): Pro
 
 function isSameUser(one: UserRef | undefined, other: UserRef | undefined): boolean {
   return one?.platform === other?.platform && one?.id === other?.id;
-}
-
-function eventText(event: Readonly<Record<string, unknown>>): string {
-  return `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /** For tests that compare answers with the schemas. */

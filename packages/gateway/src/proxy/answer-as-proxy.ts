@@ -10,7 +10,7 @@ import { type Message, newMessage, withMeta } from "@hermes-memory/core/internal
 import { admit, charge, estimatedTokens, MODEL_NOT_ALLOWED, refuseModel } from "../allowance.ts";
 import { servedHomes } from "../gateway.ts";
 import { forUsers } from "../problem.ts";
-import { type Gateway, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { type Gateway, type JsonObject, type ModelTurn, ProblemError, refused } from "../types.ts";
 import { hermesField, hermesHeaders, recordsIn } from "../wires/fields.ts";
 import type { ReadReply } from "../wires/read-reply.ts";
 import { isOwnReplyId, ownReply } from "../wires/responses.ts";
@@ -132,9 +132,7 @@ async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<v
   const isOwner = identity.user === undefined;
   const named = isRecord(conversation) ? conversation.id : conversation;
   if (!isOwner && typeof named === "string" && /^\s*(?:conv|thread|resp)_/i.test(named))
-    throw new ProblemError({
-      status: 404,
-      code: "conversation_not_found",
+    throw refused(404, "conversation_not_found", {
       message: "This user has no conversation of this id at the model's vendor.",
       hint: "Send the whole conversation in 'input', or name it in X-Hermes-Session-Id.",
       param: "conversation",
@@ -152,9 +150,7 @@ async function refuseOthersState(turn: ModelTurn, upstream: Upstream): Promise<v
   if (typeof previous === "string" && !(await isOpenTo(previous))) throw new ProblemError(UNKNOWN_RESPONSE);
   for (const id of referencedItems(body))
     if (!(await isOpenTo(ownReply(id) ?? id)))
-      throw new ProblemError({
-        status: 404,
-        code: "item_not_found",
+      throw refused(404, "item_not_found", {
         message: "The input refers to an item that this gateway did not give to this user.",
         hint: "Send the items themselves in 'input'.",
         param: "input",
@@ -539,17 +535,9 @@ function errorEvent(wire: WireName, refusal: Buffer): Uint8Array {
 
 /** In a shape that clients of the wire take and do not show. */
 function noticeEvent(wire: WireName, metadata: ReplyMetadata): Uint8Array {
-  const about = hermesField(metadata);
-  switch (wire) {
-    case "chat":
-      return Buffer.from(sseEvent({ object: "chat.completion.chunk", choices: [], ...about }));
-    case "responses":
-      return Buffer.from(sseEvent({ type: "hermes.notice", ...about }, "hermes.notice"));
-    case "messages":
-      return Buffer.from(sseEvent({ type: "ping", ...about }, "ping"));
-    default:
-      return wire satisfies never;
-  }
+  const name = { chat: "", responses: "hermes.notice", messages: "ping" }[wire];
+  const shape = wire === "chat" ? { object: "chat.completion.chunk", choices: [] } : { type: name };
+  return Buffer.from(sseEvent({ ...shape, ...hermesField(metadata) }, name));
 }
 
 function brokenOff(cause: unknown, signal: AbortSignal): unknown {

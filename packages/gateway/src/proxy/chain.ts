@@ -62,8 +62,7 @@ function chainsOf(wire: WireName, body: JsonObject): Chains {
 
 /** The hash after a reply has been added, as the client will send it back. */
 function withReply(hash: string, reply: Message): string {
-  const calls = toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
-  const units = [...textUnits("assistant", textOf(reply.content)), ...calls];
+  const units = [...textUnits("assistant", textOf(reply.content)), ...toldCalls(reply)];
   return linked(
     hash,
     units.map((unit) => JSON.stringify(unit)),
@@ -122,7 +121,7 @@ export function replyMarks(
 
 /** Of the reply to a request for a summary, and of the message that the client makes of it. */
 export function summaryMarks(text: string): readonly string[] {
-  return summaryBodies(text).map((body) => `summary:${sha256(body.replace(/\s+/g, ""))}`);
+  return summaryBodies(text).map((body) => `summary:${sha256(spaceless(body))}`);
 }
 
 /**
@@ -147,7 +146,7 @@ const MOST_KEPT = 8;
 
 /** A question and its reply, wherever in a conversation. */
 function turnMark(question: string, reply: string): string {
-  return `turn:${sha256(JSON.stringify([question, reply].map((text) => text.replace(/\s+/g, ""))))}`;
+  return `turn:${sha256(JSON.stringify([question, reply].map(spaceless)))}`;
 }
 
 function lastSaid(list: readonly JsonObject[]): string {
@@ -232,16 +231,32 @@ function replyUnits(message: JsonObject): readonly unknown[] {
 }
 
 function callsOf(message: JsonObject): readonly unknown[] {
-  if (isCall(message)) return [callUnit(message.name, message.arguments ?? message.input)];
-  const calls = recordsIn(message.tool_calls);
-  const uses = partsOf(message.content).filter(({ type }) => type === "tool_use");
-  return [...calls.map((call) => (isRecord(call.function) ? call.function : call)), ...uses].map((call) =>
-    callUnit(call.name, call.arguments ?? call.input),
-  );
+  return callsIn(message).map((call) => {
+    const { name, arguments: given, input } = isRecord(call.function) ? call.function : call;
+    return callUnit(name, given ?? input);
+  });
+}
+
+/** On any wire. */
+function callsIn(message: JsonObject): readonly JsonObject[] {
+  if (isCall(message)) return [message];
+  return [
+    ...recordsIn(message.tool_calls),
+    ...partsOf(message.content).filter(({ type }) => type === "tool_use"),
+  ];
+}
+
+function toldCalls(reply: Message): readonly unknown[] {
+  return toolCallsOf(reply).map(({ name, arguments: given }) => callUnit(name, given));
+}
+
+/** Clients join and trim texts. */
+export function spaceless(text: string): string {
+  return text.replace(/\s+/g, "");
 }
 
 function textUnits(role: string, text: string): readonly unknown[] {
-  const bare = text.replace(/\s+/g, "");
+  const bare = spaceless(text);
   return bare === "" ? [] : [[role, bare]];
 }
 
@@ -380,18 +395,14 @@ export function stretchesOf(wire: WireName, body: JsonObject): readonly Stretch[
 
 /** `before`: the hash up to the message that was answered. White space does not count, because clients join and trim texts. */
 function stretchMark(before: string, text: string, calls: readonly unknown[]): string {
-  return `round:${sha256(JSON.stringify([before, text.replace(/\s+/g, ""), calls]))}`;
+  return `round:${sha256(JSON.stringify([before, spaceless(text), calls]))}`;
 }
 
 /** The mark for the hidden rounds of a reply that was just told: behind the request, as the client will send it back. */
 export function roundMark(wire: WireName, body: JsonObject, told: Message): string {
-  const calls = toolCallsOf(told).map(({ name, arguments: given }) => callUnit(name, given));
-  return stretchMark(chainOf(wire, body).at(-1) ?? "", textOf(told.content), calls);
+  return stretchMark(chainOf(wire, body).at(-1) ?? "", textOf(told.content), toldCalls(told));
 }
 
 function callIds(message: JsonObject): readonly string[] {
-  if (isCall(message)) return [String(message.call_id)];
-  const calls = recordsIn(message.tool_calls);
-  const uses = partsOf(message.content).filter(({ type }) => type === "tool_use");
-  return [...calls, ...uses].map(({ id }) => String(id));
+  return callsIn(message).map((call) => String(isCall(message) ? call.call_id : call.id));
 }

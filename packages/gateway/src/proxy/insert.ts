@@ -8,7 +8,7 @@ import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../types.ts";
 import { recordsIn } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
-import { canonical, isInstruction, isReply, partsOf, type Stretch } from "./chain.ts";
+import { canonical, isInstruction, isReply, partsOf, type Stretch, spaceless } from "./chain.ts";
 import {
   addMember,
   appendItems,
@@ -76,7 +76,8 @@ export function insert(
   const edits: Edit[] = [];
   if (list !== undefined) edits.push(...inList(wire, text, list, insertions, inFront));
   if (block !== "" && !isMessage) edits.push(...intoInstructions(wire, text, top, block));
-  if (tools.length > 0) edits.push(...ofTools(wire, text, top, tools));
+  const written = tools.map((tool) => JSON.stringify(toolOn(wire, tool)));
+  if (tools.length > 0) edits.push(...intoMember(text, top, "tools", written));
   const previous = top.members.get("previous_response_id");
   if (previousResponseId !== undefined && previous !== undefined)
     edits.push({ ...previous, text: JSON.stringify(previousResponseId) });
@@ -108,30 +109,32 @@ export function carriesBlock(list: readonly JsonObject[], block: string): boolea
   );
 }
 
-function intoInstructions(
-  wire: WireName,
-  text: string,
-  { root, members }: TopLevel,
-  block: string,
-): readonly Edit[] {
+function intoInstructions(wire: WireName, text: string, top: TopLevel, block: string): readonly Edit[] {
   if (wire === "chat") {
-    const list = members.get("messages");
+    const list = top.members.get("messages");
     return list === undefined ? [] : intoSystemMessage(text, list, block);
   }
-  const key = wire === "messages" ? "system" : "instructions";
+  const isParts = wire === "messages";
+  const key = isParts ? "system" : "instructions";
+  const value = top.members.get(key);
+  if (value !== undefined && kindAt(text, value) === "string")
+    return isParts ? asParts(wire, value, block) : [appended(value, block)];
+  return intoMember(text, top, key, [textPart(wire, block)], isParts ? undefined : JSON.stringify(block));
+}
+
+/** At the end of a list at the top of the body. `whole`: the value where there is none. */
+function intoMember(
+  text: string,
+  { root, members }: TopLevel,
+  key: string,
+  items: readonly string[],
+  whole = `[${items.join(",")}]`,
+): readonly Edit[] {
   const value = members.get(key);
-  const whole = wire === "messages" ? `[${textPart(wire, block)}]` : JSON.stringify(block);
   if (value === undefined) return [addMember(text, root, key, whole)];
-  switch (kindAt(text, value)) {
-    case "string":
-      return wire === "messages" ? asParts(wire, value, block) : [appended(value, block)];
-    case "array":
-      return [appendItems(text, value, [textPart(wire, block)])];
-    case "null":
-      return [{ ...value, text: whole }];
-    default:
-      return []; // the vendor will refuse it
-  }
+  const kind = kindAt(text, value);
+  if (kind === "array") return [appendItems(text, value, items)];
+  return kind === "null" ? [{ ...value, text: whole }] : []; // the vendor will refuse it
 }
 
 /** At the end of the last instruction in front of the conversation, or as a message of its own. */
@@ -243,25 +246,6 @@ function intoMessage({ wire, text, items }: ListView, index: number, recall: str
 }
 
 // ---- Our tools ----
-
-function ofTools(
-  wire: WireName,
-  text: string,
-  { root, members }: TopLevel,
-  tools: readonly ToolDefinition[],
-): readonly Edit[] {
-  const written = tools.map((tool) => JSON.stringify(toolOn(wire, tool)));
-  const value = members.get("tools");
-  if (value === undefined) return [addMember(text, root, "tools", `[${written.join(",")}]`)];
-  switch (kindAt(text, value)) {
-    case "array":
-      return [appendItems(text, value, written)];
-    case "null":
-      return [{ ...value, text: `[${written.join(",")}]` }];
-    default:
-      return [];
-  }
-}
 
 function toolOn(wire: WireName, { name, description, parameters }: ToolDefinition): JsonObject {
   switch (wire) {
@@ -432,7 +416,7 @@ function isSamePart(one: JsonObject, other: JsonObject): boolean {
 /** What follows `beginning` in the text, where white space does not count; undefined if the text does not begin with it. */
 function afterText(text: string, beginning: string): string | undefined {
   let at = 0;
-  for (const unit of beginning.replace(/\s+/g, "")) {
+  for (const unit of spaceless(beginning)) {
     while (at < text.length && /\s/.test(text.charAt(at))) at += 1;
     if (!text.startsWith(unit, at)) return undefined;
     at += unit.length;

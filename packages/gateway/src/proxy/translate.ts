@@ -17,7 +17,7 @@ import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } fr
 import { refuseLost } from "../wires/body-fields.ts";
 import { hermesHeaders } from "../wires/fields.ts";
 import type { Finish, ReplyMetadata } from "../wires/wire.ts";
-import { partsOf as bodyParts, listOf } from "./chain.ts";
+import { partsOf as bodyParts, listOf, spaceless } from "./chain.ts";
 import type { Insertions } from "./insert.ts";
 import type { TurnMemory } from "./turn-memory.ts";
 
@@ -121,13 +121,14 @@ function withRecalls(
   list: readonly JsonObject[],
   recalls: Insertions["recalls"],
 ): readonly Message[] {
-  const bare = (text: string): string => text.replace(/\s+/g, "");
   const changed = [...messages];
   let at = messages.length;
   for (const { index, text } of recalls.toSorted((one, other) => other.index - one.index)) {
-    const words = bareText(list[index] ?? {});
+    const parts = bodyParts(list[index]?.content);
+    const words = spaceless(parts.map((part) => (typeof part.text === "string" ? part.text : "")).join(""));
     const found = changed.findLastIndex(
-      (message, place) => place < at && message.role === "user" && bare(textOf(message.content)) === words,
+      (message, place) =>
+        place < at && message.role === "user" && spaceless(textOf(message.content)) === words,
     );
     const message = changed[found];
     if (message === undefined) continue;
@@ -140,13 +141,6 @@ function withRecalls(
     changed[found] = { ...message, content: said };
   }
   return changed;
-}
-
-function bareText({ content }: JsonObject): string {
-  return bodyParts(content)
-    .map(({ text }) => (typeof text === "string" ? text : ""))
-    .join("")
-    .replace(/\s+/g, "");
 }
 
 // ---- The reply ----

@@ -128,13 +128,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   return {
     sessionId,
     notices,
-    insertions: {
-      ...NOTHING,
-      block: unlessCarried(turn, block ?? ""),
-      recalls: [...(found?.recalls ?? []), ...(fresh ?? [])].filter(({ text }) => text !== ""),
-      rounds: found?.rounds ?? [],
-      previousResponseId: found?.previousResponseId,
-    },
+    insertions: insertionsOf(turn, block ?? "", found, fresh),
     async storeReply(reply) {
       const { hidden, last } = reply;
       const said = [...hidden, ...(last === undefined ? [] : [last])];
@@ -173,9 +167,7 @@ export async function readTurnMemory(turn: ModelTurn): Promise<TurnMemory> {
       const [found, block] = await inTime(() =>
         Promise.all([findEarlier(turn, store, sessionId), memory.block(chatId)]),
       );
-      const { rounds, previousResponseId } = found;
-      const recalls = found.recalls.filter(({ text }) => text !== "");
-      insertions = { ...NOTHING, block: unlessCarried(turn, block), recalls, rounds, previousResponseId };
+      insertions = insertionsOf(turn, block, found);
     }
   } catch (cause) {
     if (isAboutIdentity(cause)) throw cause;
@@ -194,9 +186,16 @@ export async function readTurnMemory(turn: ModelTurn): Promise<TurnMemory> {
   return { sessionId: undefined, insertions, notices: [], storeReply };
 }
 
-/** A hook of the same home has told it already. */
-function unlessCarried({ wire, body }: ModelTurn, block: string): string {
-  return carriesBlock(listOf(wire.name, body), block) ? "" : block;
+function insertionsOf(
+  { wire, body }: ModelTurn,
+  block: string,
+  { recalls = [], rounds = [], previousResponseId }: Partial<Earlier> = {},
+  fresh: Insertions["recalls"] = [],
+): Insertions {
+  // A hook of the same home may have told the block already.
+  const isCarried = carriesBlock(listOf(wire.name, body), block);
+  const said = [...recalls, ...fresh].filter(({ text }) => text !== "");
+  return { ...NOTHING, block: isCarried ? "" : block, recalls: said, rounds, previousResponseId };
 }
 
 const NOT_STORED =

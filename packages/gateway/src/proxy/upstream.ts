@@ -15,7 +15,7 @@ import {
 } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
-import { type ModelTurn, ProblemError } from "../types.ts";
+import { type ModelTurn, ProblemError, refused } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
 import { headerForUsers } from "./users-may.ts";
 
@@ -35,23 +35,13 @@ export function isUsersRequest(
   return identity.user !== undefined && !isClientsKey;
 }
 
-const MODES: Readonly<Record<WireName, ApiMode>> = {
-  chat: "chat_completions",
-  responses: "responses",
-  messages: "anthropic_messages",
-};
+type Server = { readonly mode: ApiMode; readonly path: string; readonly vendor: string };
 
-const PATHS: Readonly<Record<WireName, string>> = {
-  chat: "/chat/completions",
-  responses: "/responses",
-  messages: "/messages",
-};
-
-/** Where a client's own credential may go. */
-const VENDORS: Readonly<Record<WireName, string>> = {
-  chat: "api.openai.com",
-  responses: "api.openai.com",
-  messages: "api.anthropic.com",
+/** `vendor`: where a client's own credential may go. */
+const SERVERS: Readonly<Record<WireName, Server>> = {
+  chat: { mode: "chat_completions", path: "/chat/completions", vendor: "api.openai.com" },
+  responses: { mode: "responses", path: "/responses", vendor: "api.openai.com" },
+  messages: { mode: "anthropic_messages", path: "/messages", vendor: "api.anthropic.com" },
 };
 
 const OUR_NAMES: ReadonlySet<string> = new Set([
@@ -104,17 +94,18 @@ function placed(wire: WireName, given: ChosenModel, isClientsKey: boolean): Upst
   // OpenAI's own server has both of its protocols.
   const isOpenAi =
     given.provider === "openai" &&
-    hostOf(given) === VENDORS.chat &&
+    hostOf(given) === SERVERS.chat.vendor &&
     wire !== "messages" &&
     given.apiMode !== "google";
-  const chosen = isOpenAi ? { ...given, apiMode: MODES[wire] } : given;
-  const isSame = chosen.apiMode === MODES[wire];
-  return { chosen, url: isSame ? `${apiAddress(chosen)}${PATHS[wire]}` : undefined, isClientsKey };
+  const { mode, path } = SERVERS[wire];
+  const chosen = isOpenAi ? { ...given, apiMode: mode } : given;
+  const url = chosen.apiMode === mode ? `${apiAddress(chosen)}${path}` : undefined;
+  return { chosen, url, isClientsKey };
 }
 
 function mayHaveClientsKey({ wire, config }: Question, { chosen, url }: Upstream): boolean {
   if (url === undefined) return false;
-  if (hostOf(chosen) === VENDORS[wire] && url.startsWith("https:")) return true;
+  if (hostOf(chosen) === SERVERS[wire].vendor && url.startsWith("https:")) return true;
   const configured = safeAddress(config.model.baseUrl);
   return configured !== "" && safeAddress(chosen.baseUrl) === configured;
 }
@@ -276,5 +267,5 @@ function unreachable(address: string, cause: unknown): ProblemError {
 function redirected(address: string): ProblemError {
   const message = `The model's server at ${safeAddress(address)} redirects to another address. It is not followed, because the key would go along.`;
   const hint = "Set model.base_url in config.yaml to the server's final address.";
-  return new ProblemError({ status: 502, code: "upstream-redirects", message, hint });
+  return refused(502, "upstream-redirects", { message, hint });
 }

@@ -2,7 +2,7 @@
 // connectors and stored responses of the key's account belong to the owner and to all users together, so these are allow-lists: of fields,
 // tools, items, parts and headers that name nothing of the account. Whoever sends a key of their own is not limited.
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import { type JsonObject, ProblemError } from "../problem.ts";
+import { type JsonObject, refused } from "../problem.ts";
 import { listOf, recordOf } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
 
@@ -114,9 +114,7 @@ export function refuseForUsers(
     namedIn(wire, body.system, "system");
   if (named === undefined) return;
   const param = named.slice(0, 200);
-  throw new ProblemError({
-    status: 403,
-    code: "not-for-users",
+  throw refused(403, "not-for-users", {
     message: `The server's own key is used for this request, and with it users may not send '${param}'.`,
     hint: "Leave it out and send contents instead of ids, or send a vendor key of your own beside the token (X-Hermes-Token). The owner can allow fields and tools that do no harm in gateway.user_fields.",
     param,

@@ -9,13 +9,13 @@ import {
   textOf,
 } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import { type JsonObject, openAiProblem } from "../problem.ts";
+import { type GatewayProblem, type JsonObject, openAiProblem } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
   argumentsText,
+  commonFields,
   given,
   hermesField,
-  idsOf,
   type Lose,
   listOf,
   losing,
@@ -25,9 +25,7 @@ import {
   neededText,
   newId,
   optionalCount,
-  optionalFlag,
   optionalList,
-  optionalNumber,
   type ReadContent,
   readContent,
   readTools,
@@ -39,8 +37,15 @@ import {
   wrong,
 } from "./fields.ts";
 import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
-import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+import { sseEvent } from "./sse.ts";
+import {
+  type Finish,
+  type Reply,
+  type ReplyStart,
+  ReplyWriter,
+  type Wire,
+  type WireRequest,
+} from "./wire.ts";
 
 export const chatWire: Wire = {
   name: "chat",
@@ -58,17 +63,14 @@ function readRequest(body: JsonObject): WireRequest {
   const tools = toolsOf(body, lost);
   const { system, messages } = readRows(neededList(body, "messages"), losing(lost, "messages"));
   return {
+    ...commonFields(body),
     wire: "chat",
-    model: neededText(body, "model"),
-    isStream: optionalFlag(body, "stream"),
     system,
     messages,
     tools,
     toolChoice: toolChoiceOf(body),
     maxOutputTokens: optionalCount(body, "max_completion_tokens") ?? optionalCount(body, "max_tokens"),
-    temperature: optionalNumber(body, "temperature"),
     includeUsage: recordOf(body.stream_options).include_usage === true,
-    ids: idsOf(body),
     unsupported: [...lost],
   };
 }
@@ -126,7 +128,9 @@ type AssistantPlace = {
 function assistantMessage(row: JsonObject, read: ReadContent, place: AssistantPlace): Message {
   const { function_call: oldCall, tool_calls: _, refusal, audio, ...others } = row;
   const { index, param, oldCalls, lose } = place;
-  const entries = optionalCalls(row, param);
+  const entries = (optionalList(row, "tool_calls", `${param}.tool_calls`) ?? []).map((call, at) =>
+    neededRecord(call, `${param}.tool_calls[${at}]`),
+  );
   const calls = entries.map((entry, at) => checkedCall(entry, `${param}.tool_calls[${at}]`));
   if (entries.some(({ type }) => type === "custom")) lose("custom_tool_call");
   if (isRecord(audio)) lose("audio");
@@ -139,14 +143,6 @@ function assistantMessage(row: JsonObject, read: ReadContent, place: AssistantPl
   // A refusal is what the model said.
   const said = read.content === null || read.content === "" ? textOr(refusal, read.content) : read.content;
   return plainMessage({ ...others, tool_calls: calls }, { ...read, content: said }, param);
-}
-
-function optionalCalls(row: JsonObject, param: string): JsonObject[] {
-  const calls = given(row, "tool_calls");
-  if (calls === undefined) return [];
-  if (!Array.isArray(calls))
-    throw wrong(`${param}.tool_calls`, `The field '${param}.tool_calls' has to be a list.`);
-  return calls.map((call, at) => neededRecord(call, `${param}.tool_calls[${at}]`));
 }
 
 /** The input of a custom tool is text. It is kept as the argument `input`. */
@@ -183,7 +179,7 @@ function toolsOf(body: JsonObject, lost: Set<string>): readonly ToolDefinition[]
     const fields = neededRecord(declared, `${param}.function`);
     return toolDefinition(fields, `${param}.function`, fields.parameters);
   });
-  const old = optionalList(body, "functions").map((value, index) => {
+  const old = (optionalList(body, "functions") ?? []).map((value, index) => {
     const fields = neededRecord(value, `functions[${index}]`);
     return toolDefinition(fields, `functions[${index}]`, fields.parameters);
   });
@@ -247,12 +243,13 @@ function renderUsage(usage: Usage): JsonObject {
   };
 }
 
-class ChatWriter implements ReplyWriter {
+class ChatWriter extends ReplyWriter {
   readonly #head: JsonObject;
   readonly #usageField: JsonObject;
   #calls = 0;
 
-  constructor(start: Pick<Reply, "id" | "model" | "createdAtSeconds">, { includeUsage }: WireRequest) {
+  constructor(start: ReplyStart, { includeUsage }: WireRequest) {
+    super();
     const { id, createdAtSeconds: created, model } = start;
     this.#head = { id, object: "chat.completion.chunk", created, model };
     // With usage, OpenAI writes the field into every chunk.
@@ -263,23 +260,8 @@ class ChatWriter implements ReplyWriter {
     return this.#delta({ role: "assistant", content: "", refusal: null });
   }
 
-  write(event: ReplyEvent): string {
-    switch (event.type) {
-      case "text":
-        return event.text === "" ? "" : this.#delta({ content: event.text });
-      case "reasoning":
-        return event.text === "" ? "" : this.#delta({ reasoning_content: event.text });
-      case "tool-call":
-        return this.#call(event);
-      case "ping":
-        return SSE_COMMENT;
-      case "end":
-        return this.#end(event);
-      case "problem":
-        return sseEvent(openAiProblem(event.problem));
-      default:
-        return event satisfies never;
-    }
+  protected say(kind: "text" | "reasoning", text: string): string {
+    return text === "" ? "" : this.#delta({ [kind === "text" ? "content" : "reasoning_content"]: text });
   }
 
   #delta(delta: JsonObject, finish: string | null = null, more: JsonObject = {}): string {
@@ -287,7 +269,7 @@ class ChatWriter implements ReplyWriter {
     return sseEvent({ ...this.#head, choices, ...this.#usageField, ...more });
   }
 
-  #call({ id, name, arguments: text }: Extract<ReplyEvent, { type: "tool-call" }>): string {
+  protected call({ id, name, arguments: text }: Reply["toolCalls"][number]): string {
     const index = this.#calls;
     this.#calls += 1;
     const head = this.#delta({
@@ -296,7 +278,11 @@ class ChatWriter implements ReplyWriter {
     return head + this.#delta({ tool_calls: [{ index, function: { arguments: argumentsText(text) } }] });
   }
 
-  #end({ finish, usage, metadata }: Extract<ReplyEvent, { type: "end" }>): string {
+  protected fail(problem: GatewayProblem): string {
+    return sseEvent(openAiProblem(problem));
+  }
+
+  protected end({ finish, usage, metadata }: Pick<Reply, "finish" | "usage" | "metadata">): string {
     const last = this.#delta({}, FINISH_REASONS[finish], hermesField(metadata));
     const isCounted = usage !== undefined && "usage" in this.#usageField;
     const counted = isCounted ? sseEvent({ ...this.#head, choices: [], usage: renderUsage(usage) }) : "";

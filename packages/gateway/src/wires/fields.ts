@@ -28,23 +28,18 @@ export function neededText(body: JsonObject, name: string, param = name): string
   throw wrong(param, `The field '${param}' has to be a text that is not empty.`);
 }
 
-export function optionalText(body: JsonObject, name: string, param = name): string | undefined {
-  const value = given(body, name);
-  if (value === undefined || typeof value === "string") return value;
-  throw wrong(param, `The field '${param}' has to be a text.`);
+function optional<T>(what: string, isOne: (value: unknown) => value is T) {
+  return (body: JsonObject, name: string, param = name): T | undefined => {
+    const value = given(body, name);
+    if (value === undefined || isOne(value)) return value;
+    throw wrong(param, `The field '${param}' has to be ${what}.`);
+  };
 }
 
-export function optionalFlag(body: JsonObject, name: string): boolean {
-  const value = given(body, name);
-  if (value === undefined || typeof value === "boolean") return value === true;
-  throw wrong(name, `The field '${name}' has to be true or false.`);
-}
-
-export function optionalNumber(body: JsonObject, name: string): number | undefined {
-  const value = given(body, name);
-  if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
-  throw wrong(name, `The field '${name}' has to be a number.`);
-}
+export const optionalText = optional("a text", (value) => typeof value === "string");
+const optionalFlag = optional("true or false", (value) => typeof value === "boolean");
+const optionalNumber = optional("a number", (value): value is number => Number.isFinite(value));
+export const optionalList = optional("a list", (value): value is readonly unknown[] => Array.isArray(value));
 
 export function optionalCount(body: JsonObject, name: string): number | undefined {
   const value = optionalNumber(body, name);
@@ -56,13 +51,6 @@ export function neededList(body: JsonObject, name: string): readonly unknown[] {
   const value = body[name];
   if (Array.isArray(value) && value.length > 0) return value;
   throw wrong(name, `The field '${name}' has to be a list that is not empty.`);
-}
-
-export function optionalList(body: JsonObject, name: string): readonly unknown[] {
-  const value = given(body, name);
-  if (value === undefined) return [];
-  if (Array.isArray(value)) return value;
-  throw wrong(name, `The field '${name}' has to be a list.`);
 }
 
 export function neededRecord(value: unknown, param: string): JsonObject {
@@ -100,10 +88,20 @@ function plainName(value: unknown): string {
   return typeof value === "string" && /^[\w.-]{1,64}$/.test(value) ? value : "unknown";
 }
 
+/** What all wires call the same. */
+export function commonFields(body: JsonObject) {
+  return {
+    model: neededText(body, "model"),
+    isStream: optionalFlag(body, "stream") === true,
+    temperature: optionalNumber(body, "temperature"),
+    ids: idsOf(body),
+  };
+}
+
 // Ids
 
 /** A `user` that is no text or empty is refused rather than ignored: the request would act for somebody else. */
-export function idsOf(body: JsonObject): WireRequest["ids"] {
+function idsOf(body: JsonObject): WireRequest["ids"] {
   const user = optionalText(body, "user");
   if (user === "") throw wrong("user", "The field 'user' is empty.", "Leave it out, or name a user.");
   const conversation = given(body, "conversation");
@@ -240,7 +238,7 @@ export function readTools(
   own: (fields: JsonObject, param: string) => ToolDefinition | undefined,
 ): readonly ToolDefinition[] {
   const lose = losing(lost, "tools");
-  return optionalList(body, "tools").flatMap((value, index) => {
+  return (optionalList(body, "tools") ?? []).flatMap((value, index) => {
     const param = `tools[${index}]`;
     const fields = neededRecord(value, param);
     const tool = own(fields, param);

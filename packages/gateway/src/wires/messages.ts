@@ -10,12 +10,12 @@ import {
   newMessage,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import { anthropicProblem, type JsonObject } from "../problem.ts";
+import { anthropicProblem, type GatewayProblem, type JsonObject } from "../problem.ts";
 import { lostFields } from "./body-fields.ts";
 import {
+  commonFields,
   given,
   hermesField,
-  idsOf,
   type Lose,
   listOf,
   losing,
@@ -25,8 +25,6 @@ import {
   neededText,
   newId,
   optionalCount,
-  optionalFlag,
-  optionalNumber,
   readContent,
   readTools,
   recordOf,
@@ -38,7 +36,7 @@ import {
 } from "./fields.ts";
 import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
 import { sseEvent } from "./sse.ts";
-import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+import { type Finish, type Reply, ReplyWriter, type Wire, type WireRequest } from "./wire.ts";
 
 export const messagesWire: Wire = {
   name: "messages",
@@ -59,18 +57,17 @@ function readRequest(body: JsonObject): WireRequest {
       : undefined,
   );
   const metadataUserId = textOr(recordOf(body.metadata).user_id, undefined);
+  const { ids, ...common } = commonFields(body);
   return {
+    ...common,
     wire: "messages",
-    model: neededText(body, "model"),
-    isStream: optionalFlag(body, "stream"),
     system: textOf(readContent(given(body, "system"), "system").content, { separator: "\n\n" }),
     messages: readMessages(neededList(body, "messages"), losing(lost, "messages")),
     tools,
     toolChoice: toolChoiceOf(body),
     maxOutputTokens: optionalCount(body, "max_tokens"),
-    temperature: optionalNumber(body, "temperature"),
     includeUsage: true,
-    ids: withoutUndefined({ ...idsOf(body), metadataUserId }),
+    ids: withoutUndefined({ ...ids, metadataUserId }),
     unsupported: [...lost],
   };
 }
@@ -245,13 +242,14 @@ function renderUsage(usage: Usage | undefined): JsonObject {
 
 const PING = sseEvent({ type: "ping" }, "ping");
 
-class MessageWriter implements ReplyWriter {
+class MessageWriter extends ReplyWriter {
   readonly #start: Pick<Reply, "id" | "model">;
   /** Of the next block, or of the text that is open. */
   #index = 0;
   #isTextOpen = false;
 
   constructor(start: Pick<Reply, "id" | "model">) {
+    super();
     this.#start = start;
   }
 
@@ -262,25 +260,17 @@ class MessageWriter implements ReplyWriter {
     );
   }
 
-  write(given: ReplyEvent): string {
-    switch (given.type) {
-      case "text":
-        return given.text === "" ? "" : this.#text(given.text);
-      case "reasoning": // not written; the ping shows that the connection is alive
-      case "ping":
-        return PING;
-      case "tool-call":
-        return this.#close() + this.#call(given);
-      case "end":
-        return this.#end(given);
-      case "problem":
-        return sseEvent(anthropicProblem(given.problem), "error");
-      default:
-        return given satisfies never;
-    }
+  protected override ping(): string {
+    return PING;
   }
 
-  #text(text: string): string {
+  protected fail(problem: GatewayProblem): string {
+    return sseEvent(anthropicProblem(problem), "error");
+  }
+
+  protected say(kind: "text" | "reasoning", text: string): string {
+    if (kind === "reasoning") return PING; // not written; the ping shows that the connection is alive
+    if (text === "") return "";
     const index = this.#index;
     const begin = this.#isTextOpen
       ? ""
@@ -296,7 +286,8 @@ class MessageWriter implements ReplyWriter {
     return event("content_block_stop", { index: this.#index - 1 });
   }
 
-  #call(call: Extract<ReplyEvent, { type: "tool-call" }>): string {
+  protected call(call: Reply["toolCalls"][number]): string {
+    const closed = this.#close();
     const index = this.#index;
     this.#index += 1;
     const input = inputOf(call.arguments);
@@ -304,13 +295,14 @@ class MessageWriter implements ReplyWriter {
     const partial_json = "invalid_arguments" in input ? JSON.stringify(input) : call.arguments.trim();
     const delta = { index, delta: { type: "input_json_delta", partial_json } };
     return (
+      closed +
       event("content_block_start", { index, content_block: toolUse(call) }) +
       (partial_json === "" ? "" : event("content_block_delta", delta)) +
       event("content_block_stop", { index })
     );
   }
 
-  #end({ finish, usage, metadata }: Extract<ReplyEvent, { type: "end" }>): string {
+  protected end({ finish, usage, metadata }: Pick<Reply, "finish" | "usage" | "metadata">): string {
     const delta = { stop_reason: STOP_REASONS[finish], stop_sequence: null };
     return (
       this.#close() +

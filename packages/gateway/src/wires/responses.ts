@@ -11,9 +11,9 @@ import { type GatewayProblem, type JsonObject, openAiProblem } from "../problem.
 import { lostFields } from "./body-fields.ts";
 import {
   argumentsText,
+  commonFields,
   given,
   hermesField,
-  idsOf,
   type Lose,
   listOf,
   losing,
@@ -23,8 +23,6 @@ import {
   neededText,
   newId,
   optionalCount,
-  optionalFlag,
-  optionalNumber,
   optionalText,
   readContent,
   readTools,
@@ -37,8 +35,15 @@ import {
   wrong,
 } from "./fields.ts";
 import { CollectedReply, type ReadReply, type ReplyPart } from "./read-reply.ts";
-import { SSE_COMMENT, sseEvent } from "./sse.ts";
-import type { Finish, Reply, ReplyEvent, ReplyWriter, Wire, WireRequest } from "./wire.ts";
+import { sseEvent } from "./sse.ts";
+import {
+  type Finish,
+  type Reply,
+  type ReplyStart,
+  ReplyWriter,
+  type Wire,
+  type WireRequest,
+} from "./wire.ts";
 
 export const responsesWire: Wire = {
   name: "responses",
@@ -77,18 +82,16 @@ function readRequest(body: JsonObject): WireRequest {
     fields.type === "function" ? toolDefinition(fields, param, fields.parameters) : undefined,
   );
   const { instructions, messages, reference } = readInput(body, losing(lost, "input"));
-  const ids = idsOf(body);
+  const { ids, ...common } = commonFields(body);
   const system = [optionalText(body, "instructions") ?? "", ...instructions];
   return {
+    ...common,
     wire: "responses",
-    model: neededText(body, "model"),
-    isStream: optionalFlag(body, "stream"),
     system: system.filter((text) => text !== "").join("\n\n"),
     messages,
     tools,
     toolChoice: toolChoiceOf(body),
     maxOutputTokens: optionalCount(body, "max_output_tokens"),
-    temperature: optionalNumber(body, "temperature"),
     includeUsage: true,
     ids: reference === undefined ? ids : { previousResponseId: reference, ...ids },
     unsupported: [...lost],
@@ -295,8 +298,6 @@ function toolChoiceOf(body: JsonObject): WireRequest["toolChoice"] {
 
 // The reply
 
-type Start = Pick<Reply, "id" | "model" | "createdAtSeconds">;
-
 /** `status`, and why the reply is not whole. OpenAI has no word for a reply that was interrupted. */
 const ENDINGS: Readonly<Record<Finish, { readonly status: string; readonly reason: string | undefined }>> = {
   stop: { status: "completed", reason: undefined },
@@ -312,17 +313,17 @@ function render(reply: Reply, request: WireRequest): JsonObject {
   if (reasoning !== "") output.push(reasoningItem(itemId("rs", id, output.length), reasoning));
   if (text !== "") output.push(messageItem(itemId("msg", id, output.length), text));
   for (const call of toolCalls) output.push(callItem(itemId("fc", id, output.length), call));
-  return finished(reply, request, {
-    output,
-    finish: reply.finish,
-    usage: reply.usage,
-    metadata: reply.metadata,
-  });
+  return finished(reply, request, output, reply);
 }
 
-type End = Pick<Reply, "finish" | "usage" | "metadata"> & { readonly output: readonly JsonObject[] };
+type End = Pick<Reply, "finish" | "usage" | "metadata">;
 
-function finished(start: Start, request: WireRequest, { output, finish, usage, metadata }: End): JsonObject {
+function finished(
+  start: ReplyStart,
+  request: WireRequest,
+  output: readonly JsonObject[],
+  { finish, usage, metadata }: End,
+): JsonObject {
   const { status, reason } = ENDINGS[finish];
   return {
     ...envelope(start, request),
@@ -335,7 +336,7 @@ function finished(start: Start, request: WireRequest, { output, finish, usage, m
 }
 
 /** Instructions and tools are not repeated: no client reads them there, and they would come three times with every stream. */
-function envelope({ id, model, createdAtSeconds }: Start, request: WireRequest): JsonObject {
+function envelope({ id, model, createdAtSeconds }: ReplyStart, request: WireRequest): JsonObject {
   const { ids, toolChoice, maxOutputTokens, temperature } = request;
   return {
     id,
@@ -413,7 +414,7 @@ function callItem(id: string, call: Reply["toolCalls"][number], isDone = true): 
 
 /** Of an item with text: the names of its events, and how it is written. */
 const STREAMS = {
-  message: {
+  text: {
     id: "msg",
     part: "content_part",
     text: "output_text",
@@ -433,14 +434,15 @@ const STREAMS = {
   },
 } as const;
 
-class ResponseWriter implements ReplyWriter {
-  readonly #start: Start;
+class ResponseWriter extends ReplyWriter {
+  readonly #start: ReplyStart;
   readonly #request: WireRequest;
   readonly #output: JsonObject[] = [];
   #open: { readonly kind: keyof typeof STREAMS; readonly id: string; text: string } | undefined;
   #sequence = 0;
 
-  constructor(start: Start, request: WireRequest) {
+  constructor(start: ReplyStart, request: WireRequest) {
+    super();
     this.#start = start;
     this.#request = request;
   }
@@ -450,32 +452,13 @@ class ResponseWriter implements ReplyWriter {
     return this.#event("response.created", { response }) + this.#event("response.in_progress", { response });
   }
 
-  write(event: ReplyEvent): string {
-    switch (event.type) {
-      case "text":
-        return this.#text("message", event.text);
-      case "reasoning":
-        return this.#text("reasoning", event.text);
-      case "tool-call":
-        return this.#close() + this.#call(event);
-      case "ping":
-        return SSE_COMMENT;
-      case "end":
-        return this.#end(event);
-      case "problem":
-        return this.#fail(event.problem);
-      default:
-        return event satisfies never;
-    }
-  }
-
   #event(type: string, fields: JsonObject): string {
     const data = { type, sequence_number: this.#sequence, ...fields };
     this.#sequence += 1;
     return sseEvent(data, type);
   }
 
-  #text(kind: keyof typeof STREAMS, text: string): string {
+  protected say(kind: keyof typeof STREAMS, text: string): string {
     if (text === "") return "";
     const before = this.#open?.kind === kind ? "" : this.#close() + this.#begin(kind);
     if (this.#open !== undefined) this.#open.text += text;
@@ -495,7 +478,7 @@ class ResponseWriter implements ReplyWriter {
   }
 
   #place(): JsonObject {
-    const { id = "", kind = "message" } = this.#open ?? {};
+    const { id = "", kind = "text" } = this.#open ?? {};
     return { item_id: id, output_index: this.#output.length, [STREAMS[kind].index]: 0 };
   }
 
@@ -515,13 +498,15 @@ class ResponseWriter implements ReplyWriter {
     return events;
   }
 
-  #call(call: Extract<ReplyEvent, { type: "tool-call" }>): string {
+  protected call(call: Reply["toolCalls"][number]): string {
+    const closed = this.#close();
     const output_index = this.#output.length;
     const id = itemId("fc", this.#start.id, output_index);
     const item = callItem(id, call);
     const place = { item_id: id, output_index };
     this.#output.push(item);
     return (
+      closed +
       this.#event("response.output_item.added", { output_index, item: callItem(id, call, false) }) +
       this.#event("response.function_call_arguments.delta", { ...place, delta: item.arguments }) +
       this.#event("response.function_call_arguments.done", {
@@ -533,14 +518,14 @@ class ResponseWriter implements ReplyWriter {
     );
   }
 
-  #end({ finish, usage, metadata }: Extract<ReplyEvent, { type: "end" }>): string {
+  protected end(end: End): string {
     const closed = this.#close();
-    const response = finished(this.#start, this.#request, { output: this.#output, finish, usage, metadata });
-    return closed + this.#event(`response.${ENDINGS[finish].status}`, { response });
+    const response = finished(this.#start, this.#request, this.#output, end);
+    return closed + this.#event(`response.${ENDINGS[end.finish].status}`, { response });
   }
 
   /** The event `error` makes OpenAI's client throw; others wait for the response to fail. */
-  #fail(problem: GatewayProblem): string {
+  protected fail(problem: GatewayProblem): string {
     const closed = this.#close();
     const { message, param, code } = recordOf(openAiProblem(problem).error);
     const response = {

@@ -4,6 +4,7 @@ import type { Usage } from "@hermes-memory/agent/internal/models";
 import type { Message } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { GatewayProblem, JsonObject } from "../problem.ts";
+import { SSE_COMMENT } from "./sse.ts";
 
 export type WireName = "chat" | "responses" | "messages";
 
@@ -87,11 +88,40 @@ export type Reply = {
   readonly metadata: ReplyMetadata;
 };
 
+/** What is known of a reply before its first word. */
+export type ReplyStart = Pick<Reply, "id" | "model" | "createdAtSeconds">;
+
 /** Writes one reply as server-sent events: each call returns the text to send, which may be "". Nothing is written after `end` and `problem`. */
-export interface ReplyWriter {
+export abstract class ReplyWriter {
   /** What is sent before the first event, with the session id if it is known. */
-  open(): string;
-  write(event: ReplyEvent): string;
+  abstract open(): string;
+
+  write(event: ReplyEvent): string {
+    switch (event.type) {
+      case "text":
+      case "reasoning":
+        return this.say(event.type, event.text);
+      case "tool-call":
+        return this.call(event);
+      case "ping":
+        return this.ping();
+      case "end":
+        return this.end(event);
+      case "problem":
+        return this.fail(event.problem);
+      default:
+        return event satisfies never;
+    }
+  }
+
+  protected abstract say(kind: "text" | "reasoning", text: string): string;
+  protected abstract call(call: Reply["toolCalls"][number]): string;
+  protected abstract end(end: Pick<Reply, "finish" | "usage" | "metadata">): string;
+  protected abstract fail(problem: GatewayProblem): string;
+
+  protected ping(): string {
+    return SSE_COMMENT;
+  }
 }
 
 export interface Wire {
@@ -102,8 +132,7 @@ export interface Wire {
   newReplyId(): string;
   /** The JSON body of a whole reply. */
   render(reply: Reply, request: WireRequest): JsonObject;
-  /** `id`, `model` and `createdAtSeconds` as in `Reply`. */
-  writer(start: Pick<Reply, "id" | "model" | "createdAtSeconds">, request: WireRequest): ReplyWriter;
+  writer(start: ReplyStart, request: WireRequest): Pick<ReplyWriter, "open" | "write">;
   /** The vendor's error body. */
   renderProblem(problem: GatewayProblem): JsonObject;
 }

@@ -2,8 +2,9 @@
 import { join } from "node:path";
 import type { MemoryTarget } from "@hermes-memory/core/internal/curated";
 import { markdownEntries } from "../transcripts/kit/markdown.ts";
+import { joined } from "../transcripts/kit/parts.ts";
 import type { SourceDatabase } from "../transcripts/kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
+import { type Json, jsonOf, listOf, numberOf, recordOf, textOf } from "../transcripts/kit/values.ts";
 import type { FoundNotes, Note, NoteFormat } from "./note-format.ts";
 
 // ---- Letta ----
@@ -127,45 +128,41 @@ export const claudeMem: NoteFormat = {
   },
 };
 
-/** Newest first, each title once per session: claude-mem notes the same thing again as a session goes on. */
 function observations(db: SourceDatabase): Note[] {
-  const columns = db.columnsOf("observations");
-  if (columns.size === 0) return [];
-  const seen = new Set<string>();
-  return newest(db, "observations", columns).flatMap((row): Note[] => {
+  return newest(db, "observations", (row) => {
     const title = textOf(row.title);
     const facts = listOf(jsonOf(textOf(row.facts))).flatMap((fact) => textOf(fact) ?? []);
     const body = facts.length > 0 ? facts.join("; ") : (textOf(row.narrative) ?? textOf(row.subtitle));
     const text = labelled(title, body);
-    const key = JSON.stringify([sessionOf(row), title ?? text]);
-    if (text === undefined || seen.has(key)) return [];
-    seen.add(key);
-    return [{ text, place: `observation ${String(row.id ?? row.rowid)}` }];
+    return { text, key: title ?? text, place: `observation ${String(row.id ?? row.rowid)}` };
   });
 }
 
 function summaries(db: SourceDatabase): Note[] {
-  const columns = db.columnsOf("session_summaries");
-  if (columns.size === 0) return [];
-  const seen = new Set<string>();
-  return newest(db, "session_summaries", columns).flatMap((row): Note[] => {
+  return newest(db, "session_summaries", (row) => {
     const learned = joined([textOf(row.learned), textOf(row.completed)]).replaceAll("\n\n", " ");
     const request = textOf(row.request);
-    const key = JSON.stringify([sessionOf(row), request]);
-    if (learned === "" || seen.has(key)) return [];
-    seen.add(key);
-    const text = labelled(request, learned) ?? learned;
-    return [{ text, place: `summary ${String(row.id ?? row.rowid)}`, priority: -1 }];
+    const text = learned === "" ? undefined : labelled(request, learned);
+    return { text, key: request, place: `summary ${String(row.id ?? row.rowid)}`, priority: -1 };
   });
 }
 
-function newest(db: SourceDatabase, table: string, columns: ReadonlySet<string>): Json[] {
-  const order = columns.has("created_at_epoch") ? "created_at_epoch DESC, rowid DESC" : "rowid DESC";
-  return db.all(`SELECT rowid, * FROM ${table} ORDER BY ${order}`);
-}
+type Keyed = Omit<Note, "text"> & { readonly text: string | undefined; readonly key: string | undefined };
 
-function sessionOf(row: Json): unknown {
-  return row.content_session_id ?? row.memory_session_id ?? row.sdk_session_id ?? null;
+/** Newest first, each key once per session: claude-mem notes the same thing again as a session goes on. */
+function newest(db: SourceDatabase, table: string, noteOf: (row: Json) => Keyed): Note[] {
+  const columns = db.columnsOf(table);
+  if (columns.size === 0) return [];
+  const order = columns.has("created_at_epoch") ? "created_at_epoch DESC, rowid DESC" : "rowid DESC";
+  const seen = new Set<string>();
+  return db.all(`SELECT rowid, * FROM ${table} ORDER BY ${order}`).flatMap((row): Note[] => {
+    const session = row.content_session_id ?? row.memory_session_id ?? row.sdk_session_id ?? null;
+    const { text, key, ...note } = noteOf(row);
+    const place = JSON.stringify([session, key]);
+    if (text === undefined || seen.has(place)) return [];
+    seen.add(place);
+    return [{ text, ...note }];
+  });
 }
 
 function labelled(label: string | undefined, text: string | undefined): string | undefined {

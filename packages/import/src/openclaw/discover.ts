@@ -5,6 +5,7 @@ import { basename, isAbsolute, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { describeCause, isDirectory, isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
 import JSON5 from "json5";
+import { STATE_FOLDERS } from "../transcripts/formats/openclaw.ts";
 import { openSource as openDatabase } from "../transcripts/kit/sqlite-source.ts";
 import { type Json, jsonOf, listOf, recordOf, textOf } from "../transcripts/kit/values.ts";
 import { distinct, foldersAt, isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
@@ -14,8 +15,6 @@ export type Surroundings = {
   readonly userHome: string;
 };
 
-/** Names of the state folder, newest first. `.moldbot` is a misspelling that exists in the field. */
-const STATE_FOLDERS = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"];
 const CONFIG_FILES = ["openclaw.json", "clawdbot.json", "moltbot.json", "moldbot.json"];
 const FIRST_WORKSPACES = ["workspace", "workspace-main", "workspace-assistant"];
 const NOTES = ["MEMORY.md", "USER.md", "SOUL.md", "AGENTS.md", "memory", "skills"];

@@ -3,17 +3,9 @@ import { basename, join } from "node:path";
 import { type Draft, format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { wholeJson } from "../kit/json-array.ts";
+import { usageOf } from "../kit/parts.ts";
 import { dataFolder } from "../kit/places.ts";
-import {
-  type Json,
-  numbered,
-  numberOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  usageOf,
-} from "../kit/values.ts";
+import { type Json, numbered, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { pathOfUri, vscodeUserFolders } from "../kit/vscode-user.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading } from "../reader.ts";
@@ -64,12 +56,12 @@ function* messagesOf(list: readonly unknown[], reading: Reading): Generator<Draf
       line,
       finishReason: textOf(state?.stopReason),
       model: textOf(usage?.model),
-      usage: usageOf(usage, {
-        inputTokens: "inputTokens",
-        outputTokens: "outputTokens",
-        cacheReadTokens: "cacheReadInputTokens",
-        cacheWriteTokens: "cacheCreationInputTokens",
-      }),
+      usage: usageOf(usage, [
+        "inputTokens",
+        "outputTokens",
+        "cacheReadInputTokens",
+        "cacheCreationInputTokens",
+      ]),
     };
   }
 }

@@ -2,17 +2,8 @@
 import { basename } from "node:path";
 import type { Draft } from "../declare.ts";
 import { type MessageNode, NO_CONVERSATION, type NodesById, treeExport } from "../kit/exports.ts";
-import {
-  type Json,
-  joined,
-  jsonText,
-  listOf,
-  names,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-} from "../kit/values.ts";
+import { joined, jsonText } from "../kit/parts.ts";
+import { type Json, listOf, names, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 export const chatgpt = treeExport({

@@ -9,8 +9,9 @@ import {
   NO_CONVERSATION,
   treeExport,
 } from "../kit/exports.ts";
+import { jsonText } from "../kit/parts.ts";
 import type { TurnPart } from "../kit/turn-parts.ts";
-import { type Json, jsonText, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Files of the export that hold no conversations but may be worth a look. */

@@ -4,7 +4,8 @@ import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/
 import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { type Json, names, numberOf, recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { ANTHROPIC_COUNTS, usageOf } from "../kit/parts.ts";
+import { type Json, names, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading, Sample, SessionFacts, Usage } from "../reader.ts";
 import { Copies, RecordTree } from "./claude-code-branches.ts";
 import {
@@ -255,7 +256,7 @@ class Transcript {
     if (answer !== undefined) {
       const { id, shared, at, line, model, finishReason } = answer;
       const blocks = blocksOf(answer.blocks, this.#reading.unknown);
-      const whole = usageOf(answer.usage, COUNTS);
+      const whole = usageOf(answer.usage, ANTHROPIC_COUNTS);
       const counted = session.answers.get(shared ?? "");
       const usage = withoutCounted(whole, counted);
       const message = {
@@ -395,12 +396,6 @@ type Answer = {
 const LOOK_BACK = 64;
 /** The model of answers that the product wrote itself. */
 const SYNTHETIC = "<synthetic>";
-const COUNTS = {
-  inputTokens: "input_tokens",
-  outputTokens: "output_tokens",
-  cacheReadTokens: "cache_read_input_tokens",
-  cacheWriteTokens: "cache_creation_input_tokens",
-} as const;
 
 /** Metadata come from the last line, the time from the first: later lines may stand behind results of tools. */
 function addLine(answer: Answer, record: Json, message: Json): void {

@@ -5,9 +5,9 @@ import type { Draft, Said } from "../declare.ts";
 import { isInBetterStore } from "../kit/better-store.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { recordAt, wholeJson } from "../kit/json-array.ts";
+import { joined } from "../kit/parts.ts";
 import {
   type Json,
-  joined,
   jsonOf,
   listOf,
   names,

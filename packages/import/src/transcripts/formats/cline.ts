@@ -4,7 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { type Draft, format, type Said } from "../declare.ts";
 import { attachment, blocksOf } from "../kit/blocks.ts";
 import { recordAt, recordIn } from "../kit/json-array.ts";
-import { type Json, numbered, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { usageOf } from "../kit/parts.ts";
+import { type Json, numbered, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
@@ -129,12 +130,7 @@ function* draftsOf(
   yield {
     ...{ ...place, id, role: message.role, ...blocks, toolResults },
     model: textOf(recordOf(message.modelInfo)?.id),
-    usage: usageOf(message.metrics, {
-      inputTokens: "inputTokens",
-      outputTokens: "outputTokens",
-      cacheReadTokens: "cacheReadTokens",
-      cacheWriteTokens: "cacheWriteTokens",
-    }),
+    usage: usageOf(message.metrics, ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"]),
   };
 }
 

@@ -3,7 +3,8 @@
 import { strippedUserText } from "@hermes-memory/core/internal/security";
 import type { Draft } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
-import { type Json, joined, jsonOf, listOf, names, recordOf, textOf, toolCall } from "../kit/values.ts";
+import { joined, toolCall } from "../kit/parts.ts";
+import { type Json, jsonOf, listOf, names, recordOf, textOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Encrypted, or a recap of turns that are still in the file. `other` is what Codex writes for items that it does not know itself. */

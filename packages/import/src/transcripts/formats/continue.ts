@@ -4,18 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { type Draft, format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { wholeJson } from "../kit/json-array.ts";
-import {
-  type Json,
-  joined,
-  jsonOf,
-  listOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-  usageOf,
-} from "../kit/values.ts";
+import { functionCall, joined, usageOf } from "../kit/parts.ts";
+import { type Json, jsonOf, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { pathOfUri } from "../kit/vscode-user.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, Usage } from "../reader.ts";
@@ -66,12 +56,7 @@ async function startOf(path: string, id: string): Promise<number | undefined> {
 function countsOf(value: unknown): Usage | undefined {
   const usage = recordOf(value);
   const counts = usage && { ...usage, ...recordOf(usage.promptTokensDetails) };
-  return usageOf(counts, {
-    inputTokens: "promptTokens",
-    outputTokens: "completionTokens",
-    cacheReadTokens: "cachedTokens",
-    cacheWriteTokens: "cacheWriteTokens",
-  });
+  return usageOf(counts, ["promptTokens", "completionTokens", "cachedTokens", "cacheWriteTokens"]);
 }
 
 function* messagesOf(history: readonly unknown[], reading: Reading): Generator<Draft> {
@@ -93,10 +78,7 @@ function* messagesOf(history: readonly unknown[], reading: Reading): Generator<D
     else if (role === "thinking")
       thoughts.push(text); // belongs to the answer that follows
     else if (role === "assistant") {
-      const toolCalls = recordsOf(message.toolCalls).map((call) => {
-        const called = recordOf(call.function);
-        return toolCall(call.id, called?.name, called?.arguments);
-      });
+      const toolCalls = recordsOf(message.toolCalls).map(functionCall);
       const reasoning = joined([...thoughts, textOf(recordOf(item.reasoning)?.text)]);
       yield { role, text, line, toolCalls, reasoning, usage: countsOf(message.usage) };
       thoughts = [];

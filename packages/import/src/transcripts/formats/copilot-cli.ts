@@ -4,9 +4,9 @@ import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import { type Draft, format, type Said } from "../declare.ts";
 import { jsonLines } from "../kit/json-lines.ts";
+import { joined, toolCall } from "../kit/parts.ts";
 import {
   type Json,
-  joined,
   jsonOf,
   listOf,
   names,
@@ -15,7 +15,6 @@ import {
   recordsOf,
   textOf,
   timeOf,
-  toolCall,
 } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, ToolCall, Usage } from "../reader.ts";

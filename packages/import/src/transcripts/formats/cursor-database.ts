@@ -3,19 +3,9 @@ import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
 import { type Draft, isKept, type Said } from "../declare.ts";
+import { joined, toolCall } from "../kit/parts.ts";
 import { openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
-import {
-  type Json,
-  joined,
-  jsonOf,
-  listOf,
-  numberOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-} from "../kit/values.ts";
+import { type Json, jsonOf, listOf, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { pathOfUri, workspaceFolderOf } from "../kit/vscode-user.ts";
 import type { Reading, Unit, Usage } from "../reader.ts";
 

@@ -13,7 +13,8 @@ import {
 } from "../kit/exports.ts";
 import { type JsonItem, jsonArrayItems, parsedWhole, recordAt } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
-import { type Json, joined, names, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
+import { joined } from "../kit/parts.ts";
+import { type Json, names, recordOf, recordsOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** Kinds of messages that a person wrote; the others say that somebody joined, called or pinned. */

@@ -4,7 +4,8 @@ import { format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { names, recordOf, recordsOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { usageOf } from "../kit/parts.ts";
+import { names, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 
 const SILENT_TYPES = names("todo_state compaction_state compaction session_end");
@@ -55,13 +56,13 @@ export const droid = format({
       nativeId,
       model: textOf(settings?.model),
       parent: callers.find((caller) => caller !== undefined),
-      usage: usageOf(settings?.tokenUsage, {
-        inputTokens: "inputTokens",
-        outputTokens: "outputTokens",
-        cacheReadTokens: "cacheReadTokens",
-        cacheWriteTokens: "cacheCreationTokens",
-        reasoningTokens: "thinkingTokens",
-      }),
+      usage: usageOf(settings?.tokenUsage, [
+        "inputTokens",
+        "outputTokens",
+        "cacheReadTokens",
+        "cacheCreationTokens",
+        "thinkingTokens",
+      ]),
     };
   },
 });

@@ -8,17 +8,8 @@ import type { Blocks } from "../kit/blocks.ts";
 import { partsOf } from "../kit/gemini-parts.ts";
 import { recordAt, wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import {
-  type Json,
-  joined,
-  listOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-  usageOf,
-} from "../kit/values.ts";
+import { joined, toolCall, usageOf } from "../kit/parts.ts";
+import { type Json, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, Unit, Walking } from "../reader.ts";
 
@@ -173,12 +164,7 @@ function* messagesOf(
     ...{ ...shared, id, role: "assistant", text: parts.text, toolCalls },
     reasoning: thoughtsOf(message, parts),
     model: textOf(message.model),
-    usage: usageOf(message.tokens, {
-      inputTokens: "input",
-      outputTokens: "output",
-      cacheReadTokens: "cached",
-      reasoningTokens: "thoughts",
-    }),
+    usage: usageOf(message.tokens, ["input", "output", "cached", "", "thoughts"]),
   };
   for (const call of executed) {
     const { toolResults, text } = partsOf(call.result, reading.unknown);

@@ -4,19 +4,10 @@ import { type Draft, format, type Said } from "../declare.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { changedSessions, columnsIn, idsIn, isDatabaseWith } from "../kit/database-sessions.ts";
 import { jsonLines } from "../kit/json-lines.ts";
+import { joined } from "../kit/parts.ts";
 import { configFolder, dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import {
-  type Json,
-  joined,
-  jsonOf,
-  names,
-  numberOf,
-  recordOf,
-  textOf,
-  timeOf,
-  utcTimeOf,
-} from "../kit/values.ts";
+import { type Json, jsonOf, names, numberOf, recordOf, textOf, timeOf, utcTimeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Walking } from "../reader.ts";
 

@@ -4,19 +4,10 @@ import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import {
-  type Json,
-  jsonOf,
-  listOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-  usageOf,
-} from "../kit/values.ts";
+import { functionCall, usageOf } from "../kit/parts.ts";
+import { type Json, jsonOf, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
-import type { Reading, SessionFacts } from "../reader.ts";
+import type { Reading, SessionFacts, ToolCall } from "../reader.ts";
 
 export const hermes = format({
   source: "hermes",
@@ -100,13 +91,13 @@ function* exported(row: Json, line: number, reading: Reading): Generator<Said> {
     endedAt: timeOf(row.ended_at),
     gitBranch: textOf(row.git_branch),
     ...lineage(row),
-    usage: usageOf(row, {
-      inputTokens: "input_tokens",
-      outputTokens: "output_tokens",
-      cacheReadTokens: "cache_read_tokens",
-      cacheWriteTokens: "cache_write_tokens",
-      reasoningTokens: "reasoning_tokens",
-    }),
+    usage: usageOf(row, [
+      "input_tokens",
+      "output_tokens",
+      "cache_read_tokens",
+      "cache_write_tokens",
+      "reasoning_tokens",
+    ]),
   };
   yield* messagesOf(listOf(row.messages), startedAt, line, reading);
   yield { kind: "end" };
@@ -167,10 +158,7 @@ function contentOf(content: unknown): unknown {
 }
 const STRUCTURED_PREFIX = "\u0000json:";
 
-/** Calls in the shape of OpenAI's API; in exports the column is JSON text. */
-function callsOf(value: unknown): ReturnType<typeof toolCall>[] {
-  return recordsOf(typeof value === "string" ? jsonOf(value) : value).map((call) => {
-    const made = recordOf(call.function) ?? call;
-    return toolCall(call.id, made.name, made.arguments);
-  });
+/** In exports the column is JSON text. */
+function callsOf(value: unknown): ToolCall[] {
+  return recordsOf(typeof value === "string" ? jsonOf(value) : value).map(functionCall);
 }

@@ -6,20 +6,9 @@ import { type Draft, format, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
+import { functionCall, joined, toolCall, usageOf } from "../kit/parts.ts";
 import { configFolder } from "../kit/places.ts";
-import {
-  type Json,
-  joined,
-  listOf,
-  names,
-  numberOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-  usageOf,
-} from "../kit/values.ts";
+import { type Json, listOf, names, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, SessionFacts, ToolCall, Unit, Usage, Walking } from "../reader.ts";
 
@@ -188,12 +177,7 @@ function codeEvent(event: Json, turns: Turns, reading: Reading): void {
     turns.result(event.toolCallId, output === "" ? (textOf(result?.message) ?? "") : output);
   } else if (type === "step.end") {
     turns.model = textOf(event.model) ?? turns.model;
-    const usage = usageOf(event.usage, {
-      inputTokens: "inputOther",
-      outputTokens: "output",
-      cacheReadTokens: "inputCacheRead",
-      cacheWriteTokens: "inputCacheCreation",
-    });
+    const usage = usageOf(event.usage, ["inputOther", "output", "inputCacheRead", "inputCacheCreation"]);
     turns.note({ usage, finishReason: textOf(event.finishReason) });
     turns.end();
   } else if (!SILENT_EVENTS.has(type)) reading.unknown(`event ${type || "without type"}`);
@@ -207,18 +191,18 @@ function cliEvent(value: Json, turns: Turns, reading: Reading): void {
   else if (type === "StepBegin") turns.begin();
   else if (type === "TurnEnd" || type === "StepInterrupted" || type === "CompactionBegin") turns.end();
   else if (type === "ContentPart") turns.add(contentOf([payload], reading));
-  else if (type === "ToolCall") turns.call(cliCall(payload));
+  else if (type === "ToolCall") turns.call(functionCall(payload));
   else if (type === "ToolResult") {
     const returned = recordOf(payload.return_value) ?? recordOf(payload.result);
     const output = contentOf(returned?.output, reading).text;
     turns.result(payload.tool_call_id, output === "" ? (textOf(returned?.message) ?? "") : output);
   } else if (type === "StatusUpdate") {
-    const usage = usageOf(payload.token_usage, {
-      inputTokens: "input_other",
-      outputTokens: "output",
-      cacheReadTokens: "input_cache_read",
-      cacheWriteTokens: "input_cache_creation",
-    });
+    const usage = usageOf(payload.token_usage, [
+      "input_other",
+      "output",
+      "input_cache_read",
+      "input_cache_creation",
+    ]);
     turns.note({ usage });
   } else if (!SILENT_CLI_EVENTS.has(type)) reading.unknown(`event ${type || "without type"}`);
 }
@@ -232,14 +216,9 @@ function contextMessage(value: Json, turns: Turns, reading: Reading): void {
   else if (role === "assistant") {
     turns.begin();
     turns.add(content);
-    for (const call of recordsOf(value.tool_calls)) turns.call(cliCall(call));
+    for (const call of recordsOf(value.tool_calls)) turns.call(functionCall(call));
     turns.end();
   } else if (!role.startsWith("_") && role !== "system") reading.unknown(`role ${role || "missing"}`);
-}
-
-function cliCall(call: Json): ToolCall {
-  const made = recordOf(call.function);
-  return toolCall(call.id, made?.name, made?.arguments);
 }
 
 type Content = { readonly text: string; readonly reasoning?: string | undefined };

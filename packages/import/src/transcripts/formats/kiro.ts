@@ -4,19 +4,10 @@ import { type Draft, format, type Said } from "../declare.ts";
 import { changedSessions, isDatabaseWith } from "../kit/database-sessions.ts";
 import { recordAt } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
+import { jsonText, toolCall } from "../kit/parts.ts";
 import { configFolder, dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import {
-  type Json,
-  jsonOf,
-  jsonText,
-  listOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-} from "../kit/values.ts";
+import { type Json, jsonOf, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Place, Reading } from "../reader.ts";
 
@@ -44,7 +35,7 @@ export const kiro = format({
   read: ({ path }, reading) =>
     path.endsWith(".jsonl")
       ? readLog(path, reading)
-      : changedSessions(path, reading, conversationsIn, (db, { id, key, created_at }) => {
+      : changedSessions(path, reading, conversationsIn, (db, { id, key, createdAt }) => {
           const value = recordOf(jsonOf(textOf(db.get(VALUE, { key: `${key}`, id })?.value)));
           if (value === undefined) {
             reading.malformed(0, `conversation ${id} is no JSON object`);
@@ -52,7 +43,7 @@ export const kiro = format({
           }
           const model = textOf(recordOf(value.model_info)?.model_id);
           const messages = recordsOf(value.history).flatMap((turn) => [...turnOf(turn)]);
-          return { facts: { cwd: textOf(key), model, startedAt: timeOf(created_at) }, messages };
+          return { facts: { cwd: textOf(key), model, startedAt: timeOf(createdAt) }, messages };
         }),
 });
 
@@ -72,12 +63,11 @@ function metaPath(path: string): string {
   return path.replace(/\.jsonl$/, ".json");
 }
 
-function conversationsIn(db: SourceDatabase): (Json & { id: string; mark: string })[] {
+function conversationsIn(db: SourceDatabase) {
   const rows = db.hasTable("conversations_v2") ? db.all(CONVERSATIONS) : [];
-  return rows.flatMap((row) => {
-    const id = textOf(row.conversation_id);
-    return id === undefined ? [] : [{ ...row, id, mark: `${row.updated_at}` }];
-  });
+  return rows.map(({ key, conversation_id: id, created_at: createdAt, updated_at: updatedAt }) => ({
+    ...{ id: textOf(id), key, createdAt, mark: `${updatedAt}` },
+  }));
 }
 
 /** A turn has what the user sent (a prompt or results of tools) and what the model answered. */

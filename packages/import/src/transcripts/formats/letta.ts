@@ -3,17 +3,8 @@ import { basename, dirname, extname, join } from "node:path";
 import { type Draft, format, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt, wholeJson } from "../kit/json-array.ts";
-import {
-  type Json,
-  joined,
-  jsonOf,
-  numbered,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-  toolCall,
-} from "../kit/values.ts";
+import { functionCall, joined } from "../kit/parts.ts";
+import { type Json, jsonOf, numbered, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, ToolCall } from "../reader.ts";
 import { readPiFile } from "./pi.ts";
@@ -89,10 +80,9 @@ function messageOf(record: Json, reading: Reading): Draft | undefined {
     return own === undefined ? undefined : { id, role, text: own };
   }
   if (role === "assistant") {
-    const toolCalls = recordsOf(record.tool_calls).map((call) => {
-      const called = recordOf(call.function) ?? call;
-      return toolCall(textOf(call.id) ?? call.tool_call_id, called.name, called.arguments);
-    });
+    const toolCalls = recordsOf(record.tool_calls).map((call) =>
+      functionCall({ ...call, id: textOf(call.id) ?? call.tool_call_id }),
+    );
     const whole = joined([text, ...toolCalls.map(spokenText)]);
     return { id, role, text: whole, reasoning, toolCalls, model: textOf(record.model) };
   }

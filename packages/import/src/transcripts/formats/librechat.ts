@@ -1,7 +1,8 @@
 // LibreChat: JSON files exported from a conversation's menu, one conversation each, with all branches or one.
 import { type Conversation, type MessageNode, NO_CONVERSATION, treeExport } from "../kit/exports.ts";
+import { jsonText } from "../kit/parts.ts";
 import type { TurnPart } from "../kit/turn-parts.ts";
-import { type Json, jsonText, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 /** An error of the server, and the recap that LibreChat writes when it drops older messages from the model's context. */

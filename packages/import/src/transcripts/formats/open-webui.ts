@@ -1,18 +1,9 @@
 // Open WebUI: the JSON export of all chats, or of one. Its database is not read: it holds the chats and password hashes of other users.
 import { attachment } from "../kit/blocks.ts";
 import { type MessageNode, treeExport } from "../kit/exports.ts";
+import { joined, jsonText } from "../kit/parts.ts";
 import type { TurnPart } from "../kit/turn-parts.ts";
-import {
-  type Json,
-  joined,
-  jsonText,
-  listOf,
-  numberOf,
-  recordOf,
-  recordsOf,
-  textOf,
-  timeOf,
-} from "../kit/values.ts";
+import { type Json, listOf, numberOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading, Usage } from "../reader.ts";
 
 export const openWebui = treeExport({

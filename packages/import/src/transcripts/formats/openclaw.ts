@@ -14,7 +14,7 @@ import { PiRecords, type PiRules, piHeader, readPiFile, stemOf } from "./pi.ts";
 
 const DATABASE = "openclaw-agent.sqlite";
 /** The product's names in the order in which it looks for its folder; `.moldbot` is a misspelling that was shipped. */
-const FOLDERS = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"] as const;
+export const STATE_FOLDERS = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"];
 
 /** Prompts of timers name the file of the heartbeat, or ask for one of these answers. */
 const MACHINE_PROMPT =
@@ -57,7 +57,9 @@ export const openclaw = format({
 function stateFolders({ home, env }: Place): readonly string[] {
   const named = env.OPENCLAW_STATE_DIR || env.CLAWDBOT_STATE_DIR;
   const ofUser = env.OPENCLAW_HOME || home;
-  return named ? [named.replace(/^~(?=$|[\\/])/, ofUser)] : FOLDERS.map((folder) => join(ofUser, folder));
+  return named
+    ? [named.replace(/^~(?=$|[\\/])/, ofUser)]
+    : STATE_FOLDERS.map((folder) => join(ofUser, folder));
 }
 
 /**

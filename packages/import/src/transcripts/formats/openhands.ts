@@ -3,7 +3,8 @@ import { basename, dirname, join } from "node:path";
 import { type Draft, format } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
 import { recordAt, recordIn } from "../kit/json-array.ts";
-import { type Json, joined, names, recordOf, textOf, timeOf, toolCall } from "../kit/values.ts";
+import { joined, toolCall } from "../kit/parts.ts";
+import { type Json, names, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading } from "../reader.ts";
 

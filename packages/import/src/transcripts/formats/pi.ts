@@ -5,17 +5,8 @@ import { type Draft, format, type Said } from "../declare.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
-import {
-  type Json,
-  joined,
-  names,
-  numberOf,
-  recordOf,
-  textOf,
-  timeOf,
-  toolCall,
-  usageOf,
-} from "../kit/values.ts";
+import { joined, toolCall, usageOf } from "../kit/parts.ts";
+import { type Json, names, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, SessionFacts } from "../reader.ts";
 
@@ -249,12 +240,7 @@ export class PiRecords {
         ...{ id, role: "assistant", text: content.text, toolCalls: content.toolCalls, reasoning },
         finishReason: stop,
         model: isOwn ? undefined : textOf(message.model),
-        usage: usageOf(message.usage, {
-          inputTokens: "input",
-          outputTokens: "output",
-          cacheReadTokens: "cacheRead",
-          cacheWriteTokens: "cacheWrite",
-        }),
+        usage: usageOf(message.usage, ["input", "output", "cacheRead", "cacheWrite"]),
       },
     ];
   }

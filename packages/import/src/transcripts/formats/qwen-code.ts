@@ -5,7 +5,8 @@ import { type Draft, format, isKept, type Said } from "../declare.ts";
 import { partsOf } from "../kit/gemini-parts.ts";
 import { jsonLines } from "../kit/json-lines.ts";
 import { pathTo } from "../kit/message-tree.ts";
-import { type Json, listOf, names, recordOf, textOf, timeOf, usageOf } from "../kit/values.ts";
+import { usageOf } from "../kit/parts.ts";
+import { type Json, listOf, names, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit } from "../reader.ts";
 
@@ -159,12 +160,13 @@ function* messagesOf(session: Branching, uuid: string, value: Json, reading: Rea
   if (value.type === "assistant") {
     for (const call of parts.toolCalls) session.callers.set(call.id, uuid);
     const { text, reasoning, toolCalls } = parts;
-    const usage = usageOf(value.usageMetadata, {
-      inputTokens: "promptTokenCount",
-      outputTokens: "candidatesTokenCount",
-      cacheReadTokens: "cachedContentTokenCount",
-      reasoningTokens: "thoughtsTokenCount",
-    });
+    const usage = usageOf(value.usageMetadata, [
+      "promptTokenCount",
+      "candidatesTokenCount",
+      "cachedContentTokenCount",
+      "",
+      "thoughtsTokenCount",
+    ]);
     yield { id: uuid, role: "assistant", text, at, toolCalls, reasoning, model: textOf(value.model), usage };
     return;
   }

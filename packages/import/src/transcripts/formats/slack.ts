@@ -16,7 +16,8 @@ import {
 } from "../kit/exports.ts";
 import { jsonArrayItems, parsedWhole } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
-import { type Json, joined, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { joined } from "../kit/parts.ts";
+import { type Json, listOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Reading, Unit, Walking } from "../reader.ts";
 

@@ -4,7 +4,8 @@ import { format } from "../declare.ts";
 import { exportFiles, headedMessages, membersIn, openExport, withHead } from "../kit/exports.ts";
 import { jsonArrayItems } from "../kit/json-array.ts";
 import { type Chat, type ChatMessage, chatIfChosen, MESSENGER } from "../kit/messenger.ts";
-import { type Json, joined, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { joined } from "../kit/parts.ts";
+import { type Json, listOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import type { Reading } from "../reader.ts";
 
 export const telegram = format({

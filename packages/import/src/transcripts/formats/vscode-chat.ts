@@ -4,9 +4,9 @@ import { basename, dirname, join, posix } from "node:path";
 import { type Draft, format } from "../declare.ts";
 import { wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
+import { joined, toolCall } from "../kit/parts.ts";
 import {
   type Json,
-  joined,
   jsonOf,
   listOf,
   names,
@@ -15,7 +15,6 @@ import {
   recordsOf,
   textOf,
   timeOf,
-  toolCall,
 } from "../kit/values.ts";
 import { vscodeUserFolders, workspaceFolderOf } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";

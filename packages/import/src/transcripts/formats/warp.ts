@@ -2,9 +2,10 @@
 import { basename, join } from "node:path";
 import { type Draft, format } from "../declare.ts";
 import { changedSessions, isDatabaseWith } from "../kit/database-sessions.ts";
+import { joined } from "../kit/parts.ts";
 import { localFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
-import { type Json, joined, jsonOf, recordOf, recordsOf, textOf, utcTimeOf } from "../kit/values.ts";
+import { type Json, jsonOf, recordOf, recordsOf, textOf, utcTimeOf } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Place, Reading } from "../reader.ts";
 
@@ -32,11 +33,14 @@ export const warp = format({
       path,
       reading,
       (db) =>
-        (db.hasTable("ai_queries") ? db.all(CONVERSATIONS) : []).flatMap((row) => {
-          const id = textOf(row.id);
-          return id === undefined ? [] : [{ ...row, id, mark: `${row.prompts} ${row.changedAt}` }];
-        }),
-      (db, { id, startedAt }: Json & { id: string; mark: string }) => {
+        (db.hasTable("ai_queries") ? db.all(CONVERSATIONS) : []).map(
+          ({ id, startedAt, prompts, changedAt }) => ({
+            id: textOf(id),
+            startedAt,
+            mark: `${prompts} ${changedAt}`,
+          }),
+        ),
+      (db, { id, startedAt }) => {
         const rows = db.all(PROMPTS, { id });
         return {
           facts: {

@@ -5,11 +5,11 @@ import { describeCause } from "@hermes-memory/core/internal/lib";
 import { type Draft, format } from "../declare.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
 import { changedSessions, columnsIn, isDatabaseWith } from "../kit/database-sessions.ts";
+import { ANTHROPIC_COUNTS, joined, toolCall, usageOf } from "../kit/parts.ts";
 import { configFolder, localFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import {
   type Json,
-  joined,
   listOf,
   numberOf,
   parsedJson,
@@ -17,8 +17,6 @@ import {
   recordsOf,
   textOf,
   timeOf,
-  toolCall,
-  usageOf,
 } from "../kit/values.ts";
 import { unitsOf } from "../kit/walk.ts";
 import type { Place, Reading, SessionFacts } from "../reader.ts";
@@ -52,10 +50,7 @@ export const zed = format({
       (db) => {
         const columns = columnsIn(db, "threads", COLUMNS);
         const rows = columns === "" ? [] : db.all(`SELECT ${columns} FROM threads ORDER BY updated_at, id`);
-        return rows.flatMap((row) => {
-          const id = textOf(row.id);
-          return id === undefined ? [] : [{ row, id, mark: textOf(row.updated_at) }];
-        });
+        return rows.map((row) => ({ row, id: textOf(row.id), mark: textOf(row.updated_at) }));
       },
       (db, { id, row }) => {
         const document = documentOf(db, id, reading);
@@ -100,12 +95,7 @@ function factsOf(row: Json, document: Json): Omit<SessionFacts, "nativeId"> {
     startedAt: timeOf(row.created_at) ?? updatedAt,
     endedAt: updatedAt,
     hasSyntheticTimes: true,
-    usage: usageOf(document.cumulative_token_usage, {
-      inputTokens: "input_tokens",
-      outputTokens: "output_tokens",
-      cacheReadTokens: "cache_read_input_tokens",
-      cacheWriteTokens: "cache_creation_input_tokens",
-    }),
+    usage: usageOf(document.cumulative_token_usage, ANTHROPIC_COUNTS),
     parent: textOf(row.parent_id) ?? textOf(recordOf(document.subagent_context)?.parent_thread_id),
   };
 }

@@ -1,7 +1,8 @@
 // Content in the shape of Anthropic's API: text, or a list of typed blocks. Many agents store it.
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { ToolCall } from "../reader.ts";
-import { type Json, joined, listOf, recordOf, textOf, toolCall } from "./values.ts";
+import { joined, toolCall } from "./parts.ts";
+import { type Json, listOf, recordOf, textOf } from "./values.ts";
 
 export type Blocks = {
   readonly text: string;

@@ -8,7 +8,8 @@ import { openSource, type SourceDatabase } from "./sqlite-source.ts";
 /** How often a session is read again because another program changed the database meanwhile. */
 const MAX_ATTEMPTS = 5;
 
-type Listed = { readonly id: string; readonly mark: string | undefined };
+/** A row without an id is no session. */
+type Listed = { readonly id: string | undefined; readonly mark: string | undefined };
 type Whole = { readonly facts: Omit<SessionFacts, "nativeId" | "mark">; readonly messages: readonly Draft[] };
 
 /**
@@ -19,7 +20,7 @@ export async function* changedSessions<Session extends Listed>(
   path: string,
   reading: Reading,
   list: (db: SourceDatabase) => readonly Session[],
-  read: (db: SourceDatabase, session: Session) => Whole | undefined,
+  read: (db: SourceDatabase, session: Session & { readonly id: string }) => Whole | undefined,
 ): AsyncGenerator<Said> {
   let db = await openSource(path, reading);
   const hasRows = (draft: Draft): boolean => isKept(draft, reading) || (draft.toolResults?.length ?? 0) > 0;
@@ -29,10 +30,10 @@ export async function* changedSessions<Session extends Listed>(
     for (const session of sessions) {
       reading.advanced(size / sessions.length);
       const { id, mark } = session;
-      if (mark !== undefined && reading.isUnchanged(id, mark)) continue;
+      if (id === undefined || (mark !== undefined && reading.isUnchanged(id, mark))) continue;
       let whole: Whole | undefined;
       try {
-        whole = await attempt((source) => read(source, session));
+        whole = await attempt((source) => read(source, { ...session, id }));
       } catch (cause) {
         reading.signal.throwIfAborted();
         reading.unreadable(path, `session ${id}: ${describeCause(cause)}`);

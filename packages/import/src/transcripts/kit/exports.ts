@@ -7,8 +7,9 @@ import type { Reading, Sample, SessionFacts, TranscriptReader, Unit, Usage, Walk
 import { fileChunks } from "./chunks.ts";
 import { type JsonItem, jsonArrayItems, parsedWhole } from "./json-array.ts";
 import { branched, type TreeNode } from "./message-tree.ts";
+import { joined } from "./parts.ts";
 import { messagesOfTurn, type TurnPart } from "./turn-parts.ts";
-import { type Json, joined, recordOf } from "./values.ts";
+import { type Json, recordOf } from "./values.ts";
 import { filesBelow } from "./walk.ts";
 import { openZip } from "./zip.ts";
 

@@ -1,6 +1,7 @@
 // One answer of an assistant that holds text, tool calls and their results in a row: as the messages a model API would have seen.
 import type { ToolCall, TranscriptMessage } from "../reader.ts";
-import { joined, textOf } from "./values.ts";
+import { joined } from "./parts.ts";
+import { textOf } from "./values.ts";
 
 export type TurnPart =
   | { readonly kind: "text"; readonly text: string }

@@ -1,6 +1,6 @@
 // Values of outside JSON, read without trusting their types.
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import type { Reading, ToolCall, Usage } from "../reader.ts";
+import type { Reading } from "../reader.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -91,31 +91,4 @@ function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
   return Object.values(value).some((item) => isDeeper(item, levels - 1));
-}
-
-/** JSON text of a value that may be JSON text already. */
-export function jsonText(value: unknown): string {
-  if (typeof value === "string")
-    return value === "" ? "{}" : jsonOf(value) === undefined ? JSON.stringify(value) : value;
-  return JSON.stringify(value ?? {}) ?? "{}";
-}
-
-/** Text blocks joined by a blank line; empty ones are left out. */
-export function joined(parts: readonly (string | undefined)[]): string {
-  return parts.filter((part) => part !== undefined && part.trim() !== "").join("\n\n");
-}
-
-export function toolCall(id: unknown, name: unknown, given: unknown): ToolCall {
-  return { id: textOf(id) ?? "", name: textOf(name) ?? "unknown", arguments: jsonText(given) };
-}
-
-/** Token counts of a record, by its names for them. */
-export function usageOf(
-  value: unknown,
-  names: { readonly [Count in keyof Usage]: string },
-): Usage | undefined {
-  const counts = recordOf(value);
-  return (
-    counts && Object.fromEntries(Object.entries(names).map(([key, name]) => [key, numberOf(counts[name])]))
-  );
 }

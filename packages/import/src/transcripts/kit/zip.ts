@@ -10,7 +10,7 @@ const MAX_ENTRIES = 1_000_000;
 type Told = Partial<Pick<Reading, "signal" | "advanced">>;
 
 /** Opens an archive. Throws when it is damaged, split over several files, or made to unpack to more than 20 GiB. */
-export async function openZip(path: string, told: Told = {}): Promise<ZipArchive> {
+export async function openZip(path: string, told: Told = {}) {
   const file = await openPromise(path, { autoClose: false, decodeStrings: false });
   file.on("error", () => {}); // whoever reads gets it too
   try {
@@ -25,7 +25,13 @@ export async function openZip(path: string, told: Told = {}): Promise<ZipArchive
       const name = nameOf(entry.fileNameRaw);
       if (!name.endsWith("/")) byName.set(name, entry);
     }
-    return new ZipArchive(file, byName, told);
+    return {
+      /** Of the files, without folders, in the order of the directory; with `/` between folders. Not paths to open or write. */
+      names: [...byName.keys()],
+      /** The unpacked bytes. Throws for an encrypted or damaged entry, at the latest when its last byte was given. */
+      read: (name: string) => bytesOf(name, byName.get(name), file, told),
+      [Symbol.asyncDispose]: async () => file.close(),
+    };
   } catch (cause) {
     file.close();
     told.signal?.throwIfAborted();
@@ -33,52 +39,33 @@ export async function openZip(path: string, told: Told = {}): Promise<ZipArchive
   }
 }
 
-export class ZipArchive implements AsyncDisposable {
-  readonly #file: ZipFile;
-  readonly #entries: ReadonlyMap<string, Entry>;
-  readonly #told: Told;
-
-  constructor(file: ZipFile, entries: ReadonlyMap<string, Entry>, told: Told) {
-    this.#file = file;
-    this.#entries = entries;
-    this.#told = told;
-  }
-
-  /** Of the files, without folders, in the order of the directory; with `/` between folders. Not paths to open or write. */
-  get names(): readonly string[] {
-    return [...this.#entries.keys()];
-  }
-
-  /** The unpacked bytes. Throws for an encrypted or damaged entry, at the latest when its last byte was given. */
-  async *read(name: string): AsyncGenerator<Uint8Array> {
-    const entry = this.#entries.get(name);
-    if (entry === undefined) throw new Error(`the archive has no entry '${name}'`);
-    if (entry.isEncrypted()) throw new Error(`entry '${name}' is encrypted`);
-    const { signal, advanced } = this.#told;
-    let size = 0;
-    let crc = 0;
-    let told = 0;
-    try {
-      // The stream fails when it has more or fewer bytes than the entry declares.
-      for await (const chunk of await this.#file.openReadStreamPromise(entry)) {
-        signal?.throwIfAborted();
-        size += chunk.length;
-        crc = crc32(chunk, crc);
-        const packed = Math.round((size / entry.uncompressedSize) * entry.compressedSize);
-        advanced?.(packed - told);
-        told = packed;
-        yield chunk;
-      }
-    } catch (cause) {
+async function* bytesOf(
+  name: string,
+  entry: Entry | undefined,
+  file: ZipFile,
+  { signal, advanced }: Told,
+): AsyncGenerator<Uint8Array> {
+  if (entry === undefined) throw new Error(`the archive has no entry '${name}'`);
+  if (entry.isEncrypted()) throw new Error(`entry '${name}' is encrypted`);
+  let size = 0;
+  let crc = 0;
+  let told = 0;
+  try {
+    // The stream fails when it has more or fewer bytes than the entry declares.
+    for await (const chunk of await file.openReadStreamPromise(entry)) {
       signal?.throwIfAborted();
-      throw new Error(`entry '${name}' cannot be read: ${describeCause(cause)}`, { cause });
+      size += chunk.length;
+      crc = crc32(chunk, crc);
+      const packed = Math.round((size / entry.uncompressedSize) * entry.compressedSize);
+      advanced?.(packed - told);
+      told = packed;
+      yield chunk;
     }
-    if (crc !== entry.crc32) throw new Error(`entry '${name}' is damaged`);
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new Error(`entry '${name}' cannot be read: ${describeCause(cause)}`, { cause });
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#file.close();
-  }
+  if (crc !== entry.crc32) throw new Error(`entry '${name}' is damaged`);
 }
 
 /** Without control characters, because names appear in reports on a terminal. Many archives do not mark their UTF-8 names as such. */
