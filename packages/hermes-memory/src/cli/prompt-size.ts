@@ -13,7 +13,7 @@ import {
   type MemoryTarget,
   scanOptions,
 } from "@hermes-memory/core/internal/curated";
-import { codePointLength, groupThousands } from "@hermes-memory/core/internal/lib";
+import { codePointLength } from "@hermes-memory/core/internal/lib";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import {
   buildSystemPrompt,
@@ -75,7 +75,6 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io, m
   ];
   const partText = (label: PartLabel): string =>
     prompt.tiers.flatMap(({ parts }) => parts).find((part) => part.label === label)?.text ?? "";
-  const toolSizes = toolsSize(tools);
   const json = {
     platform,
     model: model || null,
@@ -85,7 +84,7 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io, m
     skills_index: sizeOf(partText("skills_index")),
     memory: sizeOf(partText("memory")),
     user_profile: sizeOf(partText("user_profile")),
-    tools: { count: tools.length, ...toolSizes },
+    tools: { count: tools.length, ...toolsSize(tools), names: tools.map(({ name }) => name) },
     sections: prompt.tiers.map(({ name, text, parts }) => ({
       label: name,
       ...sizeOf(text),
@@ -95,25 +94,9 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io, m
     blocked_entries: curated.blocked,
     warnings,
   };
-  const row = (part: string, { chars, bytes, tokens }: Size): object => {
-    return { part, chars, bytes: groupThousands(bytes), tokens };
-  };
-  const told = {
-    ...{ platform, model: model || "none set", directory },
-    parts: [
-      ...json.sections.flatMap(({ label, parts, ...size }) => [
-        row(label, size),
-        ...parts.map((part) => row(`  ${part.label}`, part)),
-      ]),
-      row("system prompt", json.system_prompt),
-    ],
-    tools: tools.map(({ name }) => name).join(", "),
-    tools_as_sent: `${groupThousands(toolSizes.json_bytes)} bytes, ${groupThousands(toolSizes.tokens)} tokens`,
-    files: read.files,
-  };
   return {
     json,
-    lines: render(told, io.paint),
+    lines: render({ ...json, warnings: [] }, io.paint), // they are notes
     notes: warnings.map((warning) => `warning: ${printable(warning)}`),
   };
 };

@@ -12,7 +12,8 @@ const CELL_CHARS = 80;
 const LAST_CELL_CHARS = 240;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 /** For programs: the exit code and the text say it to a person. */
-const FOR_PROGRAMS = new Set(["success", "kind", "message"]);
+const FOR_PROGRAMS: ReadonlySet<string> = new Set(["success", "kind", "message"]);
+const SENTENCE: ReadonlySet<string> = new Set(["message"]);
 
 /** A person who sees nothing would wait for more. */
 const NOTHING = "Nothing.";
@@ -24,10 +25,10 @@ export function render(value: unknown, paint: Paint): string[] {
   return lines.length === 0 && value !== undefined ? [NOTHING] : lines;
 }
 
-function linesOf(value: unknown, paint: Paint): string[] {
+function linesOf(value: unknown, paint: Paint, hidden = FOR_PROGRAMS): string[] {
   if (Array.isArray(value)) return listLines(value, paint);
   if (!isRecord(value)) return isEmpty(value) ? [] : [printable(String(value))];
-  const shown = shownIn(value);
+  const shown = shownIn(value, hidden);
   const sentence = typeof value.message === "string" ? value.message : "";
   const fields = shown.filter(([, each]) => !isBlock(each) && !isSaid(each, sentence));
   const blocks = shown.filter(([, each]) => isBlock(each));
@@ -52,8 +53,8 @@ function isSaid(value: unknown, sentence: string): boolean {
   return typeof value === "boolean" || (typeof value === "string" && sentence.includes(value));
 }
 
-function shownIn(value: Fields): [name: string, value: unknown][] {
-  return Object.entries(value).filter(([name, each]) => !FOR_PROGRAMS.has(name) && !isEmpty(each));
+function shownIn(value: Fields, hidden = FOR_PROGRAMS): [name: string, value: unknown][] {
+  return Object.entries(value).filter(([name, each]) => !hidden.has(name) && !isEmpty(each));
 }
 
 /** `name  value`, the values below each other. Later lines of a value are indented like its first. */
@@ -81,6 +82,8 @@ function table(rows: readonly (readonly string[])[], heads?: readonly string[]):
 function listLines(list: readonly unknown[], paint: Paint): string[] {
   const records = list.filter(isRecord);
   if (records.length < list.length || records.length === 0) return list.map((each) => scalar(each));
+  if (records.some((each) => Object.values(each).some(isSection)))
+    return records.flatMap((each, index) => [...(index > 0 ? [""] : []), ...linesOf(each, paint, SENTENCE)]);
   const names = [...new Set(records.flatMap((each) => Object.keys(each)))].filter((name) =>
     records.some((each) => !isEmpty(each[name]) && !isBlock(each[name])),
   );
@@ -114,6 +117,11 @@ function isBlock(value: unknown): boolean {
     isRecord(value) ||
     (Array.isArray(value) && value.some((each) => isRecord(each) || String(each).length > 40))
   );
+}
+
+/** Too much for a row: lists, and records that are more than a sentence. */
+function isSection(value: unknown): boolean {
+  return isBlock(value) && !isEmpty(value) && !(isRecord(value) && typeof value.message === "string");
 }
 
 function isEmpty(value: unknown): boolean {

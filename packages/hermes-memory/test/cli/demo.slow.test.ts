@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { AgentOptions } from "@hermes-memory/agent/internal/agent";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { type DemoStep, demoSteps } from "../../src/demo/demo.ts";
+import { type DemoStep, demoSteps } from "../../src/demo/index.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));

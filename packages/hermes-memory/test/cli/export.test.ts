@@ -7,7 +7,7 @@ import { fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { treeOf } from "../../../import/test/transcripts/tree.ts";
 import type { ShownMessage } from "../../src/cli/export/exported-message.ts";
-import { markdownSession } from "../../src/cli/export/markdown-session.ts";
+import { markdownSession } from "../../src/cli/export/formats.ts";
 import { runHere } from "./run.ts";
 
 async function exported(

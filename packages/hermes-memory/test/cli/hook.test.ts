@@ -14,8 +14,7 @@ import type { SelectedHome } from "@hermes-memory/core/internal/home";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { CaptureQueue } from "../../src/cli/hook/capture-queue.ts";
-import { payloadOf } from "../../src/cli/hook/payload.ts";
-import { type HookProcess, runHook } from "../../src/cli/hook/run-hook.ts";
+import { type HookProcess, payloadOf, runHook } from "../../src/cli/hook/run-hook.ts";
 import { drainQueue } from "../../src/cli/hook/worker.ts";
 
 /** A user with a home, memory in it, and one transcript of Claude Code. */

@@ -47,9 +47,9 @@ describe("hermes prompt-size", () => {
     const cwd = project();
     const { stdout, stderr, code } = await runHermes(["prompt-size"], { home, cwd });
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
-    expect(stdout).toMatch(/^platform +cli\nmodel +none set\n/);
-    expect(stdout).toMatch(/\n {2}system prompt( +[\d,]+){3}\n$/);
-    expect(stdout).toMatch(/^tools +memory, session_search, read_result, todo, /m);
+    expect(stdout).toMatch(/^platform +cli\ndirectory +/);
+    expect(stdout).toMatch(/\nsystem prompt\n {2}chars +[\d,]+\n/);
+    expect(stdout).toMatch(/^ +names +memory, session_search, read_result, todo, /m);
     expect(existsSync(home)).toBe(false);
   });
 

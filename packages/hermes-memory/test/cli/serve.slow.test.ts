@@ -132,8 +132,8 @@ describe("hermes serve", () => {
     expect(text).toMatch(/^The gateway answers at http:\/\/127\.0\.0\.1:\d+\n/);
     expect(text).toContain("No model is chosen.");
     expect(text).toContain("\n  npm run -s hermes -- setup\n");
-    expect(text).toMatch(/OpenAI +http:\/\/127\.0\.0\.1:\d+\/v1 /);
-    expect(text).toContain("npm run -s hermes -- token local  prints it");
+    expect(text).toMatch(/openai +http:\/\/127\.0\.0\.1:\d+\/v1\n/);
+    expect(text).toContain("'npm run -s hermes -- token local' prints it");
     expect(text).not.toContain("hm_");
   });
 

@@ -231,7 +231,7 @@ describe("hermes sessions import", () => {
       home: join(folder.path, "hermes"),
     });
     expect(code).toBe(0);
-    expect(stdout).toContain(String.raw`a Claude Code: 9 new sessions\x1b[2J.jsonl:1  not valid JSON`);
+    expect(stdout).toContain(String.raw`a⏎Claude Code: 9 new sessions\x1b[2J.jsonl`);
   });
 
   it("says so when a path holds nothing of the product", async () => {

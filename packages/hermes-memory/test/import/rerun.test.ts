@@ -352,7 +352,7 @@ describe("a home that holds conversations already", () => {
     const args = ["sessions", "import", "--from", "claude-code", "--path", folder.path, "--dry-run"];
     const home = fixtureHome();
     const before = filesOf(home);
-    expect((await runHere(args, { home })).stdout).toContain("1 new session, 4 new messages");
+    expect((await runHere(args, { home })).stdout).toContain("1 new session, 4 new messages.");
     const after = filesOf(home);
     // SQLite makes these two for every reader of a database with a log. The log is empty.
     expect(after.get("state.db-wal") ?? "").toBe("");

@@ -1,5 +1,5 @@
 // The `hermes claw` commands as data. Their bodies are loaded when they run.
-import { type CommandSpec, flag } from "../command.ts";
+import { type CommandSpec, command, flag } from "../command.ts";
 
 const yes = flag.on("do it without asking", "y");
 const source = flag.text("folder", "the OpenClaw folder (found by itself: ~/.openclaw, or an older name)");
@@ -12,9 +12,7 @@ const cleanupFlags = {
 };
 
 export const clawCommands: readonly CommandSpec[] = [
-  {
-    name: "claw migrate",
-    summary: "show what an OpenClaw folder holds and, after a yes, bring it into this home",
+  command("claw migrate", "show what an OpenClaw folder holds and, after a yes, bring it into this home", {
     flags: {
       source,
       "dry-run": flag.on("stop after the preview; nothing is written"),
@@ -52,20 +50,16 @@ export const clawCommands: readonly CommandSpec[] = [
       "hermes claw migrate --include memory,user-profile,daily-memory",
     ],
     load: async () => (await import("./migrate.ts")).migrate,
-  },
-  {
-    name: "claw cleanup",
-    summary: "rename the OpenClaw folder after a migration; nothing is deleted",
+  }),
+  command("claw cleanup", "rename the OpenClaw folder after a migration; nothing is deleted", {
     flags: cleanupFlags,
     examples: ["hermes claw cleanup --dry-run", "hermes claw cleanup --yes"],
-    load: async () => (await import("./cleanup.ts")).cleanup,
-  },
-  {
-    name: "claw clean",
-    summary: "the same as cleanup",
+    load: async () => (await import("./migrate.ts")).cleanup,
+  }),
+  command("claw clean", "the same as cleanup", {
     flags: cleanupFlags,
     examples: ["hermes claw clean --dry-run"],
     isHidden: true,
-    load: async () => (await import("./cleanup.ts")).cleanup,
-  },
+    load: async () => (await import("./migrate.ts")).cleanup,
+  }),
 ];

@@ -1,18 +1,23 @@
-// `hermes claw migrate`: plan, preview, question, snapshot, apply, report. Nothing is written before the user agreed.
+// `hermes claw migrate`: plan, preview, question, snapshot, apply, report. Nothing is written before the user agreed. `hermes claw cleanup`:
+// renames OpenClaw folders that were migrated, after a question for each.
 import { existsSync, mkdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { committedWrites, type MemoryOpOutcome } from "@hermes-memory/core/internal/curated";
 import { memoriesDirectory } from "@hermes-memory/core/internal/home";
 import { err, holdFileLock, isDirectory, ok } from "@hermes-memory/core/internal/lib";
 import {
+  ARCHIVED_REASON,
   applyPlan,
   connectedPlatforms,
   DEFAULT_PREPARE,
+  describeLeftover,
   dryTarget,
   expanded,
   hasConflict,
   type ImportSessions,
+  type Item,
   importTranscripts,
+  type Leftover,
   lookInto,
   type MigrationRequest,
   openClawProcesses,
@@ -20,10 +25,13 @@ import {
   type Plan,
   planMigration,
   type Report,
+  renameLeftover,
   reportOf,
+  type Status,
   selectOptions,
   snapshotHome,
   sourceFolder,
+  stateFolders,
   storeTarget,
   systemProcesses,
   writeReport,
@@ -35,6 +43,7 @@ import {
   type CommandInput,
   type CommandOutcome,
   type Paint,
+  type Style,
   usageFailure,
 } from "../command.ts";
 import { userHome } from "../mcp/clients.ts";
@@ -44,7 +53,6 @@ import { render } from "../render.ts";
 import { holdImportLock } from "../sessions/import.ts";
 import { placeOf } from "../sessions/import-sources.ts";
 import { databasePath, listFlag, openOrMakeSessions, textFlag } from "../sessions/session-command.ts";
-import { reportLines, shownPath } from "./report-lines.ts";
 
 const REFUSED = 3;
 
@@ -303,4 +311,136 @@ async function applied(
   const report = reportOf(plan, items, { ...told, state: "finished", now: memory.clock.now() });
   writeReport(plan, report, `${show(report, (_style, text) => text).join("\n")}\n`);
   return { report, added, notes };
+}
+
+// ---- The report as lines ----
+
+const GROUPS: readonly (readonly [Status, planned: string, done: string, Style])[] = [
+  ["migrated", "Would migrate", "Migrated", "green"],
+  ["archived", `Would archive: ${ARCHIVED_REASON}`, `Archived: ${ARCHIVED_REASON}`, "cyan"],
+  ["conflict", "Conflicts", "Conflicts", "yellow"],
+  ["skipped", "Skipped", "Skipped", "dim"],
+  ["error", "Errors", "Errors", "red"],
+];
+
+/** The numbers and names of `details` that a reader needs to decide. */
+const FACTS = [
+  ...["parts", "added_entries", "duplicate_entries", "overflowed_entries", "refused_entries", "findings"],
+  ...["removed_since_last_import", "sessions_added", "messages_added", "added_keys", "added"],
+  ...["conflicting_keys", "conflicting", "renamed_from", "links_not_followed"],
+];
+
+/** `output` is the folder of the run: paths in it are shown relative to it. */
+function reportLines(report: Report, output: string, userHome: string, paint: Paint): string[] {
+  const shown = (path: string): string =>
+    path.startsWith(output) ? printable(path.slice(output.length + 1)) : shownPath(path, userHome);
+  const groups = GROUPS.flatMap(([status, planned, done, style]) => {
+    // Options for which OpenClaw has nothing are only counted, in the summary.
+    const items = report.items.filter((one) => one.status === status && (status !== "skipped" || one.source));
+    const width = Math.max(0, ...items.map(({ kind }) => kind.length));
+    const lines = items.map((item) => `  ${item.kind.padEnd(width)}  ${itemText(item, shown)}`);
+    const title = report.mode === "dry-run" ? planned : done;
+    return items.length === 0 ? [] : [paint(style, title), ...lines, ""];
+  });
+  return [
+    ...groups,
+    `Summary: ${GROUPS.map(([status]) => `${report.summary[status]} ${status}`).join(", ")}.`,
+    ...report.warnings.map((warning) => `${paint("yellow", "warning:")} ${printable(warning)}`),
+    ...(report.output_dir === null ? [] : [`Report: ${shownPath(report.output_dir, userHome)}`]),
+    ...report.next_steps.map((step) => `- ${printable(step)}`),
+  ];
+}
+
+function itemText(
+  { source, destination, reason, details, status }: Item,
+  shown: (path: string) => string,
+): string {
+  const paths = [source, status === "skipped" ? null : destination].filter((path) => path !== null);
+  const isUsual = reason.startsWith("Would ") || reason === ARCHIVED_REASON; // the group's title says it
+  const facts = FACTS.flatMap((name) => {
+    const text = [details[name] ?? 0].flat().join(", ");
+    return text === "0" || text === "" ? [] : [`${name.replaceAll("_", " ")} ${text}`];
+  });
+  const about = [...(isUsual || reason === "" ? [] : [reason]), ...facts].map(printable).join("; ");
+  return [paths.map(shown).join(" -> "), about].filter((text) => text !== "").join(": ");
+}
+
+/** With `~` for the home folder. */
+function shownPath(path: string, userHome: string): string {
+  const isBelow = path === userHome || path.startsWith(`${userHome}/`) || path.startsWith(`${userHome}\\`);
+  return printable(isBelow ? `~${path.slice(userHome.length)}` : path);
+}
+
+// ---- Renaming the folder ----
+
+type Outcome = "renamed" | "would-rename" | "kept" | "not-migrated" | "failed";
+type Row = {
+  readonly folder: string;
+  readonly renamed_to: string;
+  readonly outcome: Outcome;
+  readonly problem?: string;
+};
+
+export const cleanup: CommandBody = async (input, context) => {
+  const { io, home, memory } = context;
+  const surroundings = { env: io.env, userHome: userHome(io.env) };
+  const asked = textFlag(input, "source");
+  const given = asked === undefined ? undefined : sourceFolder(asked, surroundings);
+  if (given !== undefined && !isDirectory(given))
+    throw new CommandFailure(`There is no folder at ${given}.`, {
+      details: { kind: "no-source", path: given },
+    });
+  const folders = given === undefined ? stateFolders(surroundings) : [given];
+  if (folders.length === 0)
+    return { json: { folders: [] }, lines: ["There is no OpenClaw folder to clean up."] };
+  const blocked = await blockedByProcess(input, context);
+  if (blocked !== undefined) return { json: { folders: [], blocked }, lines: [blocked], exitCode: 3 };
+  const rows: Row[] = [];
+  for (const folder of folders) {
+    const leftover = describeLeftover(folder, home.home, memory.clock.now());
+    if (leftover.hasUnimportedSessions)
+      io.note(
+        `${shownPath(folder, surroundings.userHome)} has conversations that no migration imported: 'hermes sessions import --from openclaw' does.\n`,
+      );
+    rows.push(await cleaned(leftover, input, context));
+  }
+  const isStopped = rows.some(({ outcome }) => outcome === "not-migrated" || outcome === "kept");
+  return {
+    json: { folders: rows },
+    exitCode: rows.some(({ outcome }) => outcome === "failed") ? 1 : isStopped ? 3 : 0,
+  };
+};
+
+/** A running OpenClaw would make an empty folder of the old name. */
+async function blockedByProcess(
+  { flags }: CommandInput,
+  { io }: CommandContext,
+): Promise<string | undefined> {
+  if (flags.yes === true || flags["dry-run"] === true) return undefined;
+  const running = await openClawProcesses(systemProcesses);
+  if (running.length === 0) return undefined;
+  const what = `OpenClaw is running (${running.map(printable).join("; ")}) and would make a new, empty folder.`;
+  io.note(`${io.paint("yellow", "warning:")} ${what}\n`);
+  if (io.isInteractive && (await io.confirm("Go on anyway?", { short: true }))) return undefined;
+  return `${what} Stop it first. Nothing was renamed.`;
+}
+
+async function cleaned(leftover: Leftover, { flags }: CommandInput, { io }: CommandContext): Promise<Row> {
+  const row = { folder: leftover.folder, renamed_to: leftover.renamedTo };
+  if (!leftover.isMigrated && flags.force !== true)
+    return {
+      ...row,
+      outcome: "not-migrated",
+      problem: "no migration of it has ended without errors; run 'hermes claw migrate', or pass --force",
+    };
+  if (flags["dry-run"] === true) return { ...row, outcome: "would-rename" };
+  if (flags.yes !== true) {
+    if (!io.isInteractive)
+      return { ...row, outcome: "kept", problem: "there is no terminal to ask at; pass --yes" };
+    const question = `Rename ${basename(leftover.folder)} to ${basename(leftover.renamedTo)}? OpenClaw stops working.`;
+    if (!(await io.confirm(question, { short: true })))
+      return { ...row, outcome: "kept", problem: "you declined" };
+  }
+  const problem = renameLeftover(leftover);
+  return problem === undefined ? { ...row, outcome: "renamed" } : { ...row, outcome: "failed", problem };
 }

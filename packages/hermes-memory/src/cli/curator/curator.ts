@@ -33,7 +33,7 @@ import {
 } from "../command.ts";
 import { confirmed } from "../confirm.ts";
 import { modelSources } from "../model/resolution.ts";
-import { indented, newestOf, oneLine, printable } from "../printing.ts";
+import { newestOf, printable } from "../printing.ts";
 import { render } from "../render.ts";
 import { openSkills, skillFailure } from "../skills/manage-skills.ts";
 import { stagedByCurator } from "../staged.ts";
@@ -185,12 +185,12 @@ export const run: CommandBody = async (input, context) => {
   if (outcome === undefined)
     return { json: { success: false, kind: "interrupted", message: STOPPED }, exitCode: 130 };
   const done = unwrap(outcome, curatorFailure);
-  const isRefused = done.decided.some((each) => each.outcome.kind === "refused");
+  const json = runJson(done);
   return {
-    json: runJson(done),
-    lines: runLines(done),
-    notes: [...notes, ...done.notes.map(printable), ...droppedNote(done.model.dropped)],
-    exitCode: isRefused ? 1 : 0,
+    json,
+    lines: render({ ...json, notes: [] }, io.paint),
+    notes: [...notes, ...done.notes.map(printable)],
+    exitCode: json.success ? 0 : 1,
   };
 };
 
@@ -207,18 +207,23 @@ function scopeOf({ flags }: CommandInput): CuratorScope {
   return flags.memory === true ? "memory" : "skills";
 }
 
-function droppedNote(dropped: readonly string[]): string[] {
-  if (dropped.length === 0) return [];
-  const kinds = [...new Set(dropped)].join(", ");
-  return [
-    `${dropped.length} of the model's proposals did not stand up to the checks (${kinds}) and were dropped.`,
-  ];
-}
-
-function runJson(run: CuratorRun): object {
+function runJson(run: CuratorRun) {
   const { id, mode, scope, summary, decided, findings, marks, model, notes, reportDirectory } = run;
+  const isThere = (kind: string): boolean => decided.some(({ outcome }) => outcome.kind === kind);
+  const isDry = mode === "dry-run";
+  const message = [
+    isDry ? `Dry run: ${summary}. Nothing was written.` : `Run ${id}: ${summary}.`,
+    ...(isDry && isThere("proposed")
+      ? ["Stage this with 'hermes curator run', or do it with 'hermes curator run --apply'."]
+      : []),
+    ...(isThere("staged")
+      ? [`'hermes curator approve ${id}' does what was staged, 'hermes curator reject ${id}' drops it.`]
+      : []),
+    ...(isThere("applied") ? [`'hermes curator rollback ${id}' takes it back.`] : []),
+  ].join("\n");
   return {
-    success: decided.every(({ outcome }) => outcome.kind !== "refused"),
+    success: !isThere("refused"),
+    message,
     id,
     mode,
     scope,
@@ -253,48 +258,6 @@ function proposalJson({ proposal, outcome }: Decided): object {
     change_ids: outcome.kind === "applied" ? outcome.ids : undefined,
     detail: "reason" in outcome ? outcome.reason : undefined,
   };
-}
-
-// The report of a run: `-` an entry to remove, `+` a new one, `=` one that stays because of it.
-
-function runLines({ id, mode, summary, findings, marks, decided }: CuratorRun): string[] {
-  const isThere = (kind: string): boolean => decided.some(({ outcome }) => outcome.kind === kind);
-  const isDry = mode === "dry-run";
-  return [
-    isDry ? `Dry run: ${summary}. Nothing was written.` : `Run ${id}: ${summary}.`,
-    ...decided.flatMap(proposalLines),
-    ...marks.map(({ skill, mark }) => `  ${skill} is ${mark}`),
-    ...findings.flatMap(({ kind, target, entries, reason }) => [
-      `  to look at: ${kind} in ${target}, ${reason}`,
-      ...entries.map((text) => `    ${oneLine(text, 100)}`),
-    ]),
-    ...(isDry && isThere("proposed")
-      ? ["Stage this with 'hermes curator run', or do it with 'hermes curator run --apply'."]
-      : []),
-    ...(isThere("staged")
-      ? [
-          `Do what was staged with 'hermes curator approve ${id}', drop it with 'hermes curator reject ${id}'.`,
-        ]
-      : []),
-    ...(isThere("applied") ? [`Take it back with 'hermes curator rollback ${id}'.`] : []),
-  ].map(printable);
-}
-
-function proposalLines({ proposal, outcome }: Decided): string[] {
-  const { kind, by, reason } = proposal;
-  const isMemory = proposal.layer === "memory";
-  const what = isMemory
-    ? proposal.target
-    : [...proposal.skills, ...(proposal.into ? ["->", proposal.into.name] : [])].join(" ");
-  const { remove, text, keep = [] } = isMemory ? proposal.curation : { remove: [] };
-  const { kind: state, ...details } = outcome;
-  const end = state === "proposed" ? "" : ` [${[state, ...Object.values(details).flat()].join(" ")}]`;
-  return [
-    `  ${kind}${by === "model" ? " (model)" : ""} in ${what}: ${reason}${end}`,
-    ...remove.map((entry) => `    - ${indented(entry, 6)}`),
-    ...(text === undefined ? [] : [`    + ${indented(text, 6)}`]),
-    ...keep.map((entry) => `    = ${indented(entry, 6)}`),
-  ];
 }
 
 // `hermes curator pin`, `unpin`, `archive`, `restore` and `list-archived`: skills, by hand.

@@ -18,7 +18,7 @@ import {
   ownEntries,
   withMovedPathsReplaced,
 } from "../mcp/server-entries.ts";
-import { counted, printable } from "../printing.ts";
+import { counted } from "../printing.ts";
 import { type CheckedHome, type Finding, fine, quoted, warn } from "./finding.ts";
 
 const CHECK = "clients";
@@ -96,7 +96,6 @@ function checkServers({ env }: Pick<CheckedHome, "env">): Finding[] {
 /** Rewrites the entries that `checkClients` warns of. An entry that cannot be rewritten stays unchanged, and the check says why. */
 export function fixClients({ env }: Pick<CheckedHome, "env">): {
   readonly fixed: readonly FixedClient[];
-  readonly lines: readonly string[];
   readonly findings: readonly Finding[];
 } {
   const program = thisProgram();
@@ -123,13 +122,7 @@ export function fixClients({ env }: Pick<CheckedHome, "env">): {
       findings.push(warn(CHECK, cause.message, cause.hint ?? "Try again."));
     }
   }
-  return { fixed, lines: fixed.flatMap(fixedLines), findings };
-}
-
-function fixedLines({ path, names, backup }: FixedClient): string[] {
-  const entries = names.map((name) => `'${name}'`).join(", ");
-  const lines = [`Rewrote ${entries} in ${printable(path)}.`];
-  return backup === null ? lines : [...lines, `Backup: ${printable(backup)}`];
+  return { fixed, findings };
 }
 
 function movedFinding(

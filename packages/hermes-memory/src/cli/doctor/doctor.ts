@@ -5,6 +5,7 @@ import { ifUsable } from "@hermes-memory/core/internal/memory";
 import type { CommandBody, CommandContext, Paint, Style } from "../command.ts";
 import { isDirectory } from "../inspect-files.ts";
 import { counted, printable } from "../printing.ts";
+import { render as renderJson } from "../render.ts";
 import { type CheckedHome, type Finding, guarded } from "./finding.ts";
 
 type Check = (checked: CheckedHome) => Promise<readonly Finding[]> | readonly Finding[];
@@ -58,7 +59,7 @@ export const doctor: CommandBody = async ({ flags }, context) => {
   return {
     json: { ok: failed === 0, fixed: repair?.fixed, findings },
     lines: [
-      ...(repair?.lines ?? []),
+      ...(repair?.fixed.length ? renderJson({ fixed: repair.fixed }, context.io.paint) : []),
       ...findings.flatMap((finding) => render(finding, context.io.paint)),
       "",
       summary(findings),

@@ -2,7 +2,8 @@
 import { type RunningGateway, startGateway } from "@hermes-memory/gateway";
 import type { CommandBody, CommandContext, Terminal } from "../command.ts";
 import { resolveModel } from "../model/resolution.ts";
-import { counted, oneLine, printable } from "../printing.ts";
+import { counted, printable } from "../printing.ts";
+import { render } from "../render.ts";
 import { untilStopped } from "../until-stopped.ts";
 import { baseUrls } from "./token.ts";
 
@@ -84,49 +85,18 @@ function toLines(
   { isLoopback, localToken }: RunningGateway,
   { paint, env, isOutTerminal }: Terminal,
 ): string[] {
-  const { url, home, profile, mode, model, provider, port_taken: taken, tokens } = report;
-  const address = (path: string): string => `${url}${path}`.padEnd(url.length + 7);
-  const reach = isLoopback ? "this machine" : "the network";
+  const { url, tokens } = report;
+  const others = tokens === 0 ? "" : ` or ${counted(tokens, "other")}`;
   // Never into a file or a service's log.
   const isShown = localToken !== undefined && isOutTerminal;
-  const command = paint("bold", asTyped("hermes token local", env));
-  const external = report.memory_provider === null ? "" : ` and ${printable(report.memory_provider)}`;
-  return [
-    `${paint("bold", "The gateway answers at")} ${paint("cyan", url)}${taken === null ? "" : paint("dim", `  (port ${taken} is taken)`)}`,
-    row("home", `${printable(home)}  ${paint("dim", `profile ${profile}`)}`),
-    row(
-      "mode",
-      mode === "agent" ? "agent: our loop and tools answer" : "proxy: memory for the client's own requests",
-    ),
-    row(
-      "model",
-      model === null ? paint("yellow", "none") : `${oneLine(model)}, by ${oneLine(provider ?? "")}`,
-    ),
-    row("memory", `built-in${external}`),
-    row(
-      "access",
-      `${reach}, with a token: the local one${tokens === 0 ? "" : ` or ${counted(tokens, "other")}`}`,
-    ),
-    "",
-    row("OpenAI", `${address("/v1")}base URL for OpenAI clients`),
-    row("Anthropic", `${address("")}base URL for Anthropic clients, Claude Code among them`),
-    row("MCP", `${address("/mcp")}address for MCP clients`),
-    row("API key", isShown ? localToken : `${command}  prints it`),
-    ...(isShown
-      ? [
-          "",
-          "Where only the base URL can be changed, it carries the key:",
-          `  ${baseUrls(url, localToken).openai}`,
-        ]
-      : []),
-    ...report.missing.flatMap(({ what, command: typed }) => ["", what, `  ${paint("bold", typed)}`]),
-    "",
-    paint("dim", "Ctrl-C stops it; running replies are finished first."),
-  ];
-}
-
-function row(name: string, text: string): string {
-  return `  ${name.padEnd(9)} ${text}`;
+  const told = {
+    message: `The gateway answers at ${url}`,
+    ...report,
+    access: `${isLoopback ? "this machine" : "the network"}, with a token: the local one${others}`,
+    api_key: isShown ? localToken : `'${asTyped("hermes token local", env)}' prints it`,
+    base_urls_that_carry_the_key: isShown ? baseUrls(url, localToken) : undefined,
+  };
+  return [...render(told, paint), "", paint("dim", "Ctrl-C stops it; running replies are finished first.")];
 }
 
 /** In a checkout, `npm start` runs this and there is no `hermes` command. */

@@ -1,5 +1,5 @@
 // The `hermes mcp` commands, and the one that serves; the SDK and the editors of client configs are loaded when needed.
-import { type CommandBody, type CommandSpec, flag } from "../command.ts";
+import { type CommandBody, type CommandSpec, command, flag } from "../command.ts";
 import { untilStopped } from "../until-stopped.ts";
 import { DEFAULT_SERVER_NAME, INSTALL_CLIENTS } from "./clients.ts";
 
@@ -14,9 +14,7 @@ const flags = {
 };
 
 export const mcpCommands: readonly CommandSpec[] = [
-  {
-    name: "mcp",
-    summary: "serve memory and past sessions to an MCP client over standard input and output",
+  command("mcp", "serve memory and past sessions to an MCP client over standard input and output", {
     flags: {
       // Not --client: the parser would take that of `mcp install` for this one.
       for: {
@@ -26,31 +24,30 @@ export const mcpCommands: readonly CommandSpec[] = [
     },
     examples: ["hermes mcp", "hermes -p work mcp"],
     load: async () => serve,
-  },
-  {
-    name: "mcp install",
-    summary:
-      "enter the server in the config of Claude Code, Codex or Cursor, and hooks in that of 11 programs",
-    flags: {
-      ...flags,
-      hooks: flag.on("also let it show the memory at the start of a session and keep its transcripts"),
+  }),
+  command(
+    "mcp install",
+    "enter the server in the config of Claude Code, Codex or Cursor, and hooks in that of 11 programs",
+    {
+      flags: {
+        ...flags,
+        hooks: flag.on("also let it show the memory at the start of a session and keep its transcripts"),
+      },
+      examples: [
+        "hermes mcp install --client claude-code",
+        "hermes mcp install --client claude-code --hooks",
+        "hermes mcp install --client gemini-cli --hooks --dry-run",
+        "hermes mcp install --client codex --dry-run",
+        "hermes mcp install --client claude-code --config .mcp.json",
+      ],
+      load: async () => (await import("./install.ts")).install,
     },
-    examples: [
-      "hermes mcp install --client claude-code",
-      "hermes mcp install --client claude-code --hooks",
-      "hermes mcp install --client gemini-cli --hooks --dry-run",
-      "hermes mcp install --client codex --dry-run",
-      "hermes mcp install --client claude-code --config .mcp.json",
-    ],
-    load: async () => (await import("./install.ts")).install,
-  },
-  {
-    name: "mcp uninstall",
-    summary: "take the server and the hooks out of a client's config again, after a backup",
+  ),
+  command("mcp uninstall", "take the server and the hooks out of a client's config again, after a backup", {
     flags: { ...flags, hooks: flag.on("take out the hooks only") },
     examples: ["hermes mcp uninstall --client cursor", "hermes mcp uninstall --client claude-code --hooks"],
     load: async () => (await import("./install.ts")).uninstall,
-  },
+  }),
 ];
 
 /** Uses the process's own streams instead of the terminal object, because the protocol owns them until the process ends. */

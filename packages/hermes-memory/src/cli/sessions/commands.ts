@@ -1,5 +1,5 @@
 // The `hermes sessions` commands as data. Their bodies are loaded when they run.
-import { type ArgumentSpec, type CommandSpec, flag } from "../command.ts";
+import { type ArgumentSpec, type CommandSpec, command, flag } from "../command.ts";
 
 const id: ArgumentSpec = {
   name: "id",
@@ -11,9 +11,7 @@ const yes = flag.on("do it without asking", "y");
 const verbose = flag.on("show progress, even without a terminal");
 
 export const sessionsCommands: readonly CommandSpec[] = [
-  {
-    name: "sessions list",
-    summary: "list conversations, newest first",
+  command("sessions list", "list conversations, newest first", {
     flags: {
       source,
       limit: flag.count("how many to list (20)"),
@@ -23,20 +21,16 @@ export const sessionsCommands: readonly CommandSpec[] = [
     },
     examples: ["hermes sessions list", "hermes sessions list --source telegram --by-activity --json"],
     load: async () => (await import("./list.ts")).list,
-  },
-  {
-    name: "sessions browse",
-    summary: "choose a conversation by typing parts of it, and print how it begins",
+  }),
+  command("sessions browse", "choose a conversation by typing parts of it, and print how it begins", {
     flags: {
       source,
       limit: flag.count("how many to choose from (500)"),
     },
     examples: ["hermes sessions browse", "hermes sessions browse --source cli"],
     load: async () => (await import("./list.ts")).browse,
-  },
-  {
-    name: "sessions show",
-    summary: "print a conversation",
+  }),
+  command("sessions show", "print a conversation", {
     arguments: [id],
     flags: {
       limit: flag.count("only this many messages from its beginning"),
@@ -45,10 +39,8 @@ export const sessionsCommands: readonly CommandSpec[] = [
     },
     examples: ["hermes sessions show 20260114_0930", "hermes sessions show 20260114_0930 --limit 10 --json"],
     load: async () => (await import("./show.ts")).show,
-  },
-  {
-    name: "sessions search",
-    summary: "find messages by words, phrases or a plain question",
+  }),
+  command("sessions search", "find messages by words, phrases or a plain question", {
     arguments: [
       {
         name: "query",
@@ -73,10 +65,8 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions search what did we decide about the crane --per-session --json",
     ],
     load: async () => (await import("./search-command.ts")).search,
-  },
-  {
-    name: "sessions export",
-    summary: "write conversations as JSONL, one session per line",
+  }),
+  command("sessions export", "write conversations as JSONL, one session per line", {
     arguments: [{ name: "out", summary: "the file to write, private to you; '-' writes to stdout" }],
     flags: {
       source,
@@ -91,10 +81,8 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions export one.jsonl --session-id 20260114_0930",
     ],
     load: async () => (await import("../export/export.ts")).exportSessions,
-  },
-  {
-    name: "sessions import",
-    summary: "import conversations of other agents (--from), or a file that 'export' wrote",
+  }),
+  command("sessions import", "import conversations of other agents (--from), or a file that 'export' wrote", {
     arguments: [
       {
         name: "file",
@@ -147,25 +135,19 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions import backup.jsonl",
     ],
     load: async () => (await import("./import.ts")).importSessions,
-  },
-  {
-    name: "sessions rename",
-    summary: "give a session a title",
+  }),
+  command("sessions rename", "give a session a title", {
     arguments: [id, { name: "title", summary: "the words of the title", isVariadic: true }],
     examples: ["hermes sessions rename 20260114_0930 Harbour crane"],
     load: async () => (await import("./change-sessions.ts")).rename,
-  },
-  {
-    name: "sessions archive",
-    summary: "hide a conversation from the lists; nothing is deleted",
+  }),
+  command("sessions archive", "hide a conversation from the lists; nothing is deleted", {
     arguments: [id],
     flags: { undo: flag.on("bring it back into the lists") },
     examples: ["hermes sessions archive 20260114_0930", "hermes sessions archive 20260114_0930 --undo"],
     load: async () => (await import("./change-sessions.ts")).archive,
-  },
-  {
-    name: "sessions delete",
-    summary: "delete sessions with their messages and delegate runs, for good",
+  }),
+  command("sessions delete", "delete sessions with their messages and delegate runs, for good", {
     arguments: [{ ...id, isVariadic: true }],
     flags: { yes },
     examples: [
@@ -173,10 +155,8 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions delete 20260114_0930 cron_backup_2026 --yes",
     ],
     load: async () => (await import("./change-sessions.ts")).remove,
-  },
-  {
-    name: "sessions prune",
-    summary: "delete sessions that ended and are old, for good",
+  }),
+  command("sessions prune", "delete sessions that ended and are old, for good", {
     flags: {
       "older-than": {
         kind: "integer",
@@ -194,20 +174,16 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "hermes sessions prune --older-than 30 --source cron --yes",
     ],
     load: async () => (await import("./change-sessions.ts")).prune,
-  },
-  {
-    name: "sessions optimize",
-    summary: "finish and merge the search index, and give free space back",
+  }),
+  command("sessions optimize", "finish and merge the search index, and give free space back", {
     flags: {
       "no-vacuum": flag.on("leave free space in the file"),
       verbose,
     },
     examples: ["hermes sessions optimize", "hermes sessions optimize --no-vacuum --verbose"],
     load: async () => (await import("./database-file.ts")).optimize,
-  },
-  {
-    name: "sessions repair",
-    summary: "repair a damaged database file, keeping a copy of it",
+  }),
+  command("sessions repair", "repair a damaged database file, keeping a copy of it", {
     flags: {
       "check-only": flag.on("only look for problems; exit code 1 when there are any"),
       "no-backup": flag.on("keep no copy, unless rows are lost"),
@@ -216,17 +192,13 @@ export const sessionsCommands: readonly CommandSpec[] = [
     },
     examples: ["hermes sessions repair --check-only", "hermes sessions repair"],
     load: async () => (await import("./database-file.ts")).repair,
-  },
-  {
-    name: "sessions stats",
-    summary: "count sessions and messages, and show the size of the database",
+  }),
+  command("sessions stats", "count sessions and messages, and show the size of the database", {
     examples: ["hermes sessions stats", "hermes sessions stats --json"],
     load: async () => (await import("./database-file.ts")).stats,
-  },
-  {
-    name: "sessions path",
-    summary: "print where the database is",
+  }),
+  command("sessions path", "print where the database is", {
     examples: ["hermes sessions path", 'ls -l "$(hermes sessions path)"'],
     load: async () => (await import("./database-file.ts")).path,
-  },
+  }),
 ];

@@ -30,9 +30,11 @@ import {
   CommandFailure,
   type CommandInput,
   type CommandOutcome,
+  type Paint,
   usageFailure,
 } from "../command.ts";
 import { counted, firstLines, printable, sizeText, snakeKeys } from "../printing.ts";
+import { render } from "../render.ts";
 import { flat } from "../text-layout.ts";
 import {
   checkChosen,
@@ -198,7 +200,7 @@ function importFrom(
           progressText(now, performance.now() - start),
         ),
     };
-    const first = reported(await importTranscripts(wanted, filters, deps), wanted);
+    const first = reported(await importTranscripts(wanted, filters, deps), wanted, io.paint);
     if (input.flags.watch !== true || isDry || signal.aborted) return first;
     const tell = ({ json, lines }: CommandOutcome): void =>
       io.out(context.isJson ? `${JSON.stringify(json)}\n` : `${lines?.join("\n")}\n`);
@@ -212,7 +214,7 @@ function importFrom(
       { ...deps, onProgress: undefined },
       {
         onChange: ({ report }) => {
-          const news = reported(report, wanted);
+          const news = reported(report, wanted, io.paint);
           tell(outcomeOf({ ...news, lines: [new Date().toLocaleTimeString(), ...news.lines] }, false));
         },
         onTrouble: (reason) => io.note(`${flat(reason)} Trying again.\n`),
@@ -234,7 +236,7 @@ function progressText({ source, bytes, totalBytes, sessions }: ImportProgress, e
   return `importing ${source}  ${sizeText(bytes)} of ${sizeText(totalBytes)} (${share} %), ${sizeText(perSecond)}/s${left}, ${counted(sessions, "session")}`;
 }
 
-function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[]): Done {
+function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[], paint: Paint): Done {
   const paths = [...new Set(wanted.flatMap((one) => one.paths ?? []))];
   const isNothing = !isStopped && paths.length > 0 && sources.every(({ files }) => files === 0);
   const titles = wanted.map(({ reader }) => reader.title);
@@ -246,37 +248,19 @@ function reported({ sources, isStopped }: ImportReport, wanted: readonly Wanted[
     },
     lines: sources.flatMap((one) => {
       const title = wanted.find(({ reader }) => reader.source === one.source)?.reader.title ?? one.source;
-      const unknown = Object.entries(one.unknownTypes).slice(0, LISTED);
-      const leftOut = {
-        ...one.skipped,
-        ...Object.fromEntries(unknown.map(([type, times]) => [`unknown '${type}'`, times])),
-        ...(one.malformedLines > 0 ? { "unreadable lines": one.malformedLines } : {}),
-      };
-      const changes = [
-        counted(one.sessionsAdded, "new session"),
-        ...(one.sessionsUpdated > 0 ? [`${one.sessionsUpdated} updated`] : []),
-        ...(one.sessionsUnchanged > 0 ? [`${one.sessionsUnchanged} unchanged`] : []),
-        counted(one.messagesAdded, "new message"),
-        ...(one.messagesUpdated > 0 ? [`${one.messagesUpdated} changed`] : []),
-      ];
-      return [
-        `${title}: ${changes.join(", ")} (${counted(one.files, "file")}, ${one.unchanged} unchanged since the last import, ${sizeText(one.bytes)}).`,
-        ...Object.entries(leftOut).map(([why, times]) => `  left out: ${times} (${flat(why)})`),
-        ...one.malformed
-          .slice(0, LISTED)
-          .map(({ path, line, reason }) => `    ${flat(path)}:${line}  ${flat(reason)}`),
-        ...one.errors
-          .slice(0, LISTED)
-          .map(({ path, message }) => `  not read: ${flat(path)}: ${flat(message)}`),
-      ];
+      const message = `${title}: ${counted(one.sessionsAdded, "new session")}, ${counted(one.messagesAdded, "new message")}.`;
+      const times = (counts: Record<string, number>): string =>
+        Object.entries(counts)
+          .map(([what, count]) => `${count} (${what})`)
+          .join(", ");
+      const leftOut = { skipped: times(one.skipped), unknownTypes: times(one.unknownTypes) };
+      return render({ message, ...snakeKeys({ ...one, ...leftOut }) }, paint);
     }),
     notes: isNothing ? [where] : [],
     isStopped,
     hasFailed: isNothing || sources.some(({ errors }) => errors.length > 0),
   };
 }
-
-const LISTED = 5;
 
 // ---- The session database of another home or profile ----
 
@@ -339,7 +323,13 @@ async function importDatabases(
           changed_meanwhile: hasChanged,
         })),
       },
-      lines: done.flatMap((one) => [databaseLine(one), ...exceptionLines(one)]),
+      lines: done.flatMap(({ path, imported, messages, skipped, renamed, ...others }) => {
+        const message = `${path}: ${counted(imported, "new session")} with ${counted(messages, "message")}.`;
+        return [
+          ...render({ message, ...snakeKeys(others) }, context.io.paint),
+          ...exceptionLines({ skipped, renamed }),
+        ];
+      }),
       notes: done.flatMap(({ path, hasChanged }) =>
         hasChanged
           ? [`${printable(path)} was written to meanwhile. The same command imports what is new.`]
@@ -348,24 +338,6 @@ async function importDatabases(
       isStopped: done.some(({ isStopped }) => isStopped),
     };
   });
-}
-
-function databaseLine({
-  path,
-  imported,
-  messages,
-  extended,
-  resultsCopied,
-}: StateImported & { readonly path: string }): string {
-  const parts = [
-    `${counted(imported, "new session")} with ${counted(messages, "message")}`,
-    ...(extended.sessions > 0
-      ? [`${counted(extended.messages, "new message")} in ${counted(extended.sessions, "known session")}`]
-      : []),
-    ...(extended.unchanged > 0 ? [`${extended.unchanged} unchanged`] : []),
-    ...(resultsCopied > 0 ? [counted(resultsCopied, "long tool result")] : []),
-  ];
-  return `${printable(path)}: ${parts.join(", ")}.`;
 }
 
 /** Sessions that were left alone, and those with another title because theirs was taken or too long. */

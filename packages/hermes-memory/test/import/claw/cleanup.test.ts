@@ -46,7 +46,7 @@ describe("hermes claw cleanup", () => {
     const at = place();
     await claw(at, ["migrate", "--yes", "--no-backup"]);
     const shown = await claw(at, ["cleanup", "--dry-run"]);
-    expect(shown.stdout).toBe("would rename: ~/.openclaw -> ~/.openclaw.pre-migration\n");
+    expect(shown.stdout).toMatch(/\.openclaw +\S+\.openclaw\.pre-migration +would-rename\n/);
     expect(shown.stderr).not.toContain("has conversations that no migration imported");
     expect(await claw(at, ["cleanup"])).toMatchObject({ code: 3, stdout: expect.stringContaining("--yes") });
     expect(await claw(at, ["clean"], { answers: [false] })).toMatchObject({ code: 3 });
