@@ -211,7 +211,8 @@ export function decidedLines(
     isOne ? `Rejected pending ${noun} '${choice.id}'.` : many,
     ...done.flatMap(({ id, message, removed = [], archived = [] }) => [
       ...(subsystem === "skills" && message !== undefined ? [`  ${id}: ${message}`] : []),
-      ...[...removed, ...archived].map((text) => `- ${text}`),
+      ...removed.map((text) => `- ${text}`),
+      ...archived.map((text) => `- ${text}  (to the archive)`),
     ]),
     ...(failed.length === 0 ? [] : ["Failed:"]),
     ...failed.map(({ id, error }) => `  ${id}: ${error}`),

@@ -468,7 +468,7 @@ export function explanationLines(
     ),
     ...archived.map(
       ({ target, id: archivedId, since, origin, entry }) =>
-        `In the archive of ${fileNameOf(target)} as ${archivedId} since ${since}, moved there by a write of ${origin}: '${entry}'.`,
+        `In the archive of ${fileNameOf(target)} as ${archivedId} since ${since}, moved there by a write of ${origin}: '${entry}'. 'hermes memory archive restore ${archivedId}' brings it back.`,
     ),
     ...removed.map(aboutRemoved),
     ...refused.map(

@@ -127,8 +127,9 @@ export async function runCommandLine(
     const isOurs = GROUPS.some(({ name }) => name === asked);
     const selected = isOurs ? undefined : selectHome(system, { profile });
     const home = selected?.ok ? selected.value.home : undefined;
-    const program = await withGroups(newProgram(io, isOurs || asked === undefined), asked, run);
+    const program = await withGroups(newProgram(io, isOurs), asked, run);
     const own = home === undefined ? undefined : await addProvider(program, { home, asked, io });
+    if (!isOurs && own === undefined) addJson(program); // so that an unknown word is what is wrong
     await program.parseAsync(argv, { from: "user" }).catch((cause: unknown) => {
       throw own === undefined || cause instanceof CommanderError ? cause : own.failure(cause);
     });
@@ -207,7 +208,11 @@ function newProgram(io: Terminal, hasJson = true): Command {
     .showHelpAfterError("Add --help for the commands and flags. A text that starts with '-' goes after '--'.")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.note(text) });
-  return hasJson ? program.option("--json", "print the result as JSON") : program;
+  return hasJson ? addJson(program) : program;
+}
+
+function addJson(program: Command): Command {
+  return program.option("--json", "print the result as JSON");
 }
 
 /** The commands of the group that was asked for, and a line of the help for every other one. */

@@ -15,14 +15,17 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 const FOR_PROGRAMS: ReadonlySet<string> = new Set(["success", "kind", "message"]);
 const SENTENCE: ReadonlySet<string> = new Set(["message"]);
 
-/** A person who sees nothing would wait for more. */
-const NOTHING = "Nothing.";
-
 export function render(value: unknown, paint: Paint): string[] {
   const [only, ...others] = isRecord(value) && value.message === undefined ? shownIn(value) : [];
   const isAlone = only !== undefined && others.length === 0 && typeof only[1] !== "number"; // a path, a list
   const lines = linesOf(isAlone ? only[1] : value, paint);
-  return lines.length === 0 && value !== undefined ? [NOTHING] : lines;
+  return lines.length === 0 && value !== undefined ? [nothingIn(value)] : lines;
+}
+
+/** A person who sees nothing would wait for more. */
+function nothingIn(value: unknown): string {
+  const list = isRecord(value) && Object.keys(value).find((name) => Array.isArray(value[name]));
+  return list ? `No ${labelOf(list)}.` : "Nothing.";
 }
 
 function linesOf(value: unknown, paint: Paint, hidden = FOR_PROGRAMS): string[] {
@@ -65,13 +68,12 @@ function fieldLines(fields: readonly (readonly [name: string, text: string])[]):
   );
 }
 
-/** Cells below each other; the last column is not filled up. Without `heads` there is no first line. */
-function table(rows: readonly (readonly string[])[], heads?: readonly string[]): string[] {
-  const all = heads === undefined ? rows : [heads, ...rows];
-  const widths = (all[0] ?? []).map((_, column) =>
-    Math.max(...all.map((row) => displayWidth(row[column] ?? ""))),
+/** Cells below each other; the last column is not filled up. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => displayWidth(row[column] ?? ""))),
   );
-  return all.map((row) =>
+  return rows.map((row) =>
     row
       .map((cell, column) => padded(cell, widths[column] ?? 0))
       .join("  ")
@@ -90,13 +92,14 @@ function listLines(list: readonly unknown[], paint: Paint): string[] {
   const isWide = (name: string): boolean =>
     records.some((each) => scalar(each[name], name).length > CELL_CHARS);
   const columns = names.filter((name, index) => index === names.length - 1 || !isWide(name));
-  const heads = columns.map((name) => paint("dim", labelOf(name)));
-  const rows = table(
-    records.map((each) => columns.map((name) => oneLine(scalar(each[name], name), LAST_CELL_CHARS))),
-    heads.length > 1 ? heads : undefined,
-  );
-  const before = rows.length - records.length;
-  return rows.flatMap((row, index) => [row, ...belowRow(records[index - before] ?? {}, columns)]);
+  const [heads = "", ...rows] = table([
+    columns.map(labelOf),
+    ...records.map((each) => columns.map((name) => oneLine(scalar(each[name], name), LAST_CELL_CHARS))),
+  ]);
+  return [
+    ...(columns.length > 1 ? [paint("dim", heads)] : []),
+    ...rows.flatMap((row, index) => [row, ...belowRow(records[index] ?? {}, columns)]),
+  ];
 }
 
 /** What is too wide for a column, and the sentences of records, such as the last error of a queue. */

@@ -13,7 +13,7 @@ export async function ask(
   const answer = await answered((terminal) =>
     isSecret
       ? password({ message, validate, clearOnError: true, ...terminal })
-      : text({ message, validate, placeholder: printable(standard), ...terminal }),
+      : text({ message, validate, placeholder: printable(standard), defaultValue: standard, ...terminal }),
   );
   return answerOf(answer);
 }

@@ -140,7 +140,7 @@ describe("hermes curator and skills", () => {
     expect(await runHere(["curator", "archive", "tea"], { home })).toMatchObject({ code: 0 });
     expect((await runHere(["curator", "list-archived"], { home })).stdout).toMatch(/^ *tea/m);
     expect(await runHere(["curator", "restore", "tea"], { home })).toMatchObject({ code: 0 });
-    expect((await runHere(["curator", "list-archived"], { home })).stdout).toBe("Nothing.\n");
+    expect((await runHere(["curator", "list-archived"], { home })).stdout).toBe("No skills.\n");
   });
 
   it("restores a backup that the original made, and takes that back; not while a curator is at work", async () => {

@@ -42,7 +42,7 @@ describe("hermes memory archive", () => {
     const listed = await runHermes(["memory", "archive", "list"], { home });
     expect(listed.stdout).toMatch(new RegExp(`^${entry?.id} .* the Harbour crane$`, "m"));
     expect((await runHere(["memory", "history", "--limit", "1"], { home })).stdout).toContain(
-      "  - the Harbour crane\n",
+      "  - the Harbour crane  (to the archive)",
     );
     const explained = (await runHere(["memory", "explain", "harbour"], { home })).stdout;
     expect(explained).toContain(`In the archive of MEMORY.md as ${entry?.id} since `);

@@ -32,25 +32,28 @@ describe("hermes memory history and undo", () => {
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d`;
     const { stdout, stderr, code } = await runHermes(["memory", "history"], { home });
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
-    expect(stdout.replace(new RegExp(`^${time}`, "gm"), "TIME").split("\n")).toEqual([
+    const stable = stdout
+      .replace(new RegExp(`^${time}`, "gm"), "TIME")
+      .replace(/ {2}\[(?:[0-9a-f]{8}(?: -> )?)+\]$/gm, "  [ID]");
+    expect(stable.split("\n")).toEqual([
       `TIME  ${refused?.id}  memory  cli  add  [refused: blocked prompt_injection]`,
       `TIME  ${undo?.id}  memory  cli  undo of ${remove?.id}`,
-      "  + one line",
+      "  + one line  [ID]",
       `TIME  ${remove?.id}  memory  cli  remove  [undone by ${undo?.id}]`,
-      "  - one line",
+      "  - one line  [ID]",
       `TIME  ${replace?.id}  memory  cli  replace`,
-      "  ~ line one⏎line two -> one line",
+      "  ~ line one⏎line two -> one line  [ID]",
       "    reason: shorter",
       `TIME  ${user?.id}  user    cli  add`,
-      `  + ${"x".repeat(60)}...`,
+      `  + ${"x".repeat(60)}...  [ID]`,
       `TIME  ${add?.id}  memory  cli  add`,
-      "  + line one⏎line two",
+      "  + line one⏎line two  [ID]",
       "",
     ]);
     expect(stdout).not.toContain(INJECTION);
     const full = (await runHere(["memory", "history", "--full"], { home })).stdout;
-    expect(full).toContain(`  + ${"x".repeat(61)}\n`);
-    expect(full).toContain("  + line one\n    line two\n");
+    expect(full).toContain(`  + ${"x".repeat(61)}  [`);
+    expect(full).toContain("  + line one\n    line two  [");
   });
 
   it("is shown in local time", async () => {

@@ -102,7 +102,7 @@ describe("hermes skills new, history, undo", () => {
     const history = await runHere(["skills", "history"], { home });
     expect(history.stdout).toMatch(/^[0-9a-f]{8} .* cli +create +craft\/kiln\/SKILL\.md$/m);
     const undone = await runHere(["skills", "undo"], { home });
-    expect(undone.stdout).toMatch(/^action +create$/m);
+    expect(undone.stdout).toMatch(/^Took back [0-9a-f]{8}: create kiln\.$/m);
     expect(existsSync(join(home, "skills", "craft"))).toBe(false);
     const again = /'hermes skills undo ([0-9a-f]{8})'/.exec(undone.stderr)?.[1] ?? "";
     expect((await runHere(["skills", "undo", again], { home })).code).toBe(0);

@@ -33,7 +33,7 @@ import {
 } from "../command.ts";
 import { confirmed } from "../confirm.ts";
 import { modelSources } from "../model/resolution.ts";
-import { newestOf, printable } from "../printing.ts";
+import { counted, newestOf, printable } from "../printing.ts";
 import { render } from "../render.ts";
 import { openSkills, skillFailure } from "../skills/manage-skills.ts";
 import { stagedByCurator } from "../staged.ts";
@@ -43,6 +43,7 @@ export const status: CommandBody = async (_input, context) => {
   const { curator } = await context.memory.config();
   const state = unwrap(readState(home), curatorFailure);
   const due = curatorDue(state, curator, new Date());
+  const staged = stagedByCurator(context);
   return {
     json: {
       enabled: curator.enabled,
@@ -54,9 +55,15 @@ export const status: CommandBody = async (_input, context) => {
       run_count: state.runCount,
       due: due.kind,
       next_run_at: (due.kind === "not-due" && due.nextAt?.toISOString()) || null,
-      staged: stagedByCurator(context),
+      staged,
       backups: listBackups(home).length,
     },
+    notes: [
+      ...(due.kind === "first" ? ["The first run comes one interval after the next start of an agent."] : []),
+      ...(Object.values(staged).some((count) => count > 0)
+        ? ["'hermes curator approve' does what is staged, 'hermes curator reject' drops it."]
+        : []),
+    ],
   };
 };
 
@@ -117,7 +124,10 @@ export const rollback: CommandBody = async (input, context) => {
   return {
     json: {
       success: true,
-      message: `Run ${plan.run.id} is taken back.`,
+      message: [
+        `Run ${plan.run.id} is taken back: ${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills.`,
+        ...exact.map((name) => `The file of '${name}' is what it was before, byte for byte.`),
+      ].join("\n"),
       id: plan.run.id,
       memory,
       skills,
@@ -277,7 +287,10 @@ async function setPin(input: CommandInput, context: CommandContext, isPinned: bo
       },
     );
   unwrap(await setPinned(store, skill.relativePath, isPinned), skillFailure);
-  return { json: { success: true, skill: skill.directoryName, pinned: isPinned } };
+  const message = isPinned
+    ? `The skill '${skill.directoryName}' is pinned: the curator leaves it alone.`
+    : `The skill '${skill.directoryName}' is no longer pinned.`;
+  return { json: { success: true, message, skill: skill.directoryName, pinned: isPinned } };
 }
 
 /** By the rules of the curator: no pinned skills, and none that come from elsewhere. */

@@ -8,6 +8,7 @@ import {
   explanationLines,
   fileNameOf,
   formatUsage,
+  type HistoryChange,
   type HistoryLine,
   MEMORY_TARGETS,
   type MemoryOp,
@@ -178,10 +179,9 @@ function describeChange(
         ? [`The id belongs to an earlier text of this entry; followed ${followed.join(", ")}.`]
         : []),
       // Each text that left the file, whole, and the text that replaced it.
-      ...changes.flatMap((step) => {
-        const mark = step.before !== null && archived?.includes(step.before) ? "  (to the archive)" : "";
-        return step.before === null ? [] : [`${changeLine(step, true)}${mark}`];
-      }),
+      ...changes.flatMap((step) =>
+        step.before === null ? [] : [`${changeLine(step, true)}${archiveMark(step, archived)}`],
+      ),
     ],
     notes: [
       ...store.warnings.filter((line) => !warning?.includes(line)), // the store repeats warnings about locks
@@ -340,7 +340,20 @@ function targetOption(input: CommandInput): { target?: "memory" | "user" } {
 
 /** The refused text itself is not in the journal. */
 function historyLines(line: HistoryLine, isWhole: boolean): string[] {
-  const { id, time, target, origin, action, undoes, status, undone_by: by, refusal, reason, changes } = line;
+  const {
+    id,
+    time,
+    target,
+    origin,
+    action,
+    undoes,
+    status,
+    undone_by: by,
+    refusal,
+    reason,
+    changes,
+    archived,
+  } = line;
   const mark = {
     committed: "",
     aborted: "never took effect",
@@ -352,9 +365,18 @@ function historyLines(line: HistoryLine, isWhole: boolean): string[] {
   const head = `${localTime(time)}  ${id}  ${target.padEnd(6)}  ${origin}  ${what}`;
   return [
     printable(state === "" ? head : `${head}  [${state}]`),
-    ...changes.map((step) => changeLine(step, isWhole)),
+    ...changes.map((step) => `${changeLine(step, isWhole)}${archiveMark(step, archived)}${idMark(step)}`),
     ...(reason === undefined ? [] : [`    reason: ${isWhole ? indented(reason, 4) : oneLine(reason)}`]),
   ];
+}
+
+function archiveMark({ before }: HistoryChange, archived: readonly string[] = []): string {
+  return before !== null && archived.includes(before) ? "  (to the archive)" : "";
+}
+
+function idMark({ before_id, after_id }: HistoryChange): string {
+  const ids = [before_id, after_id].filter((id) => id !== undefined);
+  return ids.length === 0 ? "" : `  [${ids.join(" -> ")}]`;
 }
 
 export const explain: CommandBody = async (input, context) => {

@@ -219,7 +219,14 @@ export const undo: CommandBody = async ({ args }, context) => {
   const { undone, changeId } = unwrap(await undoSkillChange(store, args.id, { origin: "cli" }), skillFailure);
   const { id, skill, action } = undone;
   return {
-    json: { success: true, undone: id, change_id: changeId, skill, action },
+    json: {
+      success: true,
+      message: `Took back ${id}: ${action} ${skill}.`,
+      undone: id,
+      change_id: changeId,
+      skill,
+      action,
+    },
     notes: [`'hermes skills undo ${changeId}' makes the change again.`],
   };
 };

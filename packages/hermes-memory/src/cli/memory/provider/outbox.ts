@@ -49,7 +49,9 @@ export const list: CommandBody = async ({ flags }, context) => {
   const lanes = lanesIn(home, active).filter((lane) => provider === undefined || lane.provider === provider);
   const waiting = listWaiting(home, { provider, most: SHOWN_WAITING });
   const dead = listDead(home, provider);
+  const all = lanes.reduce((sum, lane) => sum + lane.waiting + lane.held, 0);
   const ofWaiting =
+    (waiting.length < all ? `The oldest of each lane, ${waiting.length} of ${all}. ` : "") +
     "'hermes memory outbox send' sends what waits (--provider NAME: of a provider that is not active), 'hermes memory outbox drop <id...>' deletes it.";
   const ofDead =
     "'hermes memory outbox retry [id...]' sends dead letters again, 'hermes memory outbox drop [id...]' deletes them.";
