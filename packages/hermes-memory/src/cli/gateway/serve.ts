@@ -56,12 +56,12 @@ async function describe(running: RunningGateway, { home, io }: CommandContext) {
     missing.push({ what: `${model.problem.message} ${model.problem.hint}`, command: "hermes setup" });
   if (running.localToken === undefined)
     missing.push({
-      what: "The local token of your own programs cannot be used; the log says why. To replace it:",
+      what: "The local token of your own programs cannot be used; the log says why. This command replaces it.",
       command: "hermes token local --new",
     });
   if (tokens === 0)
     missing.push({
-      what: "The local token has your rights. For other people, or for Open WebUI's users:",
+      what: "The local token has your rights. This makes one for other people, or for Open WebUI's users.",
       command: "hermes token create --name open-webui --names-users --platform open-webui",
     });
   return {
