@@ -1,4 +1,4 @@
-// The report of a migration: its fields, and the files `report.json` and `summary.txt`. Credentials are replaced in all of it.
+// The report of a migration: its fields, and the files `report.json`, `summary.md` and `MIGRATION_NOTES.md`. Credentials are replaced in all of it.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "@hermes-memory/core/internal/lib";
@@ -108,7 +108,7 @@ function nextSteps({ request, output, source }: Plan, items: readonly Item[], mo
     const parts = items.flatMap(({ status, details }) =>
       status === "archived" ? listOf(details.parts) : [],
     );
-    steps.push(`Look at what was archived in ${join(output, "archive")}.`);
+    steps.push(`Read ${join(output, "summary.md")}.`);
     if (parts.includes("cron") || (parts.length > 0 && source.config.cron !== undefined))
       steps.push("Cron jobs were archived, not converted: set them up again where they should run.");
     if (parts.length > 0 && recordOf(source.config.channels)?.whatsapp !== undefined)
@@ -125,14 +125,75 @@ function nextSteps({ request, output, source }: Plan, items: readonly Item[], mo
 
 // ---- Files ----
 
-/** `summary`: of a finished run, as the user sees it. */
-export function writeReport(plan: Plan, report: Report, summary?: string): void {
+/** Writes `report.json`, and for a finished run also the two Markdown files. */
+export function writeReport(plan: Plan, report: Report): void {
   mkdirSync(plan.output, { recursive: true, mode: 0o700 });
+  const write = (name: string, text: string): void => {
+    writeFileAtomic(join(plan.output, name), text, { mode: 0o600 });
+  };
+  if (report.state === "finished") {
+    write("summary.md", summaryText(report));
+    write("MIGRATION_NOTES.md", notesText(report));
+  }
   const text = `${JSON.stringify(report, null, 2)}\n`;
-  if (summary !== undefined) writeFileAtomic(join(plan.output, "summary.txt"), summary, { mode: 0o600 });
-  writeFileAtomic(join(plan.output, "report.json"), text, { mode: 0o600 }); // last: it says that the run is finished
+  write("report.json", text); // last: it says that the run is finished
   const record = recordFolder(plan.request.home, plan.output, new Date(report.timestamp));
   if (report.state !== "finished" || record === undefined) return;
   mkdirSync(record, { recursive: true, mode: 0o700 });
   writeFileAtomic(join(record, "report.json"), text, { mode: 0o600 });
+}
+
+function summaryText(report: Report): string {
+  const { timestamp, mode, source_root: source, target_root: target, summary, warnings, items } = report;
+  const open = items.filter(({ status }) => status !== "migrated" && status !== "archived");
+  return document(
+    "# Migration from OpenClaw",
+    bullets([
+      `Timestamp: ${timestamp}`,
+      `Mode: ${mode}`,
+      `Source: ${inline(source)}`,
+      `Target: ${inline(target)}`,
+    ]),
+    "## Summary",
+    bullets(Object.entries(summary).map(([status, count]) => `${status}: ${count}`)),
+    ...(warnings.length > 0 ? ["## Warnings", bullets(warnings)] : []),
+    "## What Was Not Fully Brought Over",
+    open.length === 0 ? "Nothing is left." : bullets(open.map(itemText)),
+    "## Next Steps",
+    report.next_steps.length === 0 ? "None." : bullets(report.next_steps),
+  );
+}
+
+function notesText({ items, next_steps: steps }: Report): string {
+  const listed = (status: Status): string =>
+    bullets(items.filter((each) => each.status === status).map(itemText)) || "None.";
+  return document(
+    "# Notes on this migration",
+    "OpenClaw's folder was not changed, and services that start OpenClaw (systemd, launchd, cron, Docker) still do.",
+    ...["## Archived for review", listed("archived"), "## Conflicts", listed("conflict")],
+    ...["## To do", bullets(steps) || "Nothing."],
+  );
+}
+
+function itemText({ kind, source, destination, reason }: Item): string {
+  const from = source === null ? "" : ` ${inline(source)}`;
+  const to = destination === null ? "" : ` -> ${inline(destination)}`;
+  return `${kind}:${from}${to}${reason === "" ? "" : `: ${plainLine(reason)}`}`;
+}
+
+/** A path as code. A hostile file name cannot break out of the line. */
+function inline(text: string): string {
+  return `\`${plainLine(text).replaceAll("`", "'")}\``;
+}
+
+function plainLine(text: string): string {
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, " ");
+}
+
+function bullets(lines: readonly string[]): string {
+  return lines.map((line) => `- ${line}`).join("\n");
+}
+
+function document(...blocks: readonly string[]): string {
+  return `${blocks.join("\n\n")}\n`;
 }

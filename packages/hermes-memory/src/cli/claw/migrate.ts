@@ -89,12 +89,12 @@ export const migrate: CommandBody = async (input, context) => {
     plan.items.map(({ item }) => item),
     { mode: "dry-run", state: "finished", now },
   );
-  const show = (report: Report, paint = io.paint): string[] =>
-    reportLines(report, plan.output, surroundings.userHome, paint);
+  const show = (report: Report): string[] =>
+    reportLines(report, plan.output, surroundings.userHome, io.paint);
   const ended = await endsWithPreview({ input, context, plan, preview, show });
   if (ended !== undefined) return ended;
 
-  const { report, added, notes } = await applied(plan, { input, context, importSessions, show });
+  const { report, added, notes } = await applied(plan, { input, context, importSessions });
   const mirrored = await mirrorToProvider(input, context, added.flatMap(committedWrites));
   return {
     json: { ...report, ...mirrored.json },
@@ -272,12 +272,11 @@ type Running = {
   readonly input: CommandInput;
   readonly context: CommandContext;
   readonly importSessions: ImportSessions;
-  readonly show: (report: Report, paint?: Paint) => string[];
 };
 
 async function applied(
   plan: Plan,
-  { input, context, importSessions, show }: Running,
+  { input, context, importSessions }: Running,
 ): Promise<{
   readonly report: Report;
   readonly added: readonly MemoryOpOutcome[];
@@ -309,7 +308,7 @@ async function applied(
   const store = await memory.administrator.curatedIn(memoriesDirectory(home));
   const items = await applyPlan(plan, { store, importSessions, onAdded: (outcome) => added.push(outcome) });
   const report = reportOf(plan, items, { ...told, state: "finished", now: memory.clock.now() });
-  writeReport(plan, report, `${show(report, (_style, text) => text).join("\n")}\n`);
+  writeReport(plan, report);
   return { report, added, notes };
 }
 

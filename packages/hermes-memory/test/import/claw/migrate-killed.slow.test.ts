@@ -25,7 +25,7 @@ function place(): string {
 function essence(userHome: string): Record<string, string> {
   const kept = Object.entries(treeOf(join(userHome, ".hermes"))).filter(
     ([name]) =>
-      !/\.lock$|\.history\/|^backups\/|\/backups\/|^logs\/|report\.json$|(?:config\.yaml|\.env|\.skills_prompt_snapshot\.json)\.\w+\.tmp$|\.md\.bak|summary\.txt$/.test(
+      !/\.lock$|\.history\/|^backups\/|\/backups\/|^logs\/|report\.json$|(?:config\.yaml|\.env|\.skills_prompt_snapshot\.json)\.\w+\.tmp$|\.md\.bak|(?:summary|MIGRATION_NOTES)\.md$/.test(
         name,
       ),
   );

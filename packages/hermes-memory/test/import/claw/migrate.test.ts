@@ -311,13 +311,15 @@ describe("a whole OpenClaw folder", () => {
       details: { option_label: "Workspace skills" },
     });
     expect(ofKind(done, "provider-keys").reason).toBe("Not selected for this run");
-    const summary = readFileSync(join(folder, "summary.txt"), "utf8");
-    const titles = summary
-      .split("\n")
-      .filter((line) => /^[A-Z]/.test(line))
-      .map((line) => line.split(":")[0]);
-    expect(titles).toEqual(["Migrated", "Archived", "Skipped", "Summary", "Report"]);
-    expect(summary).toContain("Cron jobs were archived");
+    const summary = readFileSync(join(folder, "summary.md"), "utf8");
+    const headings = summary.split("\n").filter((line) => line.startsWith("#"));
+    expect(headings).toEqual([
+      "# Migration from OpenClaw",
+      "## Summary",
+      "## What Was Not Fully Brought Over",
+      "## Next Steps",
+    ]);
+    expect(readFileSync(join(folder, "MIGRATION_NOTES.md"), "utf8")).toContain("Cron jobs were archived");
     const backup = String(ofKind(done, "memory").details.backup);
     expect(readFileSync(backup, "utf8")).toBe("old one");
     await using zip = await openZip(done.snapshot ?? "");
