@@ -9,13 +9,11 @@ export function splitCommand(line: string): TypedCommand | undefined {
   return name === undefined ? undefined : { name: name.toLowerCase(), args: pyStrip(args) };
 }
 
-export type Consent = { readonly isGiven: boolean; readonly rest: string };
-
 /**
  * `now`, `--yes` or `-y` after the arguments, or one of the two flags before them, skip the question. A title that ends with
  * one of these words has to be in quotes.
  */
-export function takeConsent(args: string): Consent {
+export function takeConsent(args: string): { readonly isGiven: boolean; readonly rest: string } {
   const rest = args.replace(/^(?:(?:--yes|-y)(?:\s+|$))+/i, "").replace(/(?:^|\s)(?:now|--yes|-y)$/i, "");
   return { isGiven: rest !== args, rest: pyStrip(rest) };
 }
