@@ -1,5 +1,4 @@
 // Crash, race and large-window tests that take minutes. `npm test` leaves them out; `.ci/run` runs both.
-import { availableParallelism } from "node:os";
 import { defineConfig, mergeConfig } from "vitest/config";
 import base from "./vitest.config.ts";
 
@@ -8,6 +7,5 @@ slow.test.include = ["test/**/*.slow.test.ts", "packages/*/test/**/*.slow.test.t
 slow.test.exclude = ["**/node_modules/**"];
 slow.test.env = {}; // on the disk: crashes and locks are what is tested here
 slow.test.passWithNoTests = true;
-slow.test.maxWorkers = availableParallelism() + 1; // most of the time these tests wait, for locks, servers and processes that die
 
 export default defineConfig(slow);
