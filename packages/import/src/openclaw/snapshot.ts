@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { PassThrough } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { errnoCode, HermesError } from "@hermes-memory/core/internal/lib";
+import { describeCause, errnoCode, HermesError } from "@hermes-memory/core/internal/lib";
 import { ZipFile } from "yazl";
 import { freePath, stampOf } from "./runs.ts";
 
@@ -39,26 +39,31 @@ export async function snapshotHome(home: string, now: Date) {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     for (const name of readdirSync(folder)) if (name.startsWith(TEMP)) remove(join(folder, name)); // of runs that were killed
+    const staged: string[] = [];
+    for (const name of names)
+      ((await isCopied(join(home, name), join(temp, name))) ? staged : leftOut).push(name);
     const zip = new ZipFile();
     const packing = zip.outputStream as PassThrough;
-    zip.once("error", (cause: Error) => packing.destroy(cause));
-    for (const name of names)
-      if (await isCopied(join(home, name), join(temp, name)))
-        zip.addFile(join(temp, name), name.replaceAll("\\", "/"));
-      else leftOut.push(name);
-    zip.end();
+    zip.on("error", (cause: Error) => packing.destroy(cause)); // after the first one this does nothing
     const packed = `${temp}.zip`;
-    await pipeline(packing, createWriteStream(packed, { mode: 0o600, flush: true }));
+    const written = pipeline(packing, createWriteStream(packed, { mode: 0o600, flush: true }));
+    for (const name of staged) zip.addFile(join(temp, name), name.replaceAll("\\", "/"));
+    zip.end();
+    await written;
     renameSync(packed, path);
     remove(temp);
   } catch (cause) {
     remove(temp);
     remove(`${temp}.zip`);
     const hint = "Free some space, or pass --no-backup to go on without a snapshot. Nothing was migrated.";
-    throw new HermesError("snapshot-failed", `The snapshot of ${home} could not be written.`, {
-      hint,
-      cause,
-    });
+    throw new HermesError(
+      "snapshot-failed",
+      `The snapshot of ${home} could not be written: ${describeCause(cause)}.`,
+      {
+        hint,
+        cause,
+      },
+    );
   }
   const older = readdirSync(folder).filter((name) => SNAPSHOT.test(name));
   for (const name of older.sort().slice(0, -KEPT)) remove(join(folder, name));
