@@ -54,12 +54,12 @@ export const clawCommands: readonly CommandSpec[] = [
   command("claw cleanup", "rename the OpenClaw folder after a migration; nothing is deleted", {
     flags: cleanupFlags,
     examples: ["hermes claw cleanup --dry-run", "hermes claw cleanup --yes"],
-    load: async () => (await import("./migrate.ts")).cleanup,
+    load: async () => (await import("./cleanup.ts")).cleanup,
   }),
   command("claw clean", "the same as cleanup", {
     flags: cleanupFlags,
     examples: ["hermes claw clean --dry-run"],
     isHidden: true,
-    load: async () => (await import("./migrate.ts")).cleanup,
+    load: async () => (await import("./cleanup.ts")).cleanup,
   }),
 ];

@@ -126,13 +126,13 @@ export const memoryCommands: readonly CommandSpec[] = [
       full,
     },
     examples: ["hermes memory history", "hermes memory history --target user --limit 5 --full"],
-    load: async () => (await import("./entries.ts")).history,
+    load: async () => (await import("./history.ts")).history,
   }),
   command("memory undo", "undo a change: the newest, or the one with this id", {
     arguments: [{ name: "id", summary: "an id from 'hermes memory history'", isOptional: true }],
     flags: { target, dir, full },
     examples: ["hermes memory undo", "hermes memory undo 1a2b3c4d"],
-    load: async () => (await import("./entries.ts")).undo,
+    load: async () => (await import("./history.ts")).undo,
   }),
   command(
     "memory explain",
@@ -151,7 +151,7 @@ export const memoryCommands: readonly CommandSpec[] = [
         dir,
       },
       examples: ["hermes memory explain 'make ship'"],
-      load: async () => (await import("./entries.ts")).explain,
+      load: async () => (await import("./history.ts")).explain,
     },
   ),
   command("memory pin", "keep an entry from ever being archived", {

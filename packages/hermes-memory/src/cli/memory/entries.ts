@@ -1,15 +1,13 @@
-// The entries of MEMORY.md and USER.md: `hermes memory show`, `add`, `replace`, `remove`, then archive and pins, then what changed.
+// The entries of MEMORY.md and USER.md: `hermes memory show`, `add`, `replace`, `remove`, then archive and pins.
 import type { MemoryConfig } from "@hermes-memory/core/internal/config";
 import {
   type ArchivedEntry,
   committedWrites,
   entryId,
   entryIds,
-  explanationLines,
   fileNameOf,
   formatUsage,
   type HistoryChange,
-  type HistoryLine,
   MEMORY_TARGETS,
   type MemoryOp,
   type MemoryOpOutcome,
@@ -27,9 +25,8 @@ import {
   unwrap,
   usageFailure,
 } from "../command.ts";
-import { changeLine, indented, localTime, localTimes, newestOf, oneLine, printable } from "../printing.ts";
+import { changeLine, indented, localTime, oneLine, printable } from "../printing.ts";
 import {
-  type Asked,
   askedEntry,
   entryName,
   memoryFailure,
@@ -38,7 +35,6 @@ import {
   openStore,
   type PinView,
   secretHint,
-  stagedWritesOf,
   targetFlag,
   targetNamed,
   targetsFlag,
@@ -303,100 +299,6 @@ function listing(entries: readonly Archived[], { flags }: CommandInput, store: M
   return { json, lines: flags.full === true ? whole : undefined, notes: store.warnings };
 }
 
-// `hermes memory history`, `undo` and `explain`: what changed, and where a text is, was, or was refused.
-
-export const history: CommandBody = async (input, context) => {
-  const store = await openStore(input, context);
-  const { shown, notes } = newestOf(store.history(targetOption(input)), input);
-  return {
-    json: shown,
-    lines:
-      shown.length > 0 ? shown.flatMap((line) => historyLines(line, input.flags.full === true)) : undefined,
-    notes: [...store.warnings, ...notes],
-  };
-};
-
-export const undo: CommandBody = async (input, context) => {
-  const store = await openStore(input, context);
-  const asked = { ...targetOption(input), id: input.args.id };
-  const candidate = store.undoCandidate(asked);
-  // By its id from here on, so that a newer change of another process is not undone instead.
-  const chosen = candidate ? { id: candidate.id, target: candidate.target } : asked;
-  const outcome = unwrap(await store.undo(chosen, { origin: "cli" }), memoryFailure);
-  const undone = await changed(outcome, store, input, context);
-  const { changes = [] } = outcome;
-  // `changed` has printed the texts that left the file.
-  const came = changes.filter(({ before }) => before === null);
-  return {
-    ...undone,
-    json: { ...(undone.json as object), undone: candidate?.id, changes },
-    lines: [...(undone.lines ?? []), ...came.map((step) => changeLine(step, input.flags.full === true))],
-  };
-};
-
-function targetOption(input: CommandInput): { target?: "memory" | "user" } {
-  return input.flags.target === undefined ? {} : { target: targetFlag(input) };
-}
-
-/** The refused text itself is not in the journal. */
-function historyLines(line: HistoryLine, isWhole: boolean): string[] {
-  const {
-    id,
-    time,
-    target,
-    origin,
-    action,
-    undoes,
-    status,
-    undone_by: by,
-    refusal,
-    reason,
-    changes,
-    archived,
-  } = line;
-  const mark = {
-    committed: "",
-    aborted: "never took effect",
-    undone: `undone by ${by}`,
-    refused: "refused: ",
-  };
-  const state = `${mark[status]}${[refusal?.error ?? [], ...(refusal?.ids ?? [])].flat().join(" ")}`;
-  const what = undoes === undefined ? action : `${action} of ${undoes}`;
-  const head = `${localTime(time)}  ${id}  ${target.padEnd(6)}  ${origin}  ${what}`;
-  return [
-    printable(state === "" ? head : `${head}  [${state}]`),
-    ...changes.map((step) => `${changeLine(step, isWhole)}${archiveMark(step, archived)}${idMark(step)}`),
-    ...(reason === undefined ? [] : [`    reason: ${isWhole ? indented(reason, 4) : oneLine(reason)}`]),
-  ];
-}
-
-function archiveMark({ before }: HistoryChange, archived: readonly string[] = []): string {
+export function archiveMark({ before }: HistoryChange, archived: readonly string[] = []): string {
   return before !== null && archived.includes(before) ? "  (to the archive)" : "";
-}
-
-function idMark({ before_id, after_id }: HistoryChange): string {
-  const ids = [before_id, after_id].filter((id) => id !== undefined);
-  return ids.length === 0 ? "" : `  [${ids.join(" -> ")}]`;
-}
-
-export const explain: CommandBody = async (input, context) => {
-  const asked = await askedRead(input, context);
-  const store = await openStore(input, context);
-  const text = asked.by === "entry" ? entryName(asked, store, targetFlag(input)).oldText : asked.text;
-  const isId = asked.by === "id";
-  const explanation = store.explain(text, { ...stagedWritesOf(input, context), isId });
-  const lines = explanationLines(explanation, (target) => store.isEnabled(target));
-  return {
-    json: explanation,
-    lines: lines.map((line) => localTimes(printable(line).replaceAll("\n", "⏎"))),
-    notes: store.warnings,
-  };
-};
-
-/** Unlike in commands that write, a bare number is a text. */
-async function askedRead(input: CommandInput, context: CommandContext): Promise<Asked> {
-  const isFlagged = ["entry", "id", "text"].some((name) => input.flags[name] !== undefined);
-  const { text: word } = input.args;
-  if (isFlagged || word === undefined) return askedEntry(input, context, { word, command: "explain" });
-  return { by: "text", text: await nonEmptyText(input, context, "text") };
 }
