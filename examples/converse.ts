@@ -35,13 +35,18 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent use
   const next = await store.continueSession(id, { messages: [summary] });
   console.log("continues as:", next.title);
 
+  const ana = store.forUser({ platform: "cli", userId: "ana" }); // a store in which only her sessions exist
+
   // 4. A listing has one line for the whole conversation, and it can be read from its beginning.
-  const [listed] = await store.listSessionsRich({ orderByLastActive: true, userId: "ana" });
+  const [listed] = await ana.listSessionsRich({ orderByLastActive: true });
   console.log("listed:", listed?.title, "-", listed?.preview);
   const whole = await store.getMessagesAsConversation(next.id, { includeAncestors: true });
   for (const { role, content } of whole) console.log(`${role}: ${content}`);
 
   // 5. Other users do not see it.
-  console.log("for somebody else:", await store.listSessionsRich({ userId: "ben" }));
+  console.log(
+    "for somebody else:",
+    await store.forUser({ platform: "cli", userId: "ben" }).listSessionsRich(),
+  );
 }
 rmSync(home, { recursive: true });

@@ -15,8 +15,12 @@ import {
   type MemoryManager,
   readProviderHealth,
 } from "../packages/core/src/providers/index.ts";
-import { collectAnswers, fieldsOf, splitAnswers } from "../packages/core/src/providers/setup/questions.ts";
-import { saveSetup } from "../packages/core/src/providers/setup/saved-setup.ts";
+import {
+  collectAnswers,
+  fieldsOf,
+  saveSetup,
+  splitAnswers,
+} from "../packages/core/src/providers/setup/setup.ts";
 import { writePlugin } from "../packages/core/test/fakes/plugins.ts";
 import { tempDirectory } from "../packages/core/test/fakes/temp-directory.ts";
 import { memoryProviderContract } from "../packages/core/testing/index.ts";

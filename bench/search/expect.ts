@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { textsOf } from "../../packages/core/src/sessions/search/document.ts";
-import { type Expression, parseQuery } from "../../packages/core/src/sessions/search/query.ts";
+import { parseQuery } from "../../packages/core/src/sessions/search/query.ts";
+import type { Expression } from "../../packages/core/src/sessions/search/reads.ts";
 import { containsUnspaced, tokenize } from "../../packages/core/src/sessions/search/words.ts";
 
 /** Ids in order of time, and the number of matching sessions, up to `MOST_SESSIONS`. */

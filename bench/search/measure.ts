@@ -1,6 +1,5 @@
 // Measures queries. Each runs three times; the first run, which fills caches, is not counted.
-import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/internal/sessions";
-import { HIDDEN_SOURCES } from "../../packages/core/src/sessions/search-tool/answer-parts.ts";
+import { HIDDEN_SOURCES, type SessionStore, sessionSearchTool } from "@hermes-memory/core/internal/sessions";
 import { quantile, round } from "../statistics.ts";
 import { progress } from "../store/progress.ts";
 import type { Queries } from "./query-file.ts";

@@ -41,11 +41,12 @@ const PACKAGES = Object.keys(FLOORS);
 /**
  * Files that may be imported without their folder's index.ts. The logger: few commands write a log, and the others should not load it.
  * The frozen blocks: a hook of another agent has some milliseconds for them.
- * The pages of SQLite: only needed for damaged files. The adapters: each is a subpath of its own, for programs that use that SDK.
+ * SQLite: not loaded where nothing is opened. The adapters: each is a subpath of its own, for programs that use that SDK.
  */
 const SIDE_DOORS = [
   "packages/core/src/lib/logger.ts",
   "packages/core/src/curated/frozen-blocks.ts",
+  "packages/core/src/lib/sqlite.ts",
   "packages/core/src/lib/sqlite-pages.ts",
   "packages/core/src/memory/anthropic-memory-tool.ts",
   "packages/core/src/adapters/ai-sdk.ts",

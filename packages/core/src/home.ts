@@ -8,6 +8,7 @@ import {
   err,
   HermesError,
   isDirectory,
+  isWithin,
   ok,
   pyStrip,
   type Result,
@@ -78,7 +79,7 @@ export function resolveHome(context: HomeContext): { home: string; notice?: stri
 export function rootOf(home: string, context: HomeContext): string {
   const path = pathOf(context);
   const standard = defaultHome(context);
-  if (isInside(home, standard, path)) return standard;
+  if (isWithin(realOrResolved(standard, path), realOrResolved(home, path), path)) return standard;
   return isUnderProfiles(home, path) ? path.dirname(path.dirname(path.resolve(home))) : home;
 }
 
@@ -260,11 +261,6 @@ function pathOf(context: HomeContext): PlatformPath {
 
 function isUnderProfiles(home: string, path: PlatformPath): boolean {
   return path.basename(path.dirname(path.resolve(home))) === "profiles";
-}
-
-function isInside(inner: string, outer: string, path: PlatformPath): boolean {
-  const relative = path.relative(realOrResolved(outer, path), realOrResolved(inner, path));
-  return relative === "" || (!path.isAbsolute(relative) && relative.split(path.sep)[0] !== "..");
 }
 
 function isSamePath(one: string, other: string, path: PlatformPath): boolean {

@@ -12,7 +12,7 @@ import {
   statSync,
   symlinkSync,
 } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import {
   DEFAULT_PROFILE,
   ensureHome,
@@ -28,6 +28,7 @@ import {
   errnoCode,
   HermesError,
   isDirectory,
+  isWithin,
   namesIn,
   ok,
   type Result,
@@ -213,7 +214,5 @@ function copyTree(from: string, to: string, origin: CopyOrigin): boolean {
 function linkTarget(link: string, source: string): string {
   const text = readlinkSync(link);
   const target = resolve(dirname(link), text);
-  const fromSource = relative(source, target);
-  const isInside = !fromSource.startsWith("..") && !isAbsolute(fromSource);
-  return isInside && !isAbsolute(text) ? text : target;
+  return isWithin(source, target) && !isAbsolute(text) ? text : target;
 }

@@ -1,6 +1,6 @@
 // The conformance suite of session store backends. It does not know how or where the rows are stored.
 import { suiteFor, type TestRunner } from "./runner.ts";
-import { handoffContract, leasesContract, locksContract } from "./session-store/claims.ts";
+import { leasesContract, locksContract } from "./session-store/claims.ts";
 import { deletionContract, erasingContract, keptResultsContract } from "./session-store/deletion.ts";
 import { exportImportContract } from "./session-store/export-import.ts";
 import {
@@ -10,6 +10,7 @@ import {
   recallsContract,
   roundsContract,
   spendContract,
+  turnsContract,
 } from "./session-store/gateway-records.ts";
 import { lineageContract, splittingContract } from "./session-store/lineage.ts";
 import { flagsContract, listingContract, titlesContract } from "./session-store/listing.ts";
@@ -51,7 +52,6 @@ const GROUPS = {
   // SessionClaims
   "session leases": leasesContract,
   "compression locks": locksContract,
-  handoff: handoffContract,
   // TranscriptRecords
   transcripts: transcriptsContract,
   // StoreMaintenance
@@ -63,6 +63,7 @@ const GROUPS = {
   "live sessions": liveSessionsContract,
   asks: asksContract,
   marks: marksContract,
+  turns: turnsContract,
   "recall traces": recallsContract,
   "hidden tool rounds": roundsContract,
   spend: spendContract,

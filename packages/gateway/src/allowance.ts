@@ -13,7 +13,7 @@ import { estimateMessage, estimateRequest } from "@hermes-memory/core/internal/c
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { Memory } from "@hermes-memory/core/internal/memory";
 import type { Message, Part } from "@hermes-memory/core/internal/message";
-import { personKey, type SessionStore, type Spend } from "@hermes-memory/core/internal/sessions";
+import { type HomeStore, personKey, type Spend } from "@hermes-memory/core/internal/sessions";
 import {
   type Caller,
   type Gateway,
@@ -109,7 +109,7 @@ export async function admit(turn: ModelTurn): Promise<void> {
   }
 }
 
-type Used = {
+export type Used = {
   /** Absent: the client left, or did not ask for it. Then it is estimated. */
   readonly usage?: Usage;
   readonly reply?: Message;
@@ -154,7 +154,7 @@ function dayOf(now: Date): string {
   return now.toISOString().slice(0, 10);
 }
 
-function storeOf({ administration }: Memory): Promise<SessionStore> {
+function storeOf({ administration }: Memory): Promise<HomeStore> {
   return administration.administrator.sessions({ mode: "write", create: true });
 }
 
@@ -208,7 +208,9 @@ export async function admitUser(
     const store = await storeOf(home);
     const reached = await store.addSpend(row, {}, { members });
     if (reached === undefined) known.add(row.kind + row.key);
-    const [session] = await store.listSessionIds({ userId: user.id, userPlatform: user.platform, limit: 1 });
+    const [session] = await store
+      .forUser({ platform: user.platform, userId: user.id })
+      .listSessionIds({ limit: 1 });
     if (reached === undefined || session || existsSync(home.user(user).layers.directory)) return;
   } catch (cause) {
     gateway.log.warn("The users of a token could not be counted", { cause }); // the request goes on, as without memory

@@ -155,6 +155,7 @@ async function readTurn(
   await letOthers();
   const { gateway: settings } = await gateway.config();
   const { env, clock } = gateway;
+  const bodyHash = sha256(rawBody);
   const identity = identify({
     caller,
     headers,
@@ -170,6 +171,7 @@ async function readTurn(
     wire,
     request: parsed,
     rawBody,
+    bodyHash,
     body,
     query: request.url.search,
     headers,
@@ -177,7 +179,7 @@ async function readTurn(
     caller,
     memory,
     clientCredential: credentialOf(headers, rawHeaders).client,
-    retryKey: retryKeyOf(headers, rawBody),
+    retryKey: retryKeyOf(headers, bodyHash),
     signal,
     gateway,
     prepared,
@@ -204,11 +206,11 @@ function memoryOf(gateway: Gateway, { profile, user }: Identity): UserMemory {
  * Names a request that the client repeats: by the key it sends, or by the body if it says that it tries again. A request without either may be
  * a person who says the same thing twice.
  */
-function retryKeyOf(headers: Headers, rawBody: Uint8Array): string | undefined {
+function retryKeyOf(headers: Headers, bodyHash: string): string | undefined {
   const key = headers.get("idempotency-key");
   if (key !== null && key !== "") return `key:${sha256(key)}`;
   const count = Number(headers.get("x-stainless-retry-count") ?? 0);
-  return count > 0 ? `body:${sha256(rawBody)}` : undefined;
+  return count > 0 ? `body:${bodyHash}` : undefined;
 }
 
 // ---- The conversation of a request ----
@@ -241,10 +243,10 @@ async function lookUp(turn: ModelTurn, mode: Mode): Promise<FoundChat> {
     : prefixMarks(turn.wire.name, turn.body);
   const calls = turn.request.messages.flatMap(toolCallsOf).map(({ id }) => id);
   const found =
-    (await store?.findMark(
+    (await store?.gateway.findMark(
       marks.map(({ mark }) => mark),
       { calls: calls.slice(-MOST_CALLS) },
-    )) ?? (await store?.findMark(compactedMarks(turn.wire.name, turn.body)));
+    )) ?? (await store?.gateway.findMark(compactedMarks(turn.wire.name, turn.body)));
   // In proxy mode the vendor may know a response that we do not: the conversation goes on in a new chat here.
   if (!found && isBehind && mode === "agent") throw new ProblemError(UNKNOWN_RESPONSE);
   const sessionId = found?.session_id ?? (store && (await repeatedChat(turn, store)));
@@ -271,14 +273,14 @@ const MOST_CALLS = 8;
  */
 async function repeatedChat(turn: ModelTurn, store: SessionStore): Promise<string | undefined> {
   const isOpen = async (session: string): Promise<boolean> =>
-    (await store.getAsk(session))?.delivered === false;
-  const repeated = await store.findMark(requestMarksOf(turn));
+    (await store.gateway.getAsk(session))?.delivered === false;
+  const repeated = await store.gateway.findMark(requestMarksOf(turn));
   if (repeated) {
     const { session_id: id, is_newest } = repeated;
     return is_newest || turn.retryKey !== undefined || (await isOpen(id)) ? id : undefined;
   }
   const reply = turn.request.messages.find(({ role }) => role === "assistant");
-  const asked = reply && (await store.findMark([questionMark(turn.wire.name, turn.body)]));
+  const asked = reply && (await store.gateway.findMark([questionMark(turn.wire.name, turn.body)]));
   if (!asked || !(await isOpen(asked.session_id))) return undefined;
   const seen = spaceless(textOf(reply.content));
   const rows = await store.getMessages(asked.session_id, { includeInactive: true });
@@ -287,8 +289,8 @@ async function repeatedChat(turn: ModelTurn, store: SessionStore): Promise<strin
   return isSeen || replies.length === 0 ? asked.session_id : undefined;
 }
 
-function requestMarksOf({ retryKey, rawBody }: ModelTurn): readonly string[] {
-  const keys = new Set([...(retryKey === undefined ? [] : [retryKey]), `body:${sha256(rawBody)}`]);
+function requestMarksOf({ retryKey, bodyHash }: ModelTurn): readonly string[] {
+  const keys = new Set([...(retryKey === undefined ? [] : [retryKey]), `body:${bodyHash}`]);
   return [...keys].map((key) => `request:${key}`);
 }
 

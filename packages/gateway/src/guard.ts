@@ -2,6 +2,8 @@
 // (DNS rebinding), which web page sent it, its size, and how often its sender calls. Pure, except for Limits, which counts, and readBody.
 // app.ts calls them in the order of this file.
 import { isIPv4, isIPv6 } from "node:net";
+import { Readable } from "node:stream";
+import type { ReadableStream as NodeStream } from "node:stream/web";
 import type { Clock } from "@hermes-memory/core/internal/lib";
 import {
   type GatewayProblem,
@@ -274,33 +276,25 @@ export async function readBody(
   },
 ): Promise<Uint8Array> {
   if (body === null) return new Uint8Array();
-  const reader = body.getReader();
+  const { limit, timeoutMs, signal, onPiece } = limits;
+  const slow = AbortSignal.timeout(timeoutMs);
+  const stop = AbortSignal.any(signal === undefined ? [slow] : [slow, signal]);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const ended = new AbortController();
-  const late = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => reject(brokenOff());
-    const slow = `The request did not arrive within ${Math.round(limits.timeoutMs / 1000)} s.`;
-    const timer = setTimeout(() => reject(bad("body-too-slow", slow, 408)), limits.timeoutMs);
-    limits.signal?.addEventListener("abort", onAbort, { once: true, signal: ended.signal });
-    ended.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-    if (limits.signal?.aborted) onAbort();
-  });
-  late.catch(() => {}); // it may come after the body
   try {
-    for (;;) {
-      const { done, value } = await Promise.race([reader.read(), late]);
-      if (done) return Buffer.concat(chunks, bytes);
-      bytes += value.byteLength;
-      if (bytes > limits.limit.bytes) throw tooLarge(limits.limit);
-      limits.onPiece?.(value.byteLength, bytes);
-      chunks.push(value);
+    stop.throwIfAborted();
+    for await (const chunk of Readable.fromWeb(body as NodeStream<Uint8Array>, { signal: stop })) {
+      bytes += chunk.byteLength;
+      if (bytes > limit.bytes) throw tooLarge(limit);
+      onPiece?.(chunk.byteLength, bytes);
+      chunks.push(chunk);
     }
+    return Buffer.concat(chunks, bytes);
   } catch (cause) {
-    reader.cancel().catch(() => {}); // the connection is gone or will be closed
-    throw cause instanceof ProblemError ? cause : brokenOff();
-  } finally {
-    ended.abort();
+    if (cause instanceof ProblemError) throw cause;
+    if (!slow.aborted) throw bad("body-incomplete", "The request ended before all of its body arrived.");
+    const said = `The request did not arrive within ${Math.round(timeoutMs / 1000)} s.`;
+    throw bad("body-too-slow", said, 408);
   }
 }
 
@@ -332,10 +326,6 @@ export function tooMany(what: string): ProblemError {
     message: `${what}, which is the most that this server takes.`,
     hint: "Shorten the conversation, or raise gateway.max_messages on the server.",
   });
-}
-
-function brokenOff(): ProblemError {
-  return bad("body-incomplete", "The request ended before all of its body arrived.");
 }
 
 // ---- How often, and how much ----

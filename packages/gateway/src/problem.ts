@@ -66,6 +66,12 @@ export const MODEL_PROBLEMS: Readonly<Record<ModelFailure["kind"], Kind>> = {
   reply_too_long: FAILED,
 };
 
+/** Of a model that did not answer. */
+export function ofModelFailure({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
+  const retryAfterSeconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
+  return { ...MODEL_PROBLEMS[kind], message, retryAfterSeconds };
+}
+
 const STATUSES: readonly (readonly [GatewayProblem["status"], RegExp])[] = [
   // Of a model: not 503, because clients would repeat the request, which cannot help.
   [404, /^unknown-(?:session|chat|message|parent)$|^memory-no-match$|^no-model$/],

@@ -107,8 +107,9 @@ export { type GatewayProblem, type JsonObject, ProblemError, refused } from "./p
 export type ModelTurn = Pick<RouteRequest, "headers" | "signal" | "annotate" | "onSent"> & {
   readonly wire: Wire;
   readonly request: WireRequest;
-  /** As it arrived: bytes and parsed. */
+  /** As it arrived: bytes, their SHA-256, and parsed. */
   readonly rawBody: Uint8Array;
+  readonly bodyHash: string;
   readonly body: JsonObject;
   /** Of the address, with its question mark: `?beta=true`. The proxy forwards it on the same wire. */
   readonly query?: string;

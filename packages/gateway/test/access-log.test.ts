@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
@@ -26,12 +26,6 @@ describe("the access log", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it("writes by itself after a moment", async () => {
-    const path = accessLogPath(tempDirectory());
-    openAccessLog(path).write(LINE);
-    await expect.poll(() => existsSync(path), { timeout: 3_000 }).toBe(true);
-  });
-
   it("renames a file that would become too large", () => {
     const path = accessLogPath(tempDirectory());
     const log = openAccessLog(path, { maxBytes: 300 });
@@ -42,16 +36,6 @@ describe("the access log", () => {
     expect(readFileSync(`${path}.1`, "utf8")).toContain("req_1");
     expect(readFileSync(path, "utf8")).toContain("req_3");
     expect(statSync(path).size).toBeLessThanOrEqual(300);
-  });
-
-  it.skipIf(process.getuid?.() === 0)("counts lines that could not be written, and throws nothing", () => {
-    const home = tempDirectory();
-    mkdirSync(join(home, "logs"));
-    chmodSync(join(home, "logs"), 0o500);
-    const log = openAccessLog(accessLogPath(home));
-    log.write(LINE);
-    log.flush();
-    expect(log.dropped).toBe(1);
   });
 
   it("counts the lines when the log's place is taken by a file", () => {

@@ -28,8 +28,8 @@ type At = {
 /** Routes that answered as their schema says, in any test of this file. */
 const proven = new Set<string>();
 
-async function api(config: Json = {}, home = tempDirectory()): Promise<Api> {
-  const gateway = await runningGateway({ home, config: JSON.stringify(config) });
+async function api(config?: Json, home = tempDirectory()): Promise<Api> {
+  const gateway = await runningGateway({ home, ...(config && { config: JSON.stringify(config) }) });
   const call = (route: string, { id = "", query = "", body, headers = {} }: At = {}): Promise<Response> => {
     const [method = "", path = ""] = route.split(" ");
     return gateway.call(path.replace(":id", encodeURIComponent(id)) + query, {
@@ -194,7 +194,7 @@ describe("the provider and the reset", () => {
       await token({ kind: "user", user: { platform: "web", id: "bob" } }),
       await token({ kind: "admin" }),
     ];
-    const { api: ask, refused } = await api({}, home);
+    const { api: ask, refused } = await api(undefined, home);
     const body = { provider: "none" };
     for (const headers of [owner, user])
       expect(await refused("PUT /api/memory/provider", { headers, body })).toMatchObject({ status: 403 });
@@ -374,7 +374,7 @@ describe("a broken home", () => {
     const home = tempDirectory();
     const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
     const made = await tokens.create({ rights: { kind: "user", user: { platform: "web", id: "bob" } } });
-    const { refused, call } = await api({}, home);
+    const { refused, call } = await api(undefined, home);
     writeFileSync(join(home, "state.db"), "no database at all ".repeat(500));
     const headers = { authorization: `Bearer ${made.ok ? made.value.token : ""}` };
     const said = await refused("GET /api/sessions", { headers });

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -44,14 +44,6 @@ describe("the gateway's homes", () => {
     const { opened } = gateway(join(root, "profiles", "work"));
     expect(opened.memory("play").home).toBe(join(root, "profiles", "play"));
     expect(opened.memory("default").home).toBe(root);
-  });
-
-  it("see a change of config.yaml at once", async () => {
-    const { opened, home } = gateway();
-    const limit = async () => (await opened.memory(undefined).administration.memoryConfig()).memoryCharLimit;
-    expect(await limit()).toBe(2_200);
-    writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: 500\n");
-    expect(await limit()).toBe(500);
   });
 });
 

@@ -26,15 +26,21 @@ const ALICE = holder({ kind: "user", user: { platform: "api", id: "alice" } });
 const WEB_UI = holder({ kind: "names-users", platform: "web" });
 const ADMIN = holder({ kind: "admin" });
 
-type Header = readonly [name: string, value: string];
+/** Lines such as `X-Hermes-User-Id: bob`. */
 type Given = {
   readonly caller?: Caller;
-  readonly headers?: readonly Header[];
+  readonly headers?: readonly string[];
   readonly wire?: WireRequest["wire"];
   readonly ids?: WireRequest["ids"];
   readonly settings?: Partial<IdentitySettings>;
   readonly env?: Readonly<Record<string, string>>;
 };
+
+const rawOf = (lines: readonly string[]): readonly string[] =>
+  lines.flatMap((line) => {
+    const colon = line.indexOf(": ");
+    return [line.slice(0, colon), line.slice(colon + 2)];
+  });
 
 /** As Node receives it: each byte of UTF-8 as one character. */
 function bytes(text: string): string {
@@ -59,7 +65,7 @@ function asked({ caller = LOCAL, headers = [], wire = "chat", ids = {}, settings
   return {
     caller,
     headers: new Headers(),
-    rawHeaders: headers.flat(),
+    rawHeaders: rawOf(headers),
     request,
     settings: { ...SETTINGS, ...settings },
     env,
@@ -67,17 +73,7 @@ function asked({ caller = LOCAL, headers = [], wire = "chat", ids = {}, settings
   };
 }
 
-function identityOf(given: Given) {
-  const found = attempt(() => identify(asked(given)));
-  if (!found.ok) throw new Error(`${found.error.code}: ${found.error.message}`);
-  return found.value;
-}
-
-function refusal(given: Given) {
-  const found = attempt(() => identify(asked(given)));
-  if (found.ok) throw new Error(`not refused: ${JSON.stringify(found.value)}`);
-  return { status: found.error.status, code: found.error.code };
-}
+const SECONDS = NOW.getTime() / 1000;
 
 function jwt(claims: object, secret = "s3cret"): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -85,164 +81,116 @@ function jwt(claims: object, secret = "s3cret"): string {
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 }
 
-const SECONDS = NOW.getTime() / 1000;
 const CAROL = jwt({ sub: "carol", iss: "open-webui", iat: SECONDS, exp: SECONDS + 300 });
+
+function identityOf(given: Given) {
+  const found = attempt(() => identify(asked(given)));
+  if (!found.ok) throw new Error(`${found.error.code}: ${found.error.message}`);
+  return found.value;
+}
+
+/** Status and code of the refusal, or the user. */
+function userOf(given: Given): string {
+  const found = attempt(() => identify(asked(given)));
+  if (!found.ok) return `${found.error.status} ${found.error.code}`;
+  const { user } = found.value;
+  return user === undefined ? "owner" : `${user.platform}:${user.id}`;
+}
 
 describe("the user of a request", () => {
   it("is the owner for a local caller, an owner's token and an admin that name nobody", () => {
-    for (const caller of [LOCAL, OWNER, ADMIN]) expect(identityOf({ caller }).user).toBeUndefined();
+    for (const caller of [LOCAL, OWNER, ADMIN]) expect(userOf({ caller })).toBe("owner");
     expect([LOCAL, ADMIN, OWNER].map(isAdministrator)).toEqual([true, true, false]);
   });
 
-  it("is the token's own, whatever the body says", () => {
-    expect(identityOf({ caller: ALICE, ids: { user: "bob" } }).user).toEqual({
-      platform: "api",
-      id: "alice",
-    });
-    expect(identityOf({ caller: OWNER, ids: { user: "bob" } }).user).toBeUndefined();
-  });
-
-  it.each(["X-Hermes-User-Id", "X-OpenWebUI-User-Id", "x-sm-user-id"])(
-    "of a token for one person is never another: %s",
-    (header) => {
+  it("is the token's own, whatever the body says, and never another", () => {
+    expect(userOf({ caller: ALICE, ids: { user: "bob" } })).toBe("api:alice");
+    expect(userOf({ caller: OWNER, ids: { user: "bob" } })).toBe("owner");
+    for (const header of ["X-Hermes-User-Id", "X-OpenWebUI-User-Id", "x-sm-user-id"]) {
       for (const caller of [ALICE, OWNER])
-        expect(refusal({ caller, headers: [[header, "bob"]] })).toEqual({
-          status: 403,
-          code: "not-your-user",
-        });
-      expect(identityOf({ caller: ALICE, headers: [[header, "alice"]] }).user).toMatchObject({ id: "alice" });
-    },
-  );
-
-  it.each([
-    [{ headers: [["X-Hermes-User-Id", "bob"]] }, "api", "bob"],
-    [{ headers: [["X-OpenWebUI-User-Id", "bob"]] }, "open-webui", "bob"],
-    [{ headers: [["x-sm-user-id", "bob"]] }, "api", "bob"],
-    [{ ids: { user: "bob" } }, "api", "bob"],
-    [{ headers: [["x-hermes-user-id", "a:b"]] }, "api", "a:b"],
-    [{ headers: [["x-hermes-user-id", "bob"]], ids: { user: "bob" } }, "api", "bob"],
-  ] as [Given, string, string][])("is named by a program that may: %j", (given, platform, id) => {
-    for (const caller of [LOCAL, ADMIN])
-      expect(identityOf({ ...given, caller }).user).toEqual({ platform, id });
-    expect(identityOf({ ...given, caller: WEB_UI }).user).toEqual({ platform: "web", id });
-  });
-
-  it("must be named by a program with users of its own", () => {
-    expect(refusal({ caller: WEB_UI })).toEqual({ status: 400, code: "no-user" });
-    expect(refusal({ caller: WEB_UI, headers: [["x-hermes-user-id", ""]] })).toEqual({
-      status: 400,
-      code: "bad-id",
-    });
-  });
-
-  it("is refused when two names disagree", () => {
-    const two: Header[] = [
-      ["x-hermes-user-id", "alice"],
-      ["x-openwebui-user-id", "bob"],
-    ];
-    for (const caller of [LOCAL, ADMIN, WEB_UI]) {
-      expect(refusal({ caller, headers: two }).code).toBe("users-disagree");
-      expect(refusal({ caller, headers: two.slice(0, 1), ids: { user: "bob" } }).code).toBe("users-disagree");
+        expect(userOf({ caller, headers: [`${header}: bob`] })).toBe("403 not-your-user");
+      expect(userOf({ caller: ALICE, headers: [`${header}: alice`] })).toBe("api:alice");
     }
   });
 
-  it.each([
-    [
-      "twice",
-      [
-        ["X-Hermes-User-Id", "a"],
-        ["x-hermes-user-id", "a"],
-      ],
-      "repeated-header",
-    ],
-    ["with underscores", [["X_Hermes_User_Id", "a"]], "bad-header"],
-    [
-      "with both separators",
-      [
-        ["X-Hermes-User-Id", "a"],
-        ["X_Hermes-User_Id", "b"],
-      ],
-      "bad-header",
-    ],
-    ["blank", [["x-hermes-user-id", ""]], "bad-id"],
-    ["with a control character", [["x-hermes-user-id", "a\u0007"]], "bad-id"],
-    ["with a C1 control character", [["x-hermes-user-id", bytes("a\u0085b")]], "bad-id"],
-    ["in Latin-1", [["x-hermes-user-id", "Jos\u00e9"]], "bad-id"],
-    ["too long", [["x-hermes-user-id", "a".repeat(4_097)]], "bad-id"],
-    ["as a placeholder", [["x-hermes-user-id", "{{LIBRECHAT_USER_ID}}"]], "bad-id"],
-    ["as a variable", [["x-openwebui-user-id", "\u0024{USER_ID}"]], "bad-id"],
-  ] as [string, Header[], string][])("is refused when a header names it %s", (_how, headers, code) => {
-    for (const caller of [LOCAL, ADMIN, WEB_UI])
-      expect(refusal({ caller, headers })).toEqual({ status: 400, code });
+  it.each<[Given, string, string]>([
+    [{ headers: ["X-Hermes-User-Id: bob"] }, "api", "bob"],
+    [{ headers: ["X-OpenWebUI-User-Id: bob"] }, "open-webui", "bob"],
+    [{ headers: ["x-sm-user-id: bob"] }, "api", "bob"],
+    [{ ids: { user: "bob" } }, "api", "bob"],
+    [{ headers: ["x-hermes-user-id: a:b"] }, "api", "a:b"],
+    [{ headers: ["x-hermes-user-id: bob"], ids: { user: "bob" } }, "api", "bob"],
+  ])("is named by a program that may: %j", (given, platform, id) => {
+    for (const caller of [LOCAL, ADMIN]) expect(userOf({ ...given, caller })).toBe(`${platform}:${id}`);
+    expect(userOf({ ...given, caller: WEB_UI })).toBe(`web:${id}`);
   });
 
-  it("is refused when the body names it by half a surrogate pair, U+0000 or nothing", () => {
-    for (const user of ["\ud800", "a\0b", "", "  "]) expect(refusal({ ids: { user } }).code).toBe("bad-id");
+  it("must be named by a program with users of its own", () => {
+    expect(userOf({ caller: WEB_UI })).toBe("400 no-user");
+  });
+
+  it.each<[string, Given, string]>([
+    ["two disagree", { headers: ["x-hermes-user-id: alice", "x-openwebui-user-id: bob"] }, "users-disagree"],
+    ["the body disagrees", { headers: ["x-hermes-user-id: a"], ids: { user: "b" } }, "users-disagree"],
+    ["it is twice", { headers: ["X-Hermes-User-Id: a", "x-hermes-user-id: a"] }, "repeated-header"],
+    ["it has underscores", { headers: ["X_Hermes_User_Id: a"] }, "bad-header"],
+    ["it has both", { headers: ["X-Hermes-User-Id: a", "X_Hermes-User_Id: b"] }, "bad-header"],
+    ["it is blank", { headers: ["x-hermes-user-id: "] }, "bad-id"],
+    ["it has a control character", { headers: ["x-hermes-user-id: a\u0007"] }, "bad-id"],
+    ["it has a C1 character", { headers: [`x-hermes-user-id: ${bytes("a\u0085b")}`] }, "bad-id"],
+    ["it is Latin-1", { headers: ["x-hermes-user-id: Jos\u00e9"] }, "bad-id"],
+    ["it is too long", { headers: [`x-hermes-user-id: ${"a".repeat(4_097)}`] }, "bad-id"],
+    ["it is a placeholder", { headers: ["x-hermes-user-id: {{LIBRECHAT_USER_ID}}"] }, "bad-id"],
+    ["it is a variable", { headers: ["x-openwebui-user-id: \u0024{USER_ID}"] }, "bad-id"],
+    ...["\ud800", "a\0b", "", "  "].map((user): [string, Given, string] => [
+      `the body says ${JSON.stringify(user)}`,
+      { ids: { user } },
+      "bad-id",
+    ]),
+  ])("is refused when %s", (_how, given, code) => {
+    for (const caller of [LOCAL, ADMIN, WEB_UI]) expect(userOf({ caller, ...given })).toBe(`400 ${code}`);
   });
 
   it("may have any letters, and each spelling is a user of its own", () => {
     const names = ["Jos\u00e9", "Jose\u0301", "李雷", "🦊", "JOS\u00c9", "a b", "a+b%40"];
-    const found = names.map((name) => identityOf({ headers: [["x-hermes-user-id", bytes(name)]] }).user?.id);
-    expect(found).toEqual(names);
-    expect(identityOf({ ids: { user: "Jos\u00e9" } }).user?.id).toBe(found[0]);
+    const found = names.map((name) => userOf({ headers: [`x-hermes-user-id: ${bytes(name)}`] }));
+    expect(found).toEqual(names.map((name) => `api:${name}`));
+    expect(userOf({ ids: { user: "Jos\u00e9" } })).toBe(found[0]);
   });
 });
 
 describe("Open WebUI's signed user", () => {
   const settings = { jwtSecret: "s3cret" };
+  const signed = [`X-OpenWebUI-User-Jwt: ${CAROL}`];
 
-  it("is believed when the signature is right", () => {
-    const headers: Header[] = [["X-OpenWebUI-User-Jwt", CAROL]];
-    expect(identityOf({ headers, settings }).user).toEqual({ platform: "open-webui", id: "carol" });
-    expect(identityOf({ caller: WEB_UI, headers, settings }).user).toEqual({ platform: "web", id: "carol" });
-    expect(refusal({ caller: ALICE, headers, settings }).code).toBe("not-your-user");
-  });
-
-  it("is refused when it is not, and never ignored", () => {
+  it("is believed when the signature is right, and never ignored when it is not", () => {
+    expect(userOf({ headers: signed, settings })).toBe("open-webui:carol");
+    expect(userOf({ caller: WEB_UI, headers: signed, settings })).toBe("web:carol");
+    expect(userOf({ caller: ALICE, headers: signed, settings })).toBe("403 not-your-user");
     const forged = jwt({ sub: "carol", iss: "open-webui", exp: SECONDS + 300 }, "guess");
     for (const token of [forged, "x", "", `${CAROL}x`])
-      expect(refusal({ headers: [["x-openwebui-user-jwt", token]], settings })).toEqual({
-        status: 401,
-        code: "bad-user-jwt",
-      });
-    expect(refusal({ headers: [["x-openwebui-user-jwt", CAROL]] })).toEqual({
-      status: 403,
-      code: "jwt-not-configured",
-    });
+      expect(userOf({ headers: [`x-openwebui-user-jwt: ${token}`], settings })).toBe("401 bad-user-jwt");
+    expect(userOf({ headers: signed })).toBe("403 jwt-not-configured");
   });
 
   it("is the only one that Open WebUI's own token may name", () => {
     const caller = holder({ kind: "names-users", platform: "open-webui" });
-    const signed: Header[] = [["x-openwebui-user-jwt", CAROL]];
-    expect(identityOf({ caller, headers: signed, settings }).user?.id).toBe("carol");
-    expect(identityOf({ caller, headers: signed, ids: { user: "someone" }, settings }).user?.id).toBe(
-      "carol",
-    );
-    const unsigned = { status: 403, code: "unsigned-user" };
-    for (const name of ["x-hermes-user-id", "x-sm-user-id"]) {
-      expect(refusal({ caller, headers: [[name, "carol"]], settings })).toEqual(unsigned);
-      expect(refusal({ caller, headers: [...signed, [name, "carol"]], settings })).toEqual(unsigned);
-    }
-    expect(refusal({ caller, ids: { user: "carol" }, settings })).toEqual(unsigned);
-    expect(identityOf({ caller: WEB_UI, ids: { user: "carol" }, settings }).user?.id).toBe("carol");
+    expect(userOf({ caller, headers: signed, settings })).toBe("open-webui:carol");
+    expect(userOf({ caller, headers: signed, ids: { user: "x" }, settings })).toBe("open-webui:carol");
+    for (const name of ["x-hermes-user-id: carol", "x-sm-user-id: carol"])
+      for (const headers of [[name], [...signed, name]])
+        expect(userOf({ caller, headers, settings })).toBe("403 unsigned-user");
+    expect(userOf({ caller, ids: { user: "carol" }, settings })).toBe("403 unsigned-user");
+    expect(userOf({ caller: WEB_UI, ids: { user: "carol" }, settings })).toBe("web:carol");
   });
 
   it("makes the unsigned header worthless, also while the secret's variable is missing", () => {
-    const headers: Header[] = [["x-openwebui-user-id", "carol"]];
-    expect(refusal({ headers, settings })).toEqual({ status: 403, code: "unsigned-user" });
     const missing = { jwtSecret: "$OPEN_WEBUI_SECRET" };
-    expect(refusal({ headers, settings: missing }).code).toBe("unsigned-user");
-    expect(refusal({ headers: [["x-openwebui-user-jwt", CAROL]], settings: missing })).toEqual({
-      status: 503,
-      code: "jwt-not-configured",
-    });
-  });
-
-  it("is verified with a secret from the environment", () => {
-    for (const jwtSecret of ["$OPEN_WEBUI_SECRET", "\u0024{OPEN_WEBUI_SECRET}"]) {
-      const given = { headers: [["x-openwebui-user-jwt", CAROL]] as Header[], settings: { jwtSecret } };
-      expect(identityOf({ ...given, env: { OPEN_WEBUI_SECRET: "s3cret\n" } }).user?.id).toBe("carol");
-    }
+    for (const each of [settings, missing])
+      expect(userOf({ headers: ["x-openwebui-user-id: carol"], settings: each })).toBe("403 unsigned-user");
+    expect(userOf({ headers: signed, settings: missing })).toBe("503 jwt-not-configured");
+    const env = { OPEN_WEBUI_SECRET: "s3cret\n" };
+    expect(userOf({ headers: signed, settings: missing, env })).toBe("open-webui:carol");
   });
 });
 
@@ -253,104 +201,67 @@ describe("the profile of a request", () => {
     const profile = (given: Given) => identityOf({ ...given, settings }).profile;
     expect(profile({ ids: { user: "alice" } })).toBe("work");
     expect(profile({ ids: { user: "bob" } })).toBeUndefined();
-    expect(profile({ headers: [["x-openwebui-user-id", "bob"]] })).toBe("shared");
+    expect(profile({ headers: ["x-openwebui-user-id: bob"] })).toBe("shared");
     expect(profile({})).toBeUndefined();
     expect(profile({ caller: ALICE })).toBe("work");
+    const odd = holder({ kind: "user", user: { platform: "constructor", id: "x" } });
+    expect(profile({ caller: odd })).toBeUndefined();
   });
 
   it("is never the served home when config names an impossible one", () => {
     for (const name of ["../up", "", 7, "test"]) {
       const identityProfiles = { "api:alice": name } as IdentitySettings["identityProfiles"];
-      expect(refusal({ caller: ALICE, settings: { identityProfiles } })).toEqual({
-        status: 503,
-        code: "bad-profile",
-      });
+      expect(userOf({ caller: ALICE, settings: { identityProfiles } })).toBe("503 bad-profile");
     }
-  });
-
-  it("does not come from what every object has", () => {
-    expect(
-      identityOf({ caller: holder({ kind: "user", user: { platform: "constructor", id: "x" } }) }).profile,
-    ).toBeUndefined();
   });
 });
 
 describe("the conversation of a request", () => {
   const session = (given: Given) => identityOf(given).session;
+  const at = (...headers: string[]) => session({ headers });
+  const CLAUDE = `x-claude-code-session-id: ${UUID}`;
+  const CODEX = "user-agent: codex_cli_rs/0.144.0";
 
   it("is the first that is present, in the order of the list", () => {
-    const headers: Header[] = [
-      ["X-Hermes-Session-Id", "mine"],
-      ["x-claude-code-session-id", UUID],
-      ["session-id", "s"],
-      ["x-opencode-session", "o"],
-      ["X-OpenWebUI-Chat-Id", "w"],
-      ["X-Hermes-Session-Key", "k"],
+    const headers = [
+      ...["X-Hermes-Session-Id: mine", CLAUDE, "session-id: s", "x-opencode-session: o"],
+      ...["X-OpenWebUI-Chat-Id: w", "X-Hermes-Session-Key: k"],
     ];
     const ids = { conversation: "c", previousResponseId: "resp_1", litellmSessionId: "l" };
-    const kinds = headers.map((_, from) =>
+    const found = headers.map((_, from) =>
       session({ headers: headers.slice(from), ids: from === 0 ? ids : {} }),
     );
-    expect(kinds.map(({ kind, chatId }) => [kind, chatId])).toEqual([
-      ["hermes-session-id", "mine"],
-      ["claude-code", `claude-code-${UUID}`],
-      ["codex", "codex-s"],
-      ["opencode", "opencode-o"],
-      ["open-webui", "open-webui-w"],
-      ["session-key", "key-k"],
+    expect(found.map(({ kind, chatId, history }) => [kind, chatId, history])).toEqual([
+      ["hermes-session-id", "mine", "server"],
+      ["claude-code", `claude-code-${UUID}`, "client"],
+      ["codex", "codex-s", "client"],
+      ["opencode", "opencode-o", "client"],
+      ["open-webui", "open-webui-w", "client"],
+      ["session-key", "key-k", "server"],
     ]);
-    expect(kinds.every(({ sessionKey }) => sessionKey === "k")).toBe(true);
-    expect(kinds.map(({ history }) => history)).toEqual([
-      "server",
-      "client",
-      "client",
-      "client",
-      "client",
-      "server",
-    ]);
-    expect(session({ headers: headers.slice(-1), ids })).toMatchObject({
-      kind: "conversation",
-      history: "server",
-    });
+    expect(found.every(({ sessionKey }) => sessionKey === "k")).toBe(true);
+    const inBody = session({ headers: headers.slice(-1), ids });
+    expect(inBody).toMatchObject({ kind: "conversation", chatId: "conversation-c", history: "server" });
     expect(session({})).toEqual({ kind: "prefix", chatId: undefined, history: "client" });
   });
 
   it("is found in the body", () => {
-    expect(session({ ids: { conversation: "c1" } })).toMatchObject({
-      kind: "conversation",
-      chatId: "conversation-c1",
-    });
-    expect(session({ ids: { previousResponseId: "resp_1", litellmSessionId: "l" } })).toEqual({
-      kind: "previous-response",
-      chatId: undefined,
-      history: "server",
-      previousResponseId: "resp_1",
-    });
-    expect(session({ ids: { litellmSessionId: "l" } })).toMatchObject({
-      kind: "litellm",
-      chatId: "litellm-l",
-    });
-  });
-
-  it("has only what is new when it continues a stored response", () => {
-    const given: Given = { headers: [["x-openwebui-chat-id", "w"]], ids: { previousResponseId: "resp_1" } };
-    expect(session(given)).toMatchObject({
-      kind: "open-webui",
-      history: "server",
-      previousResponseId: "resp_1",
-    });
+    const previous = { kind: "previous-response", history: "server", previousResponseId: "resp_1" };
+    const ids = { previousResponseId: "resp_1", litellmSessionId: "l" };
+    expect(session({ ids })).toEqual({ ...previous, chatId: undefined });
+    expect(session({ ids: { litellmSessionId: "l" } })).toMatchObject({ chatId: "litellm-l" });
   });
 
   it("of Claude Code has the id that its import has, for the owner only", () => {
-    const headers: Header[] = [["X-Claude-Code-Session-Id", UUID]];
-    expect(session({ headers })).toMatchObject({ sessionId: `claude-code-${UUID}`, platformChatId: UUID });
-    expect(session({ caller: ALICE, headers }).sessionId).toBeUndefined();
-    const subagent = session({ headers: [...headers, ["x-claude-code-agent-id", "a17b"]] });
-    expect(subagent).toMatchObject({
-      chatId: `claude-code-${UUID}-agent-a17b`,
-      sessionId: `claude-code-${UUID}-agent-a17b`,
-      parentChatId: `claude-code-${UUID}`,
-    });
+    const id = `claude-code-${UUID}`;
+    expect(at(CLAUDE)).toMatchObject({ sessionId: id, platformChatId: UUID });
+    expect(session({ caller: ALICE, headers: [CLAUDE] }).sessionId).toBeUndefined();
+    const subagent = `${id}-agent-a17b`;
+    const found = at(CLAUDE, "x-claude-code-agent-id: a17b");
+    expect(found).toMatchObject({ chatId: subagent, sessionId: subagent, parentChatId: id });
+    const tricked = at(`${CLAUDE}-agent-a17b`);
+    expect(tricked.chatId).not.toBe(subagent);
+    expect(tricked.sessionId).toBeUndefined();
   });
 
   it.each([
@@ -364,224 +275,150 @@ describe("the conversation of a request", () => {
     expect(session({ wire: "chat", ids: { metadataUserId } }).kind).toBe("prefix");
   });
 
-  it.each([
-    "user-123",
-    "{",
-    '{"session_id":"x"}',
-    '{"device_id":"d","session_id":7}',
-    "user_x_account_y_session_z",
-  ])("is not read from metadata of another form: %s", (metadataUserId) => {
-    expect(session({ wire: "messages", ids: { metadataUserId } }).kind).toBe("prefix");
+  it("is not read from metadata of another form", () => {
+    const others = ["user-123", "{", '{"session_id":"x"}', '{"device_id":"d","session_id":7}'];
+    for (const metadataUserId of [...others, "user_x_account_y_session_z"])
+      expect(session({ wire: "messages", ids: { metadataUserId } }).kind).toBe("prefix");
   });
 
   it("of Codex is the thread, because subagents share their parent's session", () => {
-    const codex: Header = ["user-agent", "codex_cli_rs/0.144.0"];
-    const root = session({ headers: [codex, ["session-id", "s"], ["thread-id", "s"]] });
+    const root = at(CODEX, "session-id: s", "thread-id: s");
     expect(root).toMatchObject({ kind: "codex", chatId: "codex-s" });
     expect(root.parentChatId).toBeUndefined();
-    expect(session({ headers: [codex, ["session-id", "s"], ["thread-id", "t"]] })).toMatchObject({
-      chatId: "codex-t",
-      parentChatId: "codex-s",
-    });
-    expect(session({ headers: [["session_id", "s"]] }).chatId).toBe("codex-s");
-    expect(
-      session({
-        headers: [
-          ["session_id", "s"],
-          ["session-id", "s"],
-        ],
-      }).chatId,
-    ).toBe("codex-s");
-    expect(
-      refusal({
-        headers: [
-          ["session_id", "s"],
-          ["session-id", "t"],
-        ],
-      }).code,
-    ).toBe("repeated-header");
-    expect(
-      refusal({
-        headers: [
-          ["session_id", "s"],
-          ["session_id", "s"],
-        ],
-      }).code,
-    ).toBe("repeated-header");
-  });
-
-  it("is named by a prompt's cache key for Codex only: others share one between conversations", () => {
+    const child = at(CODEX, "session-id: s", "thread-id: t");
+    expect(child).toMatchObject({ chatId: "codex-t", parentChatId: "codex-s" });
+    expect(at("session_id: s").chatId).toBe("codex-s");
+    expect(at("session_id: s", "session-id: s").chatId).toBe("codex-s");
+    for (const twice of [
+      ["session_id: s", "session-id: t"],
+      ["session_id: s", "session_id: s"],
+    ])
+      expect(userOf({ headers: twice })).toBe("400 repeated-header");
     const ids = { promptCacheKey: "p" };
-    expect(session({ headers: [["originator", "codex_vscode"]], ids })).toMatchObject({ chatId: "codex-p" });
-    expect(session({ ids }).kind).toBe("prefix");
-  });
-
-  it("of OpenCode with other vendors is in x-session-affinity", () => {
-    const headers: Header[] = [
-      ["user-agent", "opencode/1.2.3"],
-      ["x-session-affinity", "ses_1"],
-    ];
-    expect(session({ headers })).toMatchObject({ kind: "opencode", chatId: "opencode-ses_1" });
-    expect(session({ headers: headers.slice(1) }).kind).toBe("prefix");
+    expect(session({ headers: ["originator: codex_vscode"], ids }).chatId).toBe("codex-p");
+    expect(session({ ids }).kind).toBe("prefix"); // others share one between conversations
   });
 
   it.each([
-    ["opencode/1.18.33", "ses_1", "opencode-ses_1"],
-    ["Kilo-Code/7.7.7", "ses_1", "kilo-ses_1"],
-    ["Kilo-Code/7.7.7", "title-ses_1", undefined],
-  ])("of %s is that of an import: %s", (agent, id, sessionId) => {
-    const headers: Header[] = [
-      ["user-agent", agent],
-      ["x-session-affinity", id],
-    ];
-    expect(session({ headers }).sessionId).toBe(sessionId);
+    ["opencode/1.18.33", "ses_1", "opencode-ses_1", "opencode-ses_1"],
+    ["Kilo-Code/7.7.7", "ses_1", "kilo-ses_1", "kilo-ses_1"],
+    ["Kilo-Code/7.7.7", "title-ses_1", "kilo-title-ses_1", undefined],
+    ["other/1", "ses_1", undefined, undefined],
+  ])("of %s is that of an import: %s", (agent, id, chatId, sessionId) => {
+    const found = at(`user-agent: ${agent}`, `x-session-affinity: ${id}`);
+    expect([found.chatId, found.sessionId]).toEqual([chatId, sessionId]);
   });
 
-  it("of a temporary chat of Open WebUI is told by its messages: such chats share an id", () => {
-    expect(session({ headers: [["x-openwebui-chat-id", "local:AbC"]] }).kind).toBe("prefix");
+  it("is found by the next id when one is empty, or that of a temporary chat, which such chats share", () => {
+    expect(at("x-openwebui-chat-id: local:AbC").kind).toBe("prefix");
+    expect(at("x-openwebui-chat-id: ", "x-hermes-session-key: k").kind).toBe("session-key");
   });
 
-  it("is found by the next id when a header is empty, as in a client whose chat has none yet", () => {
-    expect(
-      session({
-        headers: [
-          ["x-openwebui-chat-id", ""],
-          ["x-hermes-session-key", "k"],
-        ],
-      }).kind,
-    ).toBe("session-key");
-  });
-
-  it.each([
-    "x-hermes-session-id",
-    "x-claude-code-session-id",
-    "thread-id",
-    "x-opencode-session",
-    "x-hermes-session-key",
-  ])("is refused when %s is repeated or not an id", (header) => {
-    expect(
-      refusal({
-        headers: [
-          [header, "a"],
-          [header, "b"],
-        ],
-      }).code,
-    ).toBe("repeated-header");
-    expect(refusal({ headers: [[header, "a\u0000"]] }).code).toBe("bad-id");
-    expect(refusal({ headers: [[header, "{{CHAT_ID}}"]] }).code).toBe("bad-id");
+  it("is refused when its header is repeated or not an id", () => {
+    const names =
+      "x-hermes-session-id x-claude-code-session-id thread-id x-opencode-session x-hermes-session-key";
+    for (const name of names.split(" ")) {
+      expect(userOf({ headers: [`${name}: a`, `${name}: b`] }), name).toBe("400 repeated-header");
+      for (const id of ["a\u0000", "{{CHAT_ID}}"])
+        expect(userOf({ headers: [`${name}: ${id}`] }), name).toBe("400 bad-id");
+    }
   });
 
   it("stays within the length of a chat id, and long ids do not meet short ones", () => {
     const long = "x".repeat(4_096);
-    const chats = [long, `${long.slice(1)}y`].map(
-      (id) => session({ headers: [["thread-id", id]] }).chatId ?? "",
-    );
+    const chats = [long, `${long.slice(1)}y`].map((id) => at(`thread-id: ${id}`).chatId ?? "");
     expect(new Set(chats).size).toBe(2);
     for (const chat of chats) {
       expect(chat.length).toBeLessThanOrEqual(4_096);
-      expect(session({ headers: [["thread-id", chat.slice("codex-".length)]] }).chatId).not.toBe(chat);
+      expect(at(`thread-id: ${chat.slice("codex-".length)}`).chatId).not.toBe(chat);
     }
-  });
-
-  it("of Claude Code does not confuse a session that is named like a subagent", () => {
-    const plain = session({
-      headers: [
-        ["x-claude-code-session-id", UUID],
-        ["x-claude-code-agent-id", "b"],
-      ],
-    });
-    const tricked = session({ headers: [["x-claude-code-session-id", `${UUID}-agent-b`]] });
-    expect(tricked.chatId).not.toBe(plain.chatId);
-    expect(tricked.sessionId).toBeUndefined();
   });
 });
 
 describe("the program that sent a request", () => {
   it.each([
-    [["user-agent", "claude-cli/2.1.207 (external, cli)"], "claude-code"],
-    [["user-agent", "codex_exec/0.150.0 (Linux)"], "codex"],
-    [["originator", "codex_cli_rs"], "codex"],
-    [["user-agent", "opencode/1.3.0"], "opencode"],
-    [["x-openwebui-chat-id", "c"], "open-webui"],
-    [["x-title", "LibreChat"], "librechat"],
-    [["x-title", "Lobe Chat"], "lobechat"],
-    [["user-agent", "OpenAI/JS 7.0"], "unknown"],
-  ] as [Header, string][])("is told by %j: %s", (header, client) => {
+    ["user-agent: claude-cli/2.1.207 (external, cli)", "claude-code"],
+    ["user-agent: codex_exec/0.150.0 (Linux)", "codex"],
+    ["originator: codex_cli_rs", "codex"],
+    ["user-agent: opencode/1.3.0", "opencode"],
+    ["x-openwebui-chat-id: c", "open-webui"],
+    ["x-title: LibreChat", "librechat"],
+    ["x-title: Lobe Chat", "lobechat"],
+    ["user-agent: OpenAI/JS 7.0", "unknown"],
+  ])("is told by %j: %s", (header, client) => {
     expect(identityOf({ headers: [header] }).client).toBe(client);
   });
 });
 
 describe("the person of a request for data", () => {
-  const person = (caller: Caller, query: string, headers: readonly Header[] = []) => {
-    const found = attempt(() =>
-      personOf({ ...asked({ caller, headers }), query: new URLSearchParams(query) }),
-    );
-    return found.ok ? found.value.user : found.error.code;
+  const person = (caller: Caller, query: string, headers: readonly string[] = []) => {
+    const given = asked({ caller, headers });
+    const found = attempt(() => personOf({ ...given, query: new URLSearchParams(query) }));
+    if (!found.ok) return found.error.code;
+    return found.value.user === undefined ? "owner" : Object.values(found.value.user).join(" ");
   };
+  const bob = ["x-hermes-user-id: bob"];
 
   it("may be named in the address by an administrator", () => {
     for (const caller of [LOCAL, ADMIN]) {
-      expect(person(caller, "user=web:a:b")).toEqual({ platform: "web", id: "a:b" });
-      expect(person(caller, "")).toBeUndefined();
-      expect(person(caller, "user=web:a", [["x-hermes-user-id", "b"]])).toBe("users-disagree");
-      for (const bad of ["user=alice", "user=", "user=:x", "user=web:", "user=web:a&user=web:b"])
-        expect(typeof person(caller, bad), bad).toBe("string");
+      expect(person(caller, "user=web:a:b")).toBe("web a:b");
+      expect(person(caller, "")).toBe("owner");
+      expect(person(caller, "user=web:a", bob)).toBe("users-disagree");
+      for (const [query, code] of [
+        ["user=alice", "bad-user"],
+        ["user=web:a&user=web:b", "bad-user"],
+        ...["user=:x", "user=web:"].map((each) => [each, "bad-id"] as const),
+      ] as const)
+        expect(person(caller, query)).toBe(code);
     }
-  });
-
-  it("is nobody else for other tokens", () => {
-    expect(person(ALICE, "")).toEqual({ platform: "api", id: "alice" });
-    expect(person(ALICE, "user=api:alice")).toEqual({ platform: "api", id: "alice" });
-    for (const other of ["user=api:bob", "user=web:alice"])
-      expect(person(ALICE, other)).toBe("not-your-user");
-    expect(person(OWNER, "user=api:bob")).toBe("not-your-user");
-    expect(person(WEB_UI, "user=web:bob")).toBe("no-user");
-    expect(person(WEB_UI, "user=api:bob", [["x-hermes-user-id", "bob"]])).toBe("not-your-user");
-    expect(person(WEB_UI, "user=web:bob", [["x-hermes-user-id", "bob"]])).toEqual({
-      platform: "web",
-      id: "bob",
-    });
-  });
-
-  it("is written as platform and id, and the id may have colons", () => {
     expect(parseUserRef("a:b:c", "user")).toEqual({ platform: "a", id: "b:c" });
+  });
+
+  it.each<[Caller, string, readonly string[], string]>([
+    [ALICE, "", [], "api alice"],
+    [ALICE, "user=api:alice", [], "api alice"],
+    [ALICE, "user=api:bob", [], "not-your-user"],
+    [ALICE, "user=web:alice", [], "not-your-user"],
+    [OWNER, "user=api:bob", [], "not-your-user"],
+    [WEB_UI, "user=web:bob", [], "no-user"],
+    [WEB_UI, "user=api:bob", bob, "not-your-user"],
+    [WEB_UI, "user=web:bob", bob, "web bob"],
+  ])("is nobody else for other tokens: %j %s %j", (caller, query, headers, expected) => {
+    expect(person(caller, query, headers)).toBe(expected);
   });
 });
 
 describe("the credential of a request", () => {
-  const read = (...headers: Header[]) => attempt(() => credentialOf(new Headers(), headers.flat()));
+  const read = (...lines: string[]) => attempt(() => credentialOf(new Headers(), rawOf(lines)));
   const TOKEN = `hm_${"a".repeat(43)}`;
+  const AUTH = `authorization: Bearer ${TOKEN}`;
 
-  it.each([
-    [["Authorization", `Bearer ${TOKEN}`]],
-    [["authorization", `bearer  ${TOKEN}`]],
-    [["authorization", TOKEN]],
-    [["x-api-key", TOKEN]],
-    [["X-Hermes-Token", TOKEN]],
-  ] as [Header][])("is our token in %j", (header) => {
-    expect(read(header)).toEqual({ ok: true, value: { token: TOKEN, client: undefined } });
+  it("is our token in any of the headers", () => {
+    for (const value of [`Bearer ${TOKEN}`, `bearer  ${TOKEN}`, TOKEN])
+      expect(read(`Authorization: ${value}`)).toEqual({
+        ok: true,
+        value: { token: TOKEN, client: undefined },
+      });
+    for (const name of ["x-api-key", "X-Hermes-Token"])
+      expect(read(`${name}: ${TOKEN}`)).toEqual({ ok: true, value: { token: TOKEN, client: undefined } });
   });
 
   it("may stand beside the client's own for a vendor", () => {
-    const vendor = { header: "authorization", value: "Bearer sk-ant-oat" };
-    expect(read(["x-hermes-token", TOKEN], ["authorization", "Bearer sk-ant-oat"])).toMatchObject({
-      value: { token: TOKEN, client: vendor },
-    });
-    expect(read(["authorization", `Bearer ${TOKEN}`], ["x-api-key", "sk-ant"])).toMatchObject({
-      value: { token: TOKEN, client: { header: "x-api-key", value: "sk-ant" } },
-    });
-    expect(read(["authorization", "Bearer sk-1"])).toMatchObject({ value: { token: undefined } });
+    const bearer = { header: "authorization", value: "Bearer sk-ant-oat" };
+    const beside = read(`x-hermes-token: ${TOKEN}`, "authorization: Bearer sk-ant-oat");
+    expect(beside).toMatchObject({ value: { token: TOKEN, client: bearer } });
+    const client = { header: "x-api-key", value: "sk-ant" };
+    expect(read(AUTH, "x-api-key: sk-ant")).toMatchObject({ value: { token: TOKEN, client } });
+    expect(read("authorization: Bearer sk-1")).toMatchObject({ value: { token: undefined } });
   });
 
   it("is refused when there are two, and is never both", () => {
-    expect(read(["x-hermes-token", TOKEN], ["x-api-key", `${TOKEN}b`])).toMatchObject({
-      error: { code: "two-tokens" },
-    });
-    expect(read(["x-hermes-token", TOKEN], ["x-api-key", TOKEN])).toMatchObject({
-      value: { client: undefined },
-    });
+    const two = read(`x-hermes-token: ${TOKEN}`, `x-api-key: ${TOKEN}b`);
+    expect(two).toMatchObject({ error: { code: "two-tokens" } });
+    const same = read(`x-hermes-token: ${TOKEN}`, `x-api-key: ${TOKEN}`);
+    expect(same).toMatchObject({ value: { client: undefined } });
     for (const name of ["authorization", "x-api-key", "x-hermes-token"])
-      expect(read([name, "a"], [name, "a"])).toMatchObject({ error: { code: "repeated-header" } });
-    expect(read(["x-hermes-token", "sk-1"])).toMatchObject({ value: { token: "sk-1", client: undefined } });
+      expect(read(`${name}: a`, `${name}: a`)).toMatchObject({ error: { code: "repeated-header" } });
+    expect(read("x-hermes-token: sk-1")).toMatchObject({ value: { token: "sk-1", client: undefined } });
   });
 });

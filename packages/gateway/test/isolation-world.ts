@@ -346,6 +346,7 @@ const TABLES: Readonly<Record<string, string>> = {
   hermes_memory_live: "session_id",
   hermes_memory_marks: "session_id",
   hermes_memory_recalls: "session_id",
+  hermes_memory_turns: "session_id",
   hermes_memory_rounds: "session_id",
 };
 

@@ -30,14 +30,6 @@ describe("metrics", () => {
     expect(text).toMatch(/^hermes_recall_seconds_sum 400\.40/m);
   });
 
-  it("reads gauges when asked", () => {
-    const each = metrics();
-    let agents = 2;
-    each.gauge("live_agents", () => agents);
-    agents = 5;
-    expect(each.render()).toContain("hermes_live_agents 5\n");
-  });
-
   it("escapes label values, so that no value can add a line", () => {
     const each = metrics();
     each.count("problems_total", { code: 'a"} 1\nhermes_fake 1\\' });

@@ -2,7 +2,7 @@
 import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { hashedUser, startSpan } from "../src/otel.ts";
+import { hashedUser } from "../src/otel.ts";
 import type { RouteRequest } from "../src/types.ts";
 import { route, runningGateway } from "./running-gateway.ts";
 
@@ -74,34 +74,7 @@ describe("spans of requests", () => {
     expect(seen).toBe(`00-0af7651916cd43dd8448eb211c80319c-${spanId}-01`);
   });
 
-  it("are errors when the server failed", async () => {
-    const exporter = sdk();
-    await turn(PARENT, () => {
-      throw new Error("the crane fell");
-    });
-    const [span] = exporter.getFinishedSpans();
-    expect(span?.status).toEqual({ code: SpanStatusCode.ERROR });
-    expect(span?.attributes).toMatchObject({ "http.response.status_code": 500, "error.type": "internal" });
-  });
-
-  it("are children of the span that the SDK's instrumentation of HTTP has begun", async () => {
-    const exporter = sdk();
-    const outer = trace.getTracer("http").startSpan("outer");
-    context.with(trace.setSpan(context.active(), outer), () =>
-      startSpan(new Headers({ traceparent: PARENT })).end(),
-    );
-    expect(exporter.getFinishedSpans()[0]?.parentSpanContext?.spanId).toBe(outer.spanContext().spanId);
-  });
-
   it("are not made, and the client's traceparent is passed on, without an SDK", async () => {
     expect(await turn(PARENT, () => Response.json({}))).toBe(PARENT);
-  });
-
-  it("have a hash instead of the user", () => {
-    expect(hashedUser(undefined)).toBe("owner");
-    expect(hashedUser({ platform: "api", id: "alice" })).toMatch(/^[0-9a-f]{16}$/);
-    expect(hashedUser({ platform: "api", id: "alice" })).not.toBe(
-      hashedUser({ platform: "a", id: "pialice" }),
-    );
   });
 });

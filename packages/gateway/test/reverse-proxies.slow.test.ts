@@ -48,35 +48,6 @@ http://127.0.0.1:${from} {
 }`,
     args: (file) => ["run", "--adapter", "caddyfile", "--config", file],
   },
-  {
-    name: "HAProxy",
-    program: "haproxy",
-    keepsHost: true,
-    config: ({ from, to }) => `defaults
-  mode http
-  timeout connect 5s
-  timeout client 50s
-  timeout server 50s
-frontend in
-  bind 127.0.0.1:${from}
-  default_backend out
-backend out
-  server gateway 127.0.0.1:${to}`,
-    args: (file) => ["-db", "-f", file],
-  },
-  {
-    name: "Apache",
-    program: "apache2",
-    keepsHost: false,
-    config: ({ from, to }, folder) => `ServerRoot ${folder}
-PidFile ${folder}/pid
-ServerName localhost
-Listen 127.0.0.1:${from}
-ErrorLog ${folder}/error.log
-${["mpm_event", "authz_core", "proxy", "proxy_http"].map((each) => `LoadModule ${each}_module /usr/lib/apache2/modules/mod_${each}.so`).join("\n")}
-ProxyPass / http://127.0.0.1:${to}/`,
-    args: (file) => ["-X", "-f", file],
-  },
 ];
 
 async function freePort(): Promise<number> {

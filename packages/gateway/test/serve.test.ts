@@ -1,5 +1,5 @@
 // The life of the server: port, slow clients, draining, config as it is now.
-import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
@@ -65,39 +65,11 @@ describe("the port", () => {
     expect((await gateway.call("/healthz")).status).toBe(200);
   });
 
-  it("comes from config.yaml, and the flag counts more", async () => {
-    const port = await takenPort();
-    const config = `gateway:\n  port: ${port}\n  mode: proxy\n`;
-    const configured = await runningGateway({ config, port: undefined });
-    expect(configured.portTaken).toBe(port);
-    const { gateway } = await runningGateway({ config, port: 0, mode: "agent" });
-    expect((await gateway.config()).gateway.mode).toBe("agent");
-  });
-
   it("is refused with the reason when the address is not this machine's", async () => {
     await expect(runningGateway({ host: "192.0.2.1" })).rejects.toMatchObject({
       code: "gateway-cannot-listen",
       message: expect.stringContaining("192.0.2.1"),
     });
-  });
-});
-
-describe("a fresh home", () => {
-  it("is served at once: nothing is created before something is stored", async () => {
-    const home = join(tempDirectory(), "new");
-    const startedAt = performance.now();
-    const { call } = await runningGateway({ home });
-    expect((await call("/readyz")).status).toBe(200);
-    expect(performance.now() - startedAt).toBeLessThan(3_000);
-    expect(existsSync(join(home, "state.db"))).toBe(false);
-  });
-
-  it("gets its access log and no other file by being asked", async () => {
-    const { call, home, close } = await runningGateway();
-    await call("/healthz");
-    await close();
-    const log = join(home, "logs", "gateway-access.log");
-    expect(statSync(log).mode & 0o777).toBe(0o600);
   });
 });
 
@@ -150,29 +122,6 @@ describe("settings", () => {
       code: "config",
     });
   });
-
-  it("lead to the home of a profile, and to a problem for one that does not exist", async () => {
-    const { gateway, home } = await runningGateway();
-    mkdirSync(join(home, "profiles", "work"), { recursive: true });
-    await gateway.memory("work").owner.add("a note of work");
-    expect(existsSync(join(home, "profiles", "work", "memories", "MEMORY.md"))).toBe(true);
-    expect(gateway.memory("default")).toBe(gateway.memory(undefined));
-    for (const name of ["nobody", "../work", ""])
-      expect(() => gateway.memory(name)).toThrow(
-        expect.objectContaining({ problem: expect.objectContaining({ code: "unknown-profile" }) }),
-      );
-  });
-
-  it("decide whether the memory of the process is logged", async () => {
-    const on = await runningGateway();
-    expect(on.logged.map(({ message }) => message)).toContainEqual(
-      expect.stringMatching(/^\[MEMORY\] baseline rss=/),
-    );
-    await on.close();
-    expect(on.logged.map(({ message }) => message)).toContain("[MEMORY] Periodic memory monitoring stopped");
-    const off = await runningGateway({ config: "logging:\n  memory_monitor:\n    enabled: false\n" });
-    expect(off.logged.filter(({ message }) => message.startsWith("[MEMORY]"))).toEqual([]);
-  });
 });
 
 describe("slow and greedy clients", () => {
@@ -192,11 +141,6 @@ describe("slow and greedy clients", () => {
     const answer = await bytes(gateway, head, " ");
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
     expect(answer).toContain("body-too-slow");
-  });
-
-  it("that say nothing at all are cut off", async () => {
-    const gateway = await runningGateway({ limits });
-    expect(await bytes(gateway, "")).toMatch(/^(HTTP\/1.1 408 |$)/);
   });
 
   it("that do not read their reply are cut off", async () => {
@@ -219,23 +163,6 @@ describe("slow and greedy clients", () => {
     );
     await expect.poll(() => isCancelled, { timeout: 5_000 }).toBe(true);
     socket.destroy();
-  });
-
-  it("may stream a reply for longer than a request may take", async () => {
-    const stream = route("/test/long", async () => {
-      let count = 0;
-      const body = new ReadableStream<Uint8Array>({
-        async pull(controller) {
-          await new Promise((resolve) => setTimeout(resolve, 100));
-          controller.enqueue(Buffer.from("x"));
-          count += 1;
-          if (count === 8) controller.close();
-        },
-      });
-      return new Response(body);
-    });
-    const { call } = await runningGateway({ limits, routes: [stream] });
-    expect(await (await call("/test/long", { method: "POST" })).text()).toBe("xxxxxxxx");
   });
 
   it("that are too many are not accepted, and counted", async () => {

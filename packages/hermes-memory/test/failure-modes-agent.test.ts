@@ -2,7 +2,6 @@
 // failure-modes.test.ts. Left out: rows 30 to 33 (migration), which come with what they are about.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import { reviewHome } from "../../agent/test/agent/review-home.ts";
@@ -15,7 +14,7 @@ import {
   turnHome,
 } from "../../agent/test/agent/turns.ts";
 import { badKey, type RecordedRequest, type Script, type Step } from "../../agent/test/fakes/wires/script.ts";
-import { setJournalMode } from "../../core/src/sessions/sqlite/journal-mode.ts";
+import { enterWal, SqliteFile } from "../../core/src/lib/sqlite.ts";
 import { recordingProvider } from "../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
 import { openSessionStore, sessionSearchTool } from "../src/index.ts";
@@ -47,23 +46,14 @@ describe("agent, sessions, stream, context", () => {
     expect(agent.warnings).toEqual([expect.stringContaining("cannot be used")]);
   });
 
-  it("row 25: file system without WAL: DELETE journal mode, one warning", () => {
-    const given: string[] = [];
-    const refusal = Object.assign(new Error("locking protocol"), { code: "ERR_SQLITE_ERROR", errcode: 15 });
-    const refusing = (path: string): string => {
-      using db = new DatabaseSync(path);
-      const prepare = (sql: string) => ({
-        get: () => {
-          if (/journal_mode\s*=\s*wal/i.test(sql)) throw refusal;
-          return db.prepare(sql).get();
-        },
-      });
-      const warn = (message: string) => given.push(message);
-      return setJournalMode({ prepare, exec: (sql) => db.exec(sql) }, { label: "row-25.db", path, warn });
+  it("row 25: file system without WAL: DELETE journal mode", () => {
+    using file = new SqliteFile(join(tempDirectory(), "state.db"), {});
+    const exec = (sql: string) => {
+      if (/journal_mode\s*=\s*wal/i.test(sql)) throw new Error("locking protocol");
+      file.exec(sql);
     };
-    const path = join(tempDirectory(), "state.db");
-    expect([refusing(path), refusing(path)]).toEqual(["delete", "delete"]);
-    expect(given).toEqual([expect.stringContaining("DELETE")]);
+    expect(enterWal({ get: file.get.bind(file), exec })).toBe("locking protocol");
+    expect(file.get("PRAGMA journal_mode")).toEqual({ journal_mode: "delete" });
   });
 
   it("row 26: query cannot be parsed: retried as quoted words; failure JSON only for real faults", async () => {

@@ -56,7 +56,7 @@ describe("a home of version 0.3.0", () => {
       expect(bo?.entries("user")).toEqual(["Bo repairs sluice gates."]);
       const store = await memory.administrator.sessions({ mode: "write", create: true });
       expect(await store.sessionCount()).toBe(SESSIONS);
-      expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+      expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
       expect((await store.searchMessages("m3x3", { limit: 5 })).map(({ session_id }) => session_id)).toEqual([
         "20260903_101500_000003",
       ]);

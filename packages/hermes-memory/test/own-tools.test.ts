@@ -10,22 +10,15 @@ import { isRecord } from "@hermes-memory/core/internal/lib";
 import { activateProvider } from "@hermes-memory/core/internal/providers";
 import { openSessionStore, readResultEntry, sessionSearchEntry } from "@hermes-memory/core/internal/sessions";
 import { SkillStore, skillTools } from "@hermes-memory/core/internal/skills";
-import {
-  callFromOutside,
-  definitionOf,
-  OWN_TOOLSETS,
-  TOOL_NAME,
-  type Tool,
-  type ToolDefinition,
-} from "@hermes-memory/core/internal/tools";
+import { callFromOutside, OWN_TOOLSETS, TOOL_NAME, type Tool } from "@hermes-memory/core/internal/tools";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { delegateEntry } from "../../agent/src/agent/delegation/delegate-task.ts";
 import { TodoStore, todoEntry } from "../../agent/src/agent/tools/todo.ts";
-import { agentHome, modelSection, writeConfig } from "../../agent/test/agent/agent-home.ts";
+import { modelSection, writeConfig } from "../../agent/test/agent/agent-home.ts";
 import { MemoryHome } from "../../core/test/fakes/memory-home.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
-import { runHere, runJson } from "./cli/run.ts";
+import { runHere } from "./cli/run.ts";
 import { connect } from "./mcp/connect.ts";
 
 const NAMES = [
@@ -72,7 +65,6 @@ async function everyTool(home: string): Promise<readonly Tool[]> {
     readResultEntry({
       directory: join(home, "tool-results"),
       store: () => store,
-      scope: {},
       limits: () => ({ chars: 10_000, tokens: 5_000, tokenFactor: 1 }),
       fits: (text, { chars }) => text.length <= chars,
     }),
@@ -169,40 +161,6 @@ describe("every tool of ours", () => {
 });
 
 describe("the same entry", () => {
-  it("is shown alike by the agent, the MCP server and the command line", async () => {
-    const { home, wire, agent } = await agentHome([{ text: "Hello." }], {
-      config: { memory: { provider: "holographic" } },
-    });
-    await agent.run("hi");
-    const asked = wire.requests[0]?.body.tools as readonly { readonly function: ToolDefinition }[];
-    const shown = new Map(asked.map(({ function: definition }) => [definition.name, definition]));
-
-    const client = await connect(home);
-    const offered = (await client.listTools()).tools;
-    expect(offered.map(({ name }) => name)).toEqual([
-      ...OWN_TOOLSETS.memory,
-      "session_search",
-      "memory_history",
-    ]);
-    for (const { name, description, inputSchema } of offered)
-      if (name !== "memory_history")
-        expect({ name, description, parameters: inputSchema }).toEqual(shown.get(name));
-
-    const listed = (await runJson(["memory", "tool"], { home })) as { tools: ToolDefinition[] };
-    expect(listed.tools.map(({ name }) => name)).toEqual([
-      ...offered.map(({ name }) => name),
-      ...OWN_TOOLSETS.skills,
-      ...["fact_store", "fact_feedback"],
-    ]);
-    for (const definition of listed.tools)
-      if (definition.name !== "memory_history") expect(definition).toEqual(shown.get(definition.name));
-
-    for (const name of [...Object.values(OWN_TOOLSETS).flat(), "fact_store"])
-      expect(definitionOf(named(name))).toEqual(shown.get(name));
-    const counted = (await runJson(["prompt-size"], { home })) as { tools: { count: number } };
-    expect(counted.tools.count).toBe([...shown.keys()].filter((name) => !NOT_COUNTED.includes(name)).length);
-  });
-
   it("runs alike for the agent, the MCP server and the command line", async () => {
     const home = tempDirectory();
     writeConfig(home, {
@@ -229,6 +187,3 @@ describe("the same entry", () => {
     expect(code).toBe(fact.isError === true ? 1 : 0);
   });
 });
-
-/** `hermes prompt-size` counts what every session starts with. */
-const NOT_COUNTED = ["fact_store", "fact_feedback"];

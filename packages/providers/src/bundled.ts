@@ -14,15 +14,21 @@ import { VERSION } from "@hermes-memory/core/internal/version";
 import { laneUser } from "./kit/networked/identity.ts";
 import { findInOutbox, knownEntries, readOutbox, unreadableOutboxes } from "./kit/outbox/commands.ts";
 
-const NO_NEEDS: PluginManifest = { ...EMPTY_MANIFEST, version: VERSION };
+type About = Omit<BundledProvider, "manifest"> & {
+  readonly description: string;
+  readonly manifest?: Partial<PluginManifest>;
+};
+
+function bundled({ description, manifest, ...rest }: About): BundledProvider {
+  const { name } = rest;
+  return { ...rest, manifest: { ...EMPTY_MANIFEST, version: VERSION, name, description, ...manifest } };
+}
 
 const PROVIDERS: readonly BundledProvider[] = [
-  {
+  bundled({
     name: "byterover",
+    description: "Knowledge tree kept by the ByteRover command line (brv).",
     manifest: {
-      ...NO_NEEDS,
-      name: "byterover",
-      description: "Knowledge tree kept by the ByteRover command line (brv).",
       externalDependencies: [
         { name: "brv", install: "npm install -g byterover-cli", check: "brv --version" },
       ],
@@ -39,27 +45,16 @@ const PROVIDERS: readonly BundledProvider[] = [
       const { directoryOf, findTree } = await import("./byterover/traces.ts");
       return findTree(directoryOf(home, user));
     },
-  },
-  {
+  }),
+  bundled({
     name: "hindsight",
-    manifest: {
-      ...NO_NEEDS,
-      name: "hindsight",
-      description:
-        "Hindsight: facts, entities and reflection, in its cloud, on your server or as a local daemon.",
-    },
-    load: async () => {
-      const { createHindsightProvider } = await import("./hindsight/provider.ts");
-      return createHindsightProvider;
-    },
-  },
-  {
+    description:
+      "Hindsight: facts, entities and reflection, in its cloud, on your server or as a local daemon.",
+    load: async () => (await import("./hindsight/provider.ts")).createHindsightProvider,
+  }),
+  bundled({
     name: "holographic",
-    manifest: {
-      ...NO_NEEDS,
-      name: "holographic",
-      description: "Local fact store with entities, trust and vector queries.",
-    },
+    description: "Local fact store with entities, trust and vector queries.",
     load: async () => {
       const { createHolographicProvider } = await import("./holographic/provider.ts");
       return () => createHolographicProvider();
@@ -68,72 +63,35 @@ const PROVIDERS: readonly BundledProvider[] = [
     findStore: async (home, user) => (await import("./holographic/forget.ts")).findFactsOf(home, user),
     findUserTraces: async (home, text) =>
       (await import("./holographic/forget.ts")).findUserTraces(home, text),
-  },
-  {
+  }),
+  bundled({
     name: "mem0",
-    manifest: {
-      ...NO_NEEDS,
-      name: "mem0",
-      description:
-        "Facts that Mem0 extracts from conversations, on the Mem0 Platform or a server of your own.",
-    },
-    load: async () => {
-      const { createMem0Provider } = await import("./mem0/provider.ts");
-      return createMem0Provider;
-    },
-  },
-  {
+    description: "Facts that Mem0 extracts from conversations, on the Mem0 Platform or a server of your own.",
+    load: async () => (await import("./mem0/provider.ts")).createMem0Provider,
+  }),
+  bundled({
     name: "honcho",
-    manifest: {
-      ...NO_NEEDS,
-      name: "honcho",
-      description: "Honcho: a model of the user that learns from conversations (cloud or own server).",
-    },
-    load: async () => {
-      const { createHonchoProvider } = await import("./honcho/provider.ts");
-      return createHonchoProvider;
-    },
+    description: "Honcho: a model of the user that learns from conversations (cloud or own server).",
+    load: async () => (await import("./honcho/provider.ts")).createHonchoProvider,
     loadCommands: async () => await import("./honcho/cli.ts"),
     cloneSettings: async (from, to) => (await import("./honcho/profiles.ts")).cloneSettings(from, to),
-  },
-  {
+  }),
+  bundled({
     name: "openviking",
-    manifest: {
-      ...NO_NEEDS,
-      name: "openviking",
-      description: "Context database with memories, resources and skills as a file tree (OpenViking).",
-      requiresEnv: [{ name: "OPENVIKING_ENDPOINT", url: "" }],
-    },
-    load: async () => {
-      const { createOpenVikingProvider } = await import("./openviking/provider.ts");
-      return createOpenVikingProvider;
-    },
-  },
-  {
+    description: "Context database with memories, resources and skills as a file tree (OpenViking).",
+    manifest: { requiresEnv: [{ name: "OPENVIKING_ENDPOINT", url: "" }] },
+    load: async () => (await import("./openviking/provider.ts")).createOpenVikingProvider,
+  }),
+  bundled({
     name: "retaindb",
-    manifest: {
-      ...NO_NEEDS,
-      name: "retaindb",
-      description: "Memory and files at RetainDB, in the cloud or on a server of your own.",
-      requiresEnv: [{ name: "RETAINDB_API_KEY", url: "https://www.retaindb.com" }],
-    },
-    load: async () => {
-      const { createRetainDbProvider } = await import("./retaindb/provider.ts");
-      return createRetainDbProvider;
-    },
-  },
-  {
+    description: "Memory and files at RetainDB, in the cloud or on a server of your own.",
+    manifest: { requiresEnv: [{ name: "RETAINDB_API_KEY", url: "https://www.retaindb.com" }] },
+    load: async () => (await import("./retaindb/provider.ts")).createRetainDbProvider,
+  }),
+  bundled({
     name: "supermemory",
-    manifest: {
-      ...NO_NEEDS,
-      name: "supermemory",
-      description:
-        "Memories, profile and documents at Supermemory, in the cloud or on a server of one's own.",
-    },
-    load: async () => {
-      const { createSupermemoryProvider } = await import("./supermemory/provider.ts");
-      return createSupermemoryProvider;
-    },
+    description: "Memories, profile and documents at Supermemory, in the cloud or on a server of one's own.",
+    load: async () => (await import("./supermemory/provider.ts")).createSupermemoryProvider,
     findTraces: async (home, text) => {
       const { countKept, partsPath } = await import("./supermemory/conversations.ts");
       const count = countKept(home, text);
@@ -141,7 +99,7 @@ const PROVIDERS: readonly BundledProvider[] = [
       const messages = count === 1 ? "1 message" : `${count} messages`;
       return `${messages} of conversations that were sent to Supermemory, in ${partsPath(home)} and at its server`;
     },
-  },
+  }),
 ];
 
 /** Called after a profile was made as a copy of another, with the provider that the copy uses. */

@@ -6,7 +6,7 @@ import type { Clock } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { GivenMessage, UserMemory } from "@hermes-memory/core/internal/memory";
 import type { MemoryProvider } from "@hermes-memory/core/internal/providers";
-import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { HomeStore, SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { ChatModel, ModelSelection } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
 import type { PreToolCall } from "./tools/run-calls.ts";
@@ -72,7 +72,7 @@ export type AgentOptions = {
    * An open store; it is then the caller's to close. Bound to the person the agent works for; one that is bound to another person is
    * refused (`user-mismatch`). Null: nothing is stored. Default: `<home>/state.db`.
    */
-  readonly store?: SessionStore | null;
+  readonly store?: HomeStore | SessionStore | null;
   /** Resume this session: its id, a unique beginning of it, or its title. */
   readonly resume?: string;
   /** Resume the newest session of this platform, or begin one. */

@@ -34,6 +34,4 @@ export type AgentParts = {
   readonly tools: ToolTable;
   readonly todo: TodoStore;
   readonly events: AgentEvents;
-  /** Ids of long tool results that this agent put into files. */
-  readonly keptResults: Set<string>;
 };

@@ -18,8 +18,8 @@ import type { OpenedTools } from "./create/open-tools.ts";
 import { AgentEvents } from "./events.ts";
 import { keptResults } from "./session/transcript.ts";
 import { TodoStore } from "./tools/todo.ts";
-import { type LoopDeps, newTurn, runLoop } from "./turn/turn.ts";
-import type { Turn, TurnControl } from "./turn/turn-state.ts";
+import { type LoopDeps, runLoop } from "./turn/turn.ts";
+import { newTurn, type Turn, type TurnControl } from "./turn/turn-state.ts";
 
 const MOST_CALLS = 16;
 
@@ -70,7 +70,6 @@ function forkOf(parent: LoopDeps, input: ReviewInput): { readonly deps: LoopDeps
     manager: undefined,
     todo: new TodoStore(),
     reviewSchedule: new ReviewSchedule({ memoryInterval: 0, skillInterval: 0 }),
-    keptResults: new Set(),
   };
   const turn = newTurn(`review-${session.id}`, turnControl(input.signal), { wrapsUp: false });
   turn.system = answered.system;

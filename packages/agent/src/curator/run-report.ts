@@ -20,7 +20,7 @@ export type RunRecord = {
   readonly staged: readonly string[];
 };
 
-export function reportsDirectory(home: string): string {
+function reportsDirectory(home: string): string {
   return join(home, "logs", "curator");
 }
 

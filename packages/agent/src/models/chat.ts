@@ -2,7 +2,7 @@
 import type { Result } from "@hermes-memory/core/internal/lib";
 import type { AssistantMessage, Message, OpenAiMessage } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import type { Usage } from "./usage-and-cost.ts";
+import type { Usage } from "./usage.ts";
 
 /** The protocols that are supported. */
 export type ApiMode = "anthropic_messages" | "chat_completions" | "responses" | "google";

@@ -8,7 +8,7 @@ export {
   type SdkModelOptions,
 } from "./access/open-model.ts";
 export { isLoopback, parseBaseUrl, safeAddress } from "./base-url.ts";
-export { calibrationPath, TokenCalibration } from "./calibration.ts";
+export { callModel, type Retry, retryWaitMs, type TextModelOptions, toTextModel } from "./call-model.ts";
 export type {
   ApiMode,
   ChatModel,
@@ -21,6 +21,12 @@ export type {
   ModelReply,
   ModelRequest,
 } from "./chat.ts";
+export {
+  type AuxiliaryTask,
+  auxiliaryModel,
+  curatorModel,
+  type MainModel,
+} from "./choice/auxiliary-model.ts";
 export type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice/choose-model.ts";
 export { type ChoiceSources, chooseModel } from "./choice/choose-model.ts";
 export { type KnownProvider, knownProviders } from "./choice/providers.ts";
@@ -33,6 +39,17 @@ export {
   type WindowSource,
 } from "./context-window/resolve.ts";
 export { rememberWindow, windowCachePath } from "./context-window/window-cache.ts";
+export {
+  type CacheSavings,
+  cacheSavings,
+  costOf,
+  findPrices,
+  frozenSnapshotSavings,
+  type ModelPrices,
+  type PriceOverride,
+  type PriceQuestion,
+  type Prices,
+} from "./cost.ts";
 export { isPlausibleWindow } from "./json-fields.ts";
 export {
   findLocalServers,
@@ -40,31 +57,14 @@ export {
   type LocalServerKind,
   type LocalServerOptions,
 } from "./local-servers.ts";
-export { callModel, type Retry, retryWaitMs } from "./retry.ts";
-export {
-  type AuxiliaryTask,
-  auxiliaryModel,
-  curatorModel,
-  type MainModel,
-  type TextModelOptions,
-  toTextModel,
-} from "./text-model.ts";
-export { untilAborted } from "./until-aborted.ts";
 export {
   addUsage,
-  type CacheSavings,
-  cacheSavings,
-  costOf,
-  findPrices,
-  frozenSnapshotSavings,
-  type ModelPrices,
+  calibrationPath,
   NO_USAGE,
   normalizeUsage,
-  type PriceOverride,
-  type PriceQuestion,
-  type Prices,
   promptTokens,
+  TokenCalibration,
   totalTokens,
   type Usage,
   type Wire,
-} from "./usage-and-cost.ts";
+} from "./usage.ts";

@@ -11,7 +11,7 @@ import {
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Message } from "@hermes-memory/core/internal/message";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { HomeStore } from "@hermes-memory/core/internal/sessions";
 import type { Usage } from "../models/index.ts";
 import type { ReviewScope } from "./schedule.ts";
 import { reviewSummary, reviewWrites } from "./summary.ts";
@@ -59,7 +59,7 @@ type ReviewDeps = {
   };
   readonly notifications: NotificationLevel;
   /** Where reviews are counted: the store with the sessions of all users. Undefined: they are not. */
-  readonly countersStore: SessionStore | undefined;
+  readonly countersStore: HomeStore | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 };

@@ -2,12 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { expectPairs } from "../../../core/test/context/valid-list.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import type { Agent, TurnResult } from "../../src/agent/index.ts";
+import type { Agent } from "../../src/agent/index.ts";
 import { newestCalls } from "../../src/agent/tools/client-tools.ts";
-import { isSummaryRequest } from "../fakes/long-conversation.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
 import type { Reply } from "../fakes/wires/script.ts";
-import { compactionHome, longText } from "./compaction-home.ts";
 import { call, lookTool, messagesOf, storedLines, turnHome } from "./turns.ts";
 
 const WEATHER = {
@@ -88,21 +86,6 @@ describe("a reply that calls a tool of the client", () => {
     expect(messagesOf(home, 1)).toEqual(["user: Look.", "assistant: null", "tool: seen", "tool: rain"]);
   });
 
-  it("may be followed by others: each round ends with its calls", async () => {
-    const { agent } = await turnHome([
-      call("weather"),
-      call("weather", { town: "Ystad" }),
-      { text: "Done." },
-    ]);
-    let result: TurnResult = await agent.run("Both.", { clientTools });
-    for (const output of ["rain", "sun"]) {
-      const [asked] = result.client_tool_calls;
-      result = await agent.continueWith([{ id: asked?.id ?? "", output }], { clientTools });
-    }
-    expect(result.final_response).toBe("Done.");
-    expectPairs(agent.messages);
-  });
-
   it("keeps secrets out of the database, and gives the client the real arguments", async () => {
     const key = `sk-proj-${"a1B2c3D4e5".repeat(5)}`;
     const { agent } = await turnHome([call("weather", { town: "Lund", key })]);
@@ -165,19 +148,24 @@ describe("results", () => {
     expectPairs(agent.messages);
   });
 
-  it("that are too long are kept in a file", async () => {
-    const { agent } = await turnHome([ASKS, { text: "Much." }]);
-    await agent.run("Look.", { clientTools });
-    await agent.continueWith([{ id: "call_w", output: "drop ".repeat(200_000) }]);
-    expect(String(agent.messages.findLast(({ role }) => role === "tool")?.content).length).toBeLessThan(
-      4_000,
-    );
-  });
-
   it("that are none are a mistake of the caller", async () => {
     const { agent } = await turnHome([]);
     await expect(agent.continueWith([])).rejects.toMatchObject({ code: "bad-message" });
     await expect(agent.continueWith([{ id: "a" } as never])).rejects.toMatchObject({ code: "bad-message" });
+  });
+
+  it("that are too long are kept in a file, which the model reads", async () => {
+    const last = (): string => String(home.agent.messages.at(-1)?.content);
+    const home = await turnHome(
+      ({ index }) => {
+        const [, id] = /kept as result (\S+):/.exec(index === 1 ? last() : "") ?? [];
+        return [ASKS, call("read_result", { id, limit: 20 })][index] ?? { text: last().slice(0, 100) };
+      },
+      { options: { store: null } },
+    );
+    await home.agent.run("Look.", { clientTools });
+    const result = await home.agent.continueWith([{ id: "call_w", output: "drop ".repeat(200_000) }]);
+    expect(result.final_response).toContain("characters 0 to 20 of 1,000,000");
   });
 });
 
@@ -193,15 +181,6 @@ describe("a user's message while calls are unanswered", () => {
     ]);
     expect(await storedLines(agent)).toHaveLength(5);
     expect(await agent.continueWith(RAIN)).toMatchObject({ exit: "no_open_calls" });
-  });
-
-  it("does so in another agent, which knows nothing of the client's tools", async () => {
-    const home = await turnHome([ASKS, { text: "As you like." }]);
-    await home.agent.run("Look.", { clientTools });
-    const other = await home.another({ resume: home.agent.sessionId });
-    await other.run("Never mind.");
-    expectPairs(other.messages);
-    expect(await storedLines(other)).toHaveLength(5);
   });
 });
 
@@ -227,25 +206,6 @@ describe("a compaction", () => {
       notices: [expect.stringContaining("client")],
     });
     expect(await agent.continueWith(RAIN)).toMatchObject({ final_response: "It rains." });
-  });
-
-  it("before the results are sent to the model keeps call and result together", async () => {
-    const { agent } = await compactionHome({
-      turns: 11,
-      answer: (request) =>
-        !isSummaryRequest(request) && String(request.messages.at(-1)?.content).startsWith("Look.")
-          ? ASKS
-          : undefined,
-    });
-    await agent.run("Look.", { clientTools });
-    const from = agent.sessionId;
-    const output = longText("rain", 19_000);
-    expect(await agent.continueWith([{ id: "call_w", output }], { clientTools })).toMatchObject({
-      exit: "text_response",
-    });
-    expect(agent.sessionId).not.toBe(from);
-    expectPairs(agent.messages);
-    expect(agent.messages.some(({ role }) => role === "tool")).toBe(true);
   });
 });
 

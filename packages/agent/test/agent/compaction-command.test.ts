@@ -41,60 +41,6 @@ it("/compress summarises what lies between beginning and end, and says what came
   expect(made.wire.requests).toHaveLength(1);
 });
 
-it("/compress with a topic asks for that in detail", async () => {
-  const made = await compactionHome();
-  await type(made, "/compress the blue boats");
-  expect(String(made.wire.requests[0]?.messages[0]?.content)).toContain('FOCUS TOPIC: "the blue boats"');
-});
-
-it.each([
-  ["/compress here 3", 3],
-  ["/compress here", 2],
-  ["/compress --keep=4", 4],
-])("%s leaves the last %i exchanges word for word", async (line, exchanges) => {
-  const made = await compactionHome();
-  const tail = made.agent.messages.slice(-2 * exchanges).map(({ content }) => content);
-  const { kind } = await type(made, line);
-  expect(kind).toBe("text");
-  const after = made.agent.messages.map(({ content }) => content);
-  expect(after.slice(-tail.length + 1)).toEqual(tail.slice(1));
-  expect(String(after.at(-tail.length))).toContain(String(tail[0]));
-  const request = String(made.wire.requests[0]?.messages[0]?.content);
-  expect(request).not.toContain(`question${11 - exchanges} `);
-  expect(await made.agent.run("go on")).toMatchObject({ completed: true });
-});
-
-it("/compress says when there is nothing to gain, and leaves the session", async () => {
-  const made = await compactionHome({ turns: 2 });
-  const old = made.agent.sessionId;
-  const { kind, text } = await type(made, "/compress");
-  expect(kind).toBe("text");
-  expect(text).toContain("Nothing to compact: 4 messages stay as they are.");
-  expect(made.agent.sessionId).toBe(old);
-});
-
-it("what a watcher is told of a compaction has the figures of before and after", async () => {
-  const made = await compactionHome();
-  const old = made.agent.sessionId;
-  await type(made, "/compress");
-  const told = made.events.filter(({ type: name }) => /^(compaction|session)-/.test(name));
-  const { messages, sessionId } = made.agent;
-  expect(told).toEqual([
-    { type: "compaction-start", sessionId: old, messages: 20, tokens: expect.any(Number) },
-    { type: "session-switch", from: old, to: sessionId, reason: "compression" },
-    {
-      type: "compaction-end",
-      kind: "compacted",
-      oldSessionId: old,
-      sessionId,
-      messagesBefore: 20,
-      messagesAfter: messages.length,
-      tokensBefore: expect.any(Number),
-      tokensAfter: expect.any(Number),
-    },
-  ]);
-});
-
 it("from the second compaction on the user is told, once, that details are out of view", async () => {
   const made = await compactionHome();
   for (let round = 0; round < 3; round += 1) {
@@ -144,29 +90,7 @@ describe.each(["compressor", "lcm"])(
       expect(text).toContain("'/compress --local'");
       expect(text.match(/could summarise/g)).toHaveLength(1);
       expect(warnings(made)).toEqual([]);
-      expect(await made.store.listSummaryNodes([old])).toEqual([]);
-    });
-
-    it("asks no question with --local, and keeps the rest of the line", async () => {
-      const made = await unreachable();
-      const old = made.agent.sessionId;
-      const { kind, questions } = await type(made, "/compress --local here 3", false);
-      expect(questions).toEqual([]);
-      expect(kind).toBe("text");
-      expect(made.agent.sessionId).not.toBe(old);
-      expect(made.agent.messages.map(({ content }) => content)).toContain(longText("answer8"));
-    });
-
-    it("asks no question where questions are switched off", async () => {
-      const made = await unreachable({ approvals: { destructive_slash_confirm: false } });
-      const { kind, questions } = await type(made, "/compress", false);
-      expect([kind, questions]).toEqual(["text", []]);
-    });
-
-    it("of the agent itself still makes the digest, and a turn does too", async () => {
-      const made = await unreachable();
-      expect(await made.agent.compress()).toMatchObject({ kind: "compacted" });
-      expect(warnings(made).filter((text) => text.includes("without a model"))).toHaveLength(1);
+      expect(await made.store.summaries.listSummaryNodes([old])).toEqual([]);
     });
   },
 );

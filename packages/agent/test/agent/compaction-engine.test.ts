@@ -1,8 +1,6 @@
 // A plugin's context engine in the agent: config chooses it, its tools are in the table, and its failures do not break a turn.
 import { describe, expect, it } from "vitest";
-import { registering, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";
 import { recordingLogger } from "../../../core/test/fakes/providers.ts";
-import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { gate } from "../fakes/wires/script.ts";
 import { compactionHome } from "./compaction-home.ts";
 import { call } from "./turns.ts";
@@ -25,25 +23,6 @@ it("an engine plugin is used when config names it, and its tools are in the tabl
   const result = String(wire.requests[1]?.messages.at(-1)?.content);
   expect(result).toMatch(/<untrusted[^>]*keeper\/keeper_find/);
   expect(result).toContain('"args":{"place":"quay"}');
-});
-
-it.each([
-  ["that is not there", undefined],
-  ["that throws when it is loaded", "throw new Error('no such moon');"],
-  ["without compress()", "export function register(ctx) { ctx.registerContextEngine({ name: 'broken' }); }"],
-  [
-    "that cannot be told the window",
-    registering("broken", "updateModel() { throw new Error('no such moon'); }"),
-  ],
-])("an engine %s gives way to the built-in one, with a warning", async (_what, source) => {
-  const home = tempDirectory();
-  if (source !== undefined) writeEngine(home, "broken", source);
-  const { agent } = await compactionHome({ home, config: { context: { engine: "broken" } } });
-  expect(agent.warnings.join()).toMatch(
-    /context engine 'broken' is not used: .*built-in one takes its place/,
-  );
-  expect((await agent.status()).context.engine).toBe("compressor");
-  expect(await agent.compress()).toMatchObject({ kind: "compacted" });
 });
 
 it("the lossless engine without a database gives way to the built-in one, with a warning", async () => {

@@ -1,7 +1,6 @@
 // The steps of a compaction and their order, and the calls that engine, provider and listeners get.
-import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { compactionHome, type Journal, memoryFile, SUMMARY } from "./compaction-home.ts";
+import { compactionHome, type Journal, SUMMARY } from "./compaction-home.ts";
 
 const FROM_LOCK_TO_UNLOCK = [
   "store.tryAcquireCompressionLock",
@@ -62,20 +61,6 @@ it("an engine is told of the end of the old session before the transaction and o
   });
 });
 
-it("providers get the whole list at the end, and the new id with its parent, once", async () => {
-  const { agent, journal } = await compactionHome({ provider: {} });
-  const old = agent.sessionId;
-  const contents = agent.messages.map(({ content }) => content);
-  await agent.compress();
-  expect(agent.sessionId).not.toBe(old);
-  expect(journal.argsOf("provider.onSessionEnd")).toEqual([
-    [contents.map((content) => expect.objectContaining({ content })), {}],
-  ]);
-  expect(journal.argsOf("provider.onSessionSwitch")).toEqual([
-    [agent.sessionId, { parent_session_id: old, reset: false, reason: "compression" }],
-  ]);
-});
-
 it("what a provider says before a compaction reaches the model that writes the summary, in a fence", async () => {
   const { agent, wire } = await compactionHome({ provider: { onPreCompress: "Remember the pier." } });
   await agent.compress();
@@ -83,35 +68,6 @@ it("what a provider says before a compaction reaches the model that writes the s
   expect(String(request?.messages.at(-1)?.content)).toMatch(
     /NOTES OF THE MEMORY PROVIDERS:\n<untrusted[^>]*memory providers[^>]*>[^<]*Remember the pier\./,
   );
-});
-
-it("memory is read again: an entry of this session is in the prompt of the continuation, and only there", async () => {
-  const { agent, wire, home, store } = await compactionHome({
-    answer: ({ index }) =>
-      index === 0
-        ? {
-            toolCalls: [
-              {
-                name: "memory",
-                arguments: { action: "add", target: "memory", content: "The pier is green." },
-              },
-            ],
-          }
-        : undefined,
-  });
-  const old = agent.sessionId;
-  await agent.run("remember it");
-  expect(readFileSync(memoryFile(home), "utf8")).toContain("The pier is green.");
-  await agent.run("and now?");
-  await agent.compress();
-  await agent.run("and after?");
-  const systems = wire.requests.map(({ system }) => system);
-  expect(systems[2]).toBe(systems[0]);
-  expect(systems[2]).not.toContain("The pier is green.");
-  expect(systems.at(-1)).toContain("The pier is green.");
-  expect(agent.systemPrompt).toBe(systems.at(-1));
-  expect((await store.getOwnPrompt(agent.sessionId))?.text).toBe(systems.at(-1));
-  expect((await store.getOwnPrompt(old))?.text).toBe(systems[0]);
 });
 
 it("the continuation has summary and tail, says where it comes from, and takes the next number of the title", async () => {

@@ -29,38 +29,6 @@ describe("session_search with scope lineage", () => {
     expect(await search(agent, "question5")).toContain(">>>question5<<<");
     expect(await search(agent, "later0x1")).toContain(">>>later0x1<<<");
   });
-
-  it("finds a tool result of which only a line is left in the list", async () => {
-    const shortened = `async compress(messages) {
-      const short = messages.map((m) => (m.role === "tool" ? { ...m, content: "[shortened]" } : m));
-      return { kind: "pruned", messages: short, leftOut: [], prunedResults: 1, tokensBefore: 2, tokensAfter: 1, notices: [] };
-    }`;
-    const { agent } = await compactionHome({
-      answer,
-      engine: shortened,
-      options: {
-        history: [
-          { role: "user", content: "look" },
-          {
-            role: "assistant",
-            content: "",
-            tool_calls: [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }],
-          },
-          {
-            role: "tool",
-            tool_call_id: "a",
-            tool_name: "look",
-            content: `The keel is of larchwood. ${longText("log")}`,
-          },
-          { role: "assistant", content: "Seen." },
-        ],
-      },
-    });
-    await agent.compress();
-    expect(agent.messages.map(({ content }) => content)).toContain("[shortened]");
-    expect(await search(agent, "larchwood")).toContain(">>>larchwood<<<");
-    expect(await search(agent, "seen")).not.toContain(">>>Seen<<<");
-  });
 });
 
 describe("the task list", () => {
@@ -86,34 +54,6 @@ describe("the task list", () => {
     expect(agent.messages.at(-1)?.content).toBe(list);
     await agent.run("and now?");
     expect(String(wire.requests.at(-1)?.messages.at(-1)?.content)).toBe(`${list}\n\nand now?`);
-  });
-
-  it("survives in another process, where it is known only from the list", async () => {
-    const { agent, another } = await compactionHome({
-      answer: ({ index }) => (index === 0 ? todo("in_progress", "pending") : undefined),
-    });
-    await agent.run("plan it");
-    for (let turn = 0; turn < 8; turn += 1) await agent.run(longText(`later${turn}`));
-    await agent.compress();
-    const [list] = lists(agent);
-    expect(list).toContain("paint boat 2");
-    expect(agent.messages.filter(({ role }) => role === "tool")).toEqual([]);
-    const second = await another({ resume: agent.sessionId, history: [] });
-    for (let turn = 0; turn < 8; turn += 1) await second.run(longText(`evenlater${turn}`));
-    await second.compress();
-    expect(lists(second)).toEqual([list]);
-  });
-
-  it("is gone when everything on it is done", async () => {
-    const steps = [todo("pending"), undefined, undefined, todo("completed")];
-    const { agent } = await compactionHome({ answer: ({ index }) => steps[index] });
-    await agent.run("plan it");
-    await agent.compress();
-    expect(lists(agent)).toHaveLength(1);
-    await agent.run("do it");
-    for (let turn = 0; turn < 4; turn += 1) await agent.run(longText(`later${turn}`));
-    await agent.compress();
-    expect(lists(agent)).toEqual([]);
   });
 });
 

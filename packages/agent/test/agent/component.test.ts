@@ -1,7 +1,7 @@
 // An agent as a part of another program: the memory of one person, an identity and objects of that program, and nothing else.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ContextCompressor, type ContextEngine } from "@hermes-memory/core/internal/context";
+import type { ContextEngine } from "@hermes-memory/core/internal/context";
 import { openMemory } from "@hermes-memory/core/internal/memory";
 import type { InitializeOptions, MemoryProvider } from "@hermes-memory/core/internal/providers";
 import { openSessionStore } from "@hermes-memory/core/internal/sessions";
@@ -66,14 +66,6 @@ describe("an agent of another program", () => {
     expect(wire.requests).toEqual([]);
   });
 
-  it("offers skills, task lists and delegation when they are named", async () => {
-    const { wire, create } = await opened([{ text: "a" }, { text: "b" }]);
-    await (await create({ toolsets: ["todo", "delegation"] })).run("hello");
-    expect(toolsOf(wire, 0)).toEqual(["delegate_task", "read_result", "todo"]);
-    await (await create({ toolsets: null })).run("hello");
-    expect(toolsOf(wire, 1)).toHaveLength(8);
-  });
-
   it("works for the person whose memory it got, and leaves the memory open", async () => {
     const remember = {
       name: "memory",
@@ -105,25 +97,6 @@ describe("an agent of another program", () => {
     await bo.run("hello");
     expect(wire.systemOf(-1)).not.toMatch(/oboe|4711/);
   });
-
-  it("delegates to children that work for the same person", async () => {
-    const { ana, create } = await opened(({ messages }) =>
-      messages.at(-1)?.content === "go"
-        ? { toolCalls: [{ name: "delegate_task", arguments: { goal: "look at the harbour" } }] }
-        : { text: "done" },
-    );
-    const agent = await create({ toolsets: null });
-    await agent.run("go");
-    const store = await ana.layers.sessions({ mode: "read" });
-    const rows = await store?.listSessionsRich({ includeChildren: true, source: "subagent" });
-    expect(rows).toMatchObject([{ parent_session_id: agent.sessionId, user_id: "ana" }]);
-  });
-
-  it("stores nothing with store: null", async () => {
-    const { home, create } = await opened([{ text: "ok" }]);
-    await (await create({ store: null })).run("hello");
-    expect(existsSync(join(home, "state.db"))).toBe(false);
-  });
 });
 
 describe("chatId", () => {
@@ -154,6 +127,15 @@ describe("chatId", () => {
     expect((await ana.chats()).map(({ chatId }) => chatId).sort()).toEqual(["42", "43"]);
   });
 
+  it("that memory.context has begun takes the history of the program", async () => {
+    const { wire, ana, create } = await opened([{ text: "Noted." }]);
+    await ana.context("42");
+    const agent = await create({ chatId: "42", history: [{ role: "user", content: "The crane is blue." }] });
+    await agent.run("hello");
+    expect(JSON.stringify(wire.wireMessages(0))).toContain("The crane is blue.");
+    expect(await agent.store?.getMessages(agent.sessionId)).toHaveLength(3);
+  });
+
   it("goes on after a compaction, and is another one for another user", async () => {
     const { memory, ana, create } = await opened(() => ({ text: "Noted." }));
     const agent = await create({ chatId: "a/b c" });
@@ -168,15 +150,6 @@ describe("chatId", () => {
     const bo = memory.user({ platform: "web", id: "bo" });
     expect((await create({ memory: bo, chatId: "a/b c" })).messages).toEqual([]);
     expect((await create({ memory: memory.owner, chatId: "a/b c" })).messages).toEqual([]);
-  });
-
-  it("that memory.context has begun takes the history of the program", async () => {
-    const { wire, ana, create } = await opened([{ text: "Noted." }]);
-    await ana.context("42");
-    const agent = await create({ chatId: "42", history: [{ role: "user", content: "The crane is blue." }] });
-    await agent.run("hello");
-    expect(JSON.stringify(wire.wireMessages(0))).toContain("The crane is blue.");
-    expect(await agent.store?.getMessages(agent.sessionId)).toHaveLength(3);
   });
 });
 
@@ -276,17 +249,6 @@ describe("a context engine object", () => {
     expect(kind).toBe("compacted");
     expect(agent.messages.map(({ content }) => content)).toEqual(["One."]);
     expect(await agent.run("again")).toMatchObject({ completed: true });
-  });
-
-  it("may be one of ours", async () => {
-    const { create } = await opened([{ text: "One." }]);
-    const contextEngine = new ContextCompressor({
-      contextLength: 8_000,
-      summarizer: { complete: async () => "" },
-    });
-    const agent = await create({ contextEngine });
-    await agent.run("hello");
-    expect(contextEngine.contextLength).toBe(agent.window.tokens);
   });
 });
 
@@ -413,13 +375,5 @@ describe("contextLength", () => {
       limit_tokens: 200_000,
       threshold_tokens: 100_000,
     });
-  });
-
-  it("is asked for in a warning where the window is only assumed", async () => {
-    const { create } = await opened([]);
-    const guessed = await create();
-    expect(guessed.window.source).toBe("default");
-    expect(guessed.warnings).toEqual([expect.stringContaining("Pass contextLength")]);
-    expect((await create({ contextLength: 96_000 })).warnings).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type Child, runChildren } from "../../src/agent/delegation/delegate-task.ts";
 import { createAgent } from "../../src/agent/index.ts";
-import { overflow, type Step } from "../fakes/wires/script.ts";
+import type { Step } from "../fakes/wires/script.ts";
 import { agentHome } from "./agent-home.ts";
 import { delegate, delegationHome, requestsOf } from "./delegation-home.ts";
 import { isReview } from "./review-home.ts";
@@ -40,20 +40,6 @@ describe("how deep", () => {
     await made.agent.run("go");
     expect(made.parentRequests[0]?.tools).not.toContain("delegate_task");
   });
-
-  it.each(["leaf", "orchestrator"])(
-    "1: a child has it not, also as %s; one that tries is bounded",
-    async (role) => {
-      const made = await delegationHome({
-        parent: [delegate({ goal: "a", role })],
-        child: (_goal, nth) => (nth < 2 ? delegate({ goal: "again" }) : { text: "Then by myself." }),
-      });
-      await made.agent.run("go");
-      expect(requestsOf(made, "a")[0]?.tools).not.toContain("delegate_task");
-      expect(requestsOf(made, "again")).toEqual([]);
-      expect(made.answer().results[0]).toMatchObject({ status: "completed", summary: "Then by myself." });
-    },
-  );
 
   it("2: an orchestrator has it, its children and leaves have not; rows and costs follow", async () => {
     const usage = { input: 1_000, output: 0 };
@@ -98,19 +84,6 @@ describe("a child's tools", () => {
     expect(requestsOf(made, "a")[0]?.tools).toEqual(["read_result", "todo"]);
     expect(requestsOf(made, "b")[0]?.tools).toContain("session_search"); // an empty list means the parent's toolsets
   });
-
-  it.each([[["all"]], [["*"]], [["hermes-cli"]], [["skills", "session_search", "todo"]]])(
-    "are never more than its parent has, also when it is given %j",
-    async (toolsets) => {
-      const made = await delegationHome({
-        parent: [delegate({ goal: "a", toolsets })],
-        options: { toolsets: ["delegation", "todo"] },
-      });
-      await made.agent.run("go");
-      expect(made.parentRequests[0]?.tools).toEqual(["delegate_task", "read_result", "todo"]);
-      expect(requestsOf(made, "a")[0]?.tools).toEqual(["read_result", "todo"]);
-    },
-  );
 
   it("are without what config switches off, and have the program's own only where those are named or nothing is", async () => {
     const { tools } = lookTool();
@@ -172,46 +145,6 @@ describe("a child that does not end by itself", () => {
     expect(await made.agent.run("again")).toMatchObject({ completed: true });
   });
 
-  it("is stopped when the agent closes", async () => {
-    const made = await delegationHome({
-      parent: [delegate({ goal: "a" })],
-      child: () => ({ text: "x", pauseBefore: "forever" }),
-    });
-    const turn = made.agent.run("go");
-    await made.wire.waitForRequest(1);
-    await made.agent.close();
-    await made.wire.waitForAbort(1);
-    expect(await turn).toMatchObject({ interrupted: true });
-  });
-
-  it("has so many calls, then it sums up", async () => {
-    const { tools } = lookTool();
-    const made = await delegationHome({
-      config: { delegation: { max_iterations: 3 } },
-      parent: [delegate({ goal: "a" })],
-      options: { tools },
-      child: (_goal, nth) => (nth < 3 ? call("look", { nth }) : { text: "Not done yet." }),
-    });
-    await made.agent.run("go");
-    expect(requestsOf(made, "a")).toHaveLength(4);
-    expect(made.answer().results[0]).toMatchObject({
-      status: "completed",
-      exit_reason: "max_iterations",
-      summary: "Not done yet.",
-    });
-  });
-
-  it("fails when its conversation fits nowhere", async () => {
-    const made = await delegationHome({ parent: [delegate({ goal: "a" })], child: () => overflow() });
-    expect(await made.agent.run("go")).toMatchObject({ completed: true });
-    expect(made.answer().results[0]).toMatchObject({
-      status: "failed",
-      summary: null,
-      exit_reason: "error",
-      error: expect.any(String),
-    });
-  });
-
   it("is stopped when its time is over, and only then called late", async () => {
     const { home, wire } = await agentHome((request) =>
       JSON.stringify(request.messages).includes("slow")
@@ -267,22 +200,6 @@ describe("a child that cannot even be made", () => {
       error: expect.stringContaining("No model for"),
     });
     expect(JSON.stringify(child)).not.toContain(key);
-  });
-
-  it("costs a closing that fails nothing", async () => {
-    const { agent } = await agentHome([{ text: "So." }]);
-    const task = { goal: "a", context: "", toolsets: undefined, role: "leaf" } as const;
-    const spawn = async (): Promise<Child> => ({
-      sessionId: agent.sessionId,
-      model: "m",
-      run: (message) => agent.run(message),
-      close: () => Promise.reject(new Error("no")),
-    });
-    const options = { signal: new AbortController().signal, timeoutMs: undefined };
-    expect((await runChildren([task], spawn, options))[0]?.result).toMatchObject({
-      status: "completed",
-      summary: "So.",
-    });
   });
 });
 

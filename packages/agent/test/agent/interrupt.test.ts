@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { provider, recordingProvider } from "../../../core/test/fakes/providers.ts";
 import { gate, type Step, serverError } from "../fakes/wires/script.ts";
-import { agentHome } from "./agent-home.ts";
-import { call, lookTool, messagesOf, providerHome, seenTexts, storedLines, turnHome } from "./turns.ts";
+import { call, lookTool, messagesOf, providerHome, storedLines, turnHome } from "./turns.ts";
 
 const NEXT: Step = { text: "Next." };
 const WAITING = /^Operation interrupted: waiting for model response \(\d+s elapsed\)\.$/;
@@ -46,88 +45,6 @@ describe("an interrupt", () => {
     await home.wire.waitForAbort(0);
     expect(await storedLines(home.agent)).toEqual(["user: hi"]);
     expect(await home.agent.run("again")).toMatchObject({ final_response: "Next.", interrupt_message: null });
-  });
-
-  it.each(["chat", "responses", "anthropic", "google"] as const)(
-    "in the middle of a reply keeps what was read, marked as interrupted, on the %s wire",
-    async (kind) => {
-      const home = await turnHome([{ text: "The crane is blue.", stallAfterChars: 8 }, NEXT], { kind });
-      const heard = Promise.withResolvers<void>();
-      const turn = home.agent.run("colour?", {
-        onEvent: () => {
-          if (seenTexts(home.events).at(-1) === "The cran") heard.resolve();
-        },
-      });
-      await heard.promise;
-      home.agent.interrupt();
-      expect(await turn).toMatchObject({ ...INTERRUPTED, final_response: "The cran", partial: true });
-      await home.wire.waitForAbort(0);
-      const rows = await home.agent.store?.getMessages(home.agent.sessionId);
-      expect(rows?.at(-1)).toMatchObject({ content: "The cran", finish_reason: "interrupted" });
-      await home.agent.run("again");
-      expect(home.wire.requests[1]?.raw).toContain("The cran");
-    },
-  );
-
-  it("between two attempts ends the wait", async () => {
-    const home = await agentHome([serverError(), NEXT]);
-    const turn = home.agent.run("hi", {
-      onEvent: ({ type }) => type === "retry" && home.agent.interrupt(),
-    });
-    expect(await turn).toMatchObject(INTERRUPTED);
-    expect(home.wire.requests).toHaveLength(1);
-    await home.agent.run("again");
-  });
-
-  it("before the first tool runs none of them, and each call has its answer", async () => {
-    const { given, tools } = lookTool();
-    const both: Step = { toolCalls: [1, 2].map((n) => ({ name: "look", arguments: { n } })) };
-    const hooks = { preToolCall: () => home.agent.interrupt() };
-    const home = await turnHome([both, NEXT], { options: { tools, hooks } });
-    expect(await home.agent.run("look")).toMatchObject({ ...INTERRUPTED, api_calls: 1 });
-    expect(given).toEqual([]);
-    const cancelled = "tool: [Tool execution cancelled — look was skipped due to user interrupt]";
-    expect((await storedLines(home.agent)).slice(2)).toEqual([cancelled, cancelled]);
-    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next.", completed: true });
-  });
-
-  it("between two tools keeps the result of the first", async () => {
-    const { given, tools } = lookTool(() => {
-      home.agent.interrupt();
-      return "a ship";
-    });
-    const both: Step = { toolCalls: [1, 2].map((n) => ({ name: "look", arguments: { n } })) };
-    const home = await turnHome([both, NEXT], { options: { tools } });
-    expect(await home.agent.run("look")).toMatchObject(INTERRUPTED);
-    expect(given).toEqual([{ n: 1 }]);
-    expect((await storedLines(home.agent)).slice(2)).toEqual([
-      "tool: a ship",
-      "tool: [Tool execution skipped — look was not started. User sent a new message]",
-    ]);
-    await home.agent.run("again");
-    expect(messagesOf(home, 1).at(-1)).toBe("user: again");
-  });
-
-  it("does not wait for a tool that ignores it", async () => {
-    const late = Promise.withResolvers<string>();
-    const started = gate();
-    const stuck = tool({
-      description: "Never minds.",
-      inputSchema: z.object({}),
-      execute: () => {
-        started.open();
-        return late.promise;
-      },
-    });
-    const home = await turnHome([call("stuck"), NEXT], { options: { tools: { stuck } } });
-    const turn = home.agent.run("go");
-    await started.opened;
-    home.agent.interrupt();
-    expect(await turn).toMatchObject(INTERRUPTED);
-    late.resolve("too late");
-    await home.agent.run("again");
-    expect(home.wire.requests[1]?.raw).toContain("may still take effect");
-    expect(home.wire.requests[1]?.raw).not.toContain("too late");
   });
 
   it("does not wait for memory or for a hook either", async () => {

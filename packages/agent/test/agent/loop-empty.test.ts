@@ -3,7 +3,6 @@ import type { Reply } from "../fakes/wires/script.ts";
 import { call, expectOneText, lookTool, messagesOf, seenTexts, storedLines, turnHome } from "./turns.ts";
 
 const EMPTY: Reply = { text: "" };
-const THOUGHT: Reply = { text: "", reasoning: "Let me see." };
 
 describe("a reply without text", () => {
   it("is asked for again with the same request, three times, then the turn has failed", async () => {
@@ -39,41 +38,6 @@ describe("a reply without text", () => {
       "assistant: A ship.",
       "user: next",
     ]);
-  });
-
-  it("and a nudge that is followed by another call leaves only the calls", async () => {
-    const { tools } = lookTool();
-    const home = await turnHome([call("look"), EMPTY, call("look", { n: 2 }), { text: "Two ships." }], {
-      options: { tools },
-    });
-    await home.agent.run("look");
-    expect(messagesOf(home, 3).filter((line) => /\(empty\)|last reply/.test(line))).toEqual([]);
-    expect((await storedLines(home.agent)).map((line) => line.split(":")[0])).toEqual([
-      "user",
-      "assistant",
-      "tool",
-      "assistant",
-      "tool",
-      "assistant",
-    ]);
-  });
-
-  it("but with thoughts is nudged twice, then asked three times more", async () => {
-    const home = await turnHome([THOUGHT, THOUGHT, THOUGHT, THOUGHT, THOUGHT, THOUGHT]);
-    expect(await home.agent.run("hi")).toMatchObject({
-      exit: "empty_response_exhausted",
-      api_calls: 6,
-      last_reasoning: "Let me see.",
-    });
-    expect(messagesOf(home, 2)).toHaveLength(5);
-    expect(await storedLines(home.agent)).toEqual(["user: hi"]);
-  });
-
-  it("but with thoughts, and an answer after the nudge, is a turn like any other", async () => {
-    const home = await turnHome([THOUGHT, { text: "Yes.", reasoning: "Now." }], { kind: "anthropic" });
-    const result = await home.agent.run("hi");
-    await expectOneText(home, result, "Yes.");
-    expect(result).toMatchObject({ last_reasoning: "Now.", completed: true });
   });
 
   it("that the vendor's filter held back is not asked for again", async () => {

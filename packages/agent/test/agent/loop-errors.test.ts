@@ -3,19 +3,17 @@ import {
   badKey,
   badSignature,
   type Failure,
-  gate,
   hangUp,
   modelNotFound,
   outOfCredit,
   overflow,
   payloadTooLarge,
   type RecordedRequest,
-  rateLimited,
   refused,
   type Step,
   serverError,
 } from "../fakes/wires/script.ts";
-import { call, expectOneText, lookTool, messagesOf, storedLines, turnHome } from "./turns.ts";
+import { expectOneText, messagesOf, storedLines, turnHome } from "./turns.ts";
 
 const NEXT: Step = { text: "Next." };
 
@@ -69,20 +67,6 @@ describe("a failure that may pass", () => {
     await home.agent.run("again");
   });
 
-  it("waits as long as the server asks for", async () => {
-    const home = await turnHome([rateLimited(7), NEXT]);
-    expect(await home.agent.run("hi")).toMatchObject({ completed: true });
-    expect(home.waits).toEqual([7_000]);
-  });
-
-  it("between two tool rounds costs nothing of what was done", async () => {
-    const { given, tools } = lookTool();
-    const home = await turnHome([call("look"), serverError(), { text: "Seen." }], { options: { tools } });
-    await expectOneText(home, await home.agent.run("look"), "Seen.");
-    expect(given).toHaveLength(1);
-    expect(home.wire.requests[2]?.raw).toBe(home.wire.requests[1]?.raw);
-  });
-
   it("such as a stream that stalls is noticed: asked again without text, continued with it", async () => {
     const env = { HERMES_STREAM_STALE_TIMEOUT: "0.4" };
     const home = await turnHome(
@@ -96,13 +80,6 @@ describe("a failure that may pass", () => {
     await expectOneText(home, await home.agent.run("colour?"), "The crane is blue.");
     expect(home.waits).toHaveLength(1);
     await Promise.all([home.wire.waitForAbort(0), home.wire.waitForAbort(1)]);
-  });
-
-  it("such as a slow stream is no stall as long as something comes", async () => {
-    const env = { HERMES_STREAM_STALE_TIMEOUT: "0.7" };
-    const slow: Step = { text: "Slow and steady.", chunkChars: 2, pieceDelayMs: 110 };
-    const home = await turnHome([slow], { options: { env } });
-    await expectOneText(home, await home.agent.run("how?"), "Slow and steady.");
   });
 });
 
@@ -126,13 +103,6 @@ describe("reasoning whose signature the vendor refuses", () => {
     const home = await turnHome([badSignature(), badSignature(), NEXT], { kind: "anthropic" });
     expect(await home.agent.run("hi")).toMatchObject({ exit: "model_error", failed: true, api_calls: 2 });
     await home.agent.run("again");
-  });
-
-  it("in a continuation loses nothing of what was said before", async () => {
-    const home = await turnHome([{ text: "One, ", finish: "length" }, badSignature(), { text: "two." }], {
-      kind: "anthropic",
-    });
-    await expectOneText(home, await home.agent.run("count"), "One, two.");
   });
 
   async function askAgain(home: Awaited<ReturnType<typeof turnHome>>): Promise<readonly RecordedRequest[]> {
@@ -174,24 +144,6 @@ describe("a request that is too long for the model", () => {
     expect(await home.agent.run("next")).toMatchObject({ final_response: "Next.", completed: true });
   });
 
-  it.each([
-    ["nothing", {}],
-    ["more", { contextLength: 128_000 }],
-  ])(
-    "remembers the window once two sessions were told it, when the server's list says %s",
-    async (_, wire) => {
-      const steps = [overflow(24_000), { text: "Blue." }, overflow(24_000), { text: "Blue." }];
-      const home = await turnHome(withSummaries(...steps), { wire, options: { history: LONG } });
-      const known = home.agent.window;
-      await home.agent.run("colour?");
-      expect(home.agent.window).toMatchObject({ tokens: 24_000, source: "server" });
-      const second = await home.another();
-      expect(second.window).toEqual(known);
-      await second.run("colour?");
-      expect((await home.another({ history: [] })).window).toMatchObject({ tokens: 24_000, source: "cache" });
-    },
-  );
-
   it("ends the turn when compaction is switched off, with a hint; the message is kept", async () => {
     const home = await turnHome([overflow(20_000), NEXT], {
       config: { compression: { enabled: false } },
@@ -219,29 +171,6 @@ describe("a request that is too long for the model", () => {
     expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
   });
 
-  it("is tried in smaller and smaller pieces, and given up when nothing is left to take out", async () => {
-    let isWilling = false;
-    const home = await turnHome(
-      ({ body }) => ("tools" in body ? (isWilling ? NEXT : overflow()) : { text: "A summary." }),
-      { options: { history: LONG } },
-    );
-    const result = await home.agent.run("colour?");
-    expect(result).toMatchObject({ exit: "context_overflow", failed: true, compression_exhausted: true });
-    const sizes = home.wire.requests.filter(({ body }) => "tools" in body).map(({ raw }) => raw.length);
-    expect(sizes.length).toBeGreaterThan(1);
-    expect(sizes.length).toBeLessThan(13);
-    expect(sizes).toEqual(sizes.toSorted((a, b) => b - a));
-    isWilling = true;
-    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
-  });
-
-  it("in a continuation keeps what was said when no room can be made", async () => {
-    const home = await turnHome(withSummaries({ text: "One, two", finish: "length" }, overflow(), NEXT));
-    const result = await home.agent.run("count");
-    expect(result).toMatchObject({ exit: "context_overflow", failed: true, partial: true });
-    await expectOneText(home, result, "One, two");
-  });
-
   it("is refused before it is sent when the model cannot hold the prompt and its tools", async () => {
     const home = await turnHome([], { wire: { contextLength: 4_096 } });
     expect(await home.agent.run("hi")).toMatchObject({
@@ -251,30 +180,4 @@ describe("a request that is too long for the model", () => {
     });
     expect(await storedLines(home.agent)).toEqual(["user: hi"]);
   });
-
-  it.each([
-    ["after the server refused it", 128_000],
-    ["before the first call", 20_000],
-  ])(
-    "can be interrupted while the summary is written %s; the session is as it was",
-    async (_, contextLength) => {
-      const asked = gate();
-      const home = await turnHome(
-        ({ body }) => {
-          if ("tools" in body) return overflow();
-          asked.open();
-          return { text: "never", pauseBefore: "forever" };
-        },
-        { wire: { contextLength }, options: { history: LONG } },
-      );
-      const before = home.agent.sessionId;
-      const turn = home.agent.run("colour?");
-      await asked.opened;
-      home.agent.interrupt();
-      const result = await turn;
-      expect(result).toMatchObject({ exit: "interrupted_by_user", interrupted: true });
-      expect(result.final_response).toMatch(/^Operation interrupted: /);
-      expect([home.agent.sessionId, home.agent.messages.length]).toEqual([before, LONG.length + 1]);
-    },
-  );
 });

@@ -25,18 +25,6 @@ describe("tool calls with arguments that are no JSON", () => {
     ]);
   });
 
-  it("are answered with an error the third time, and nothing runs", async () => {
-    const { given, tools } = lookTool();
-    const home = await turnHome([call("look", BAD), call("look", BAD), call("look", BAD), { text: "Oh." }], {
-      options: { tools },
-    });
-    expect(await home.agent.run("look")).toMatchObject({ final_response: "Oh.", completed: true });
-    expect(given).toEqual([]);
-    expect(messagesOf(home, 3).at(-1)).toMatch(/^tool: .*cannot be read.*Nothing was run/);
-    const rows = await home.agent.store?.getMessages(home.agent.sessionId);
-    expect(rows?.[1]?.tool_calls).toMatchObject([{ function: { name: "look", arguments: "{}" } }]);
-  });
-
   it("that were cut off are asked for three times more, never run, and end the turn", async () => {
     const { given, tools } = lookTool();
     const cut: Reply = { ...call("look", '{"place": "pi'), finish: "length" };
@@ -62,14 +50,6 @@ describe("tool calls with arguments that are no JSON", () => {
 });
 
 describe("calls of tools that do not exist", () => {
-  it("are repaired when the name is close", async () => {
-    const { given, tools } = lookTool();
-    const home = await turnHome([call("LookTool", {}), { text: "Seen." }], { options: { tools } });
-    await home.agent.run("look");
-    expect(given).toHaveLength(1);
-    expect(home.wire.requests[1]?.raw).toContain('"name":"look"');
-  });
-
   it("are answered, the sound ones beside them skipped; secrets in their arguments are masked", async () => {
     const { given, tools } = lookTool();
     const secret = `sk-proj-${"a1B2".repeat(12)}`;
@@ -89,36 +69,6 @@ describe("calls of tools that do not exist", () => {
     expect(skipped).toMatch(/^tool: \[look was skipped/);
     const rows = await home.agent.store?.getMessages(home.agent.sessionId);
     expect(JSON.stringify(rows)).not.toContain(secret);
-  });
-
-  it("end the turn at the third in a row; a sound call in between starts the count again", async () => {
-    const { tools } = lookTool();
-    const wrong = call("zzz");
-    const home = await turnHome([wrong, wrong, call("look"), wrong, wrong, wrong, { text: "Next." }], {
-      options: { tools },
-    });
-    expect(await home.agent.run("go")).toMatchObject({
-      exit: "invalid_tool_calls",
-      api_calls: 6,
-      failed: true,
-      partial: true,
-      completed: false,
-    });
-    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next.", completed: true });
-  });
-});
-
-describe("the same call twice in one reply", () => {
-  it("runs once and is in the history once", async () => {
-    const { given, tools } = lookTool();
-    const twice: Reply = {
-      toolCalls: ["pier", "pier", "quay"].map((place) => ({ name: "look", arguments: { place } })),
-    };
-    const home = await turnHome([twice, { text: "Seen." }], { options: { tools } });
-    const { messages } = await home.agent.run("look");
-    expect(given).toEqual([{ place: "pier" }, { place: "quay" }]);
-    expect(messages[1]).toMatchObject({ toolCalls: [{ name: "look" }, { name: "look" }] });
-    expect(messages.filter(({ role }) => role === "tool")).toHaveLength(2);
   });
 });
 
@@ -156,36 +106,6 @@ describe("a reply in pieces", () => {
     await expectOneText(home, result, "and on and on and on");
   });
 
-  it("may end in tool calls, whose message then has the whole text once", async () => {
-    const { tools } = lookTool();
-    const home = await turnHome(
-      [{ text: "I will ", finish: "length" }, call("look", {}, "look."), { text: "Seen." }],
-      { options: { tools } },
-    );
-    await home.agent.run("go");
-    expect(messagesOf(home, 2)).toEqual(["user: go", "assistant: I will look.", "tool: seen"]);
-    expect(await storedLines(home.agent)).toEqual([
-      "user: go",
-      "assistant: I will look.",
-      "tool: seen",
-      "assistant: Seen.",
-    ]);
-  });
-
-  it("may end in calls of tools that do not exist, with the same outcome", async () => {
-    const home = await turnHome([
-      { text: "I will ", finish: "length" },
-      call("zzz", {}, "look."),
-      { text: "Oh." },
-    ]);
-    await home.agent.run("go");
-    expect(messagesOf(home, 2)).toEqual([
-      "user: go",
-      "assistant: I will look.",
-      expect.stringContaining("does not exist"),
-    ]);
-  });
-
   it("starts again from nothing when its end holds calls that cannot be read", async () => {
     const { tools } = lookTool();
     const home = await turnHome(
@@ -214,20 +134,6 @@ describe("a stream that is cut off in the middle of a word", () => {
       expect(home.waits).toEqual([]);
     },
   );
-
-  it("goes on also after the server's own error event, and is partial when that does not help", async () => {
-    const step: Reply = { text: "abcdefgh", failAfterChars: 4, chunkChars: 4 };
-    const home = await turnHome([step, step, step, { text: "Next." }]);
-    const result = await home.agent.run("go");
-    expect(result).toMatchObject({ exit: "partial_stream_recovery", partial: true, failed: false });
-    await expectOneText(home, result, "abcdabcdabcd");
-    expect(await home.agent.run("next")).toMatchObject({ final_response: "Next.", completed: true });
-  });
-
-  it("is simply asked again when only blanks had arrived", async () => {
-    const home = await turnHome([{ text: "\n\n\n\nHello.", cutAfterChars: 4 }, { text: "Hello." }]);
-    await expectOneText(home, await home.agent.run("hi"), "Hello.");
-  });
 });
 
 describe("a turn with its own limit and temperature", () => {
@@ -255,20 +161,5 @@ describe("a turn with its own limit and temperature", () => {
     });
     expect(wire.requests).toHaveLength(1);
     expect(await storedLines(agent)).toEqual(["user: tell", "assistant: Once upon"]);
-  });
-
-  it("gives calls that were cut off more room all the same", async () => {
-    const cut: Reply = { ...call("todo", "{"), finish: "length" };
-    const { agent, wire } = await turnHome([cut, { text: "Done." }]);
-    await agent.run("go", { maxOutputTokens: 1000 });
-    expect(wire.requests.map(({ body }) => body.max_tokens)).toEqual([1000, 8192]);
-  });
-
-  it("goes on without a temperature that the model refuses", async () => {
-    const message = "Unsupported value: 'temperature' does not support 0.2 with this model.";
-    const error = { message, type: "invalid_request_error", param: "temperature", code: "unsupported_value" };
-    const { agent, wire } = await turnHome([{ status: 400, body: { error } }, { text: "Done." }]);
-    expect(await agent.run("go", { temperature: 0.2 })).toMatchObject({ final_response: "Done." });
-    expect(wire.requests.map(({ body }) => body.temperature)).toEqual([0.2, undefined]);
   });
 });

@@ -1,8 +1,7 @@
 // A switch of the model in the middle of a conversation: the requests to the new server, and the changes in the session.
 
-import { loadConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
-import { type Agent, runSlashCommand } from "../../src/agent/index.ts";
+import type { Agent } from "../../src/agent/index.ts";
 import type { ModelSelection } from "../../src/models/index.ts";
 import type { Script, Step, WireKind } from "../fakes/wires/script.ts";
 import { startWire, type Wire } from "../fakes/wires/wire-in-test.ts";
@@ -112,16 +111,6 @@ describe("switching the model", () => {
     expect(other.systemOf(1)).toBe(other.systemOf(0));
   });
 
-  it("in a resumed session builds the prompt for the model of now", async () => {
-    const { agent, another } = await agentHome(ok);
-    await agent.run("hello");
-    const other = await startWire("anthropic", ok);
-    const resumed = await another({ resume: agent.sessionId, selection: selectionOf("anthropic", other) });
-    await resumed.run("again");
-    expect(other.systemOf(0)).toContain("Model: claude-sonnet-4-5");
-    expect(other.wireMessages(0).map(({ content }) => content)).toEqual(["hello", "ok", "again"]);
-  });
-
   it("to one that cannot be had changes nothing", async () => {
     const { agent, wire } = await agentHome(ok);
     const { model, window } = agent;
@@ -132,31 +121,5 @@ describe("switching the model", () => {
     expect({ model: agent.model, window: agent.window }).toEqual({ model, window });
     await agent.run("hello");
     expect(wire.requests[0]?.body).toMatchObject({ model: "test-model" });
-  });
-
-  it("has to wait for a running turn", async () => {
-    const { agent } = await agentHome([{ text: "a reply", pauseAt: { chars: 1, until: "forever" } }]);
-    const refused = Promise.withResolvers<unknown>();
-    const running = agent.run("hello", {
-      onEvent: ({ type }) => {
-        if (type !== "text-delta") return;
-        refused.resolve(agent.switchModel({ model: "other" }).catch((cause: unknown) => cause));
-        agent.interrupt();
-      },
-    });
-    expect(await refused.promise).toMatchObject({ code: "agent-busy" });
-    expect(await running).toMatchObject({ interrupted: true, model: "test-model" });
-  });
-
-  it("is what /model does, for this conversation", async () => {
-    const { agent, wire, home, another } = await agentHome(ok);
-    const config = await loadConfig(home);
-    if (!config.ok) throw new Error(config.error.message);
-    const host = { config: config.value, confirm: async () => true };
-    await agent.run("hello");
-    expect(await runSlashCommand(agent, "/model bigger-model", host)).toMatchObject({ kind: "text" });
-    await agent.run("again");
-    expect(wire.requests.map(({ body }) => body.model)).toEqual(["test-model", "bigger-model"]);
-    expect((await another()).model.model).toBe("test-model");
   });
 });

@@ -130,31 +130,6 @@ describe("a fact that a session adds to memory", () => {
       expect(wire.systemOf(-1)).toBe(wire.systemOf(0));
     }
   });
-
-  it("stays out when the model is switched, which changes the prompt's model line and nothing else", async () => {
-    const { agent, wire } = await agentHome([ADD, ...answers(4)]);
-    await agent.run("remember the crane");
-    expect((await agent.switchModel({ model: "other-model" })).ok).toBe(true);
-    await agent.run("more");
-    expect(wire.requests.at(-1)?.body.model).toBe("other-model");
-    expect(wire.systemOf(-1)).toBe(wire.systemOf(0).replace("Model: test-model", "Model: other-model"));
-    expect(wire.systemOf(-1)).not.toBe(wire.systemOf(0));
-    expect(await ownPrompt(agent)).toBe(wire.systemOf(-1));
-    await agent.switchModel({ model: "test-model" });
-    await agent.run("back");
-    expect(wire.systemOf(-1)).toBe(wire.systemOf(0));
-  });
-
-  it("stays out when the model of a resumed session is switched after the fact was added there", async () => {
-    const { agent, wire, another } = await agentHome([{ text: "Hi." }, ADD, ...answers(2)]);
-    await agent.run("hello");
-    await agent.close();
-    const resumed = await another({ resume: agent.sessionId });
-    await resumed.run("remember the crane");
-    await resumed.switchModel({ model: "other-model" });
-    await resumed.run("more");
-    expect(wire.systemOf(-1)).toBe(wire.systemOf(0).replace("Model: test-model", "Model: other-model"));
-  });
 });
 
 describe("a prompt that another program stored", () => {
@@ -179,16 +154,5 @@ describe("a prompt that another program stored", () => {
     await again.run("and now?");
     expect(wire.systemOf(1)).toBe(wire.systemOf(0));
     expect(await rowPrompt(again)).toBe(theirs);
-  });
-
-  it("in place of ours takes nothing away from a session that has one of ours", async () => {
-    const { agent, home, wire, another } = await agentHome(answers(2));
-    await agent.run("hello");
-    await agent.close();
-    setRowPrompt(home, agent.sessionId, "You are somebody else.");
-    const resumed = await another({ resume: agent.sessionId });
-    await resumed.run("again");
-    expect(wire.systemOf(1)).toBe(wire.systemOf(0));
-    expect(await rowPrompt(resumed)).toBe("You are somebody else.");
   });
 });

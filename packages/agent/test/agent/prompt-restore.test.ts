@@ -105,25 +105,6 @@ describe("a session that goes on", () => {
     expect(provider).toMatchObject({ isReused: false, said: ["info stale_runtime"] });
   });
 
-  it("gets a new prompt, and a warning is logged, when none or an empty one is stored", async () => {
-    for (const text of [null, ""]) {
-      const turn = await resumedTurn({ onDisk: (db, id) => storePrompt(db, id, { row: text, own: null }) });
-      expect(turn).toMatchObject({ isAnswered: true, isReused: false, said: ["warn empty"] });
-      expect(turn.saves).toEqual([turn.sent]);
-      expect(turn.own).toBe(turn.sent);
-      expect(turn.started).toEqual([turn.id]);
-    }
-    const own = await resumedTurn({ onDisk: (db, id) => storePrompt(db, id, { row: "", own: "" }) });
-    expect(own).toMatchObject({ isAnswered: true, isReused: false, said: ["warn empty"] });
-  });
-
-  it("gets a new prompt without a word when its row is not there", async () => {
-    const changes = { getOwnPrompt: async () => null, getSession: async () => null };
-    const turn = await resumedTurn({ changes });
-    expect(turn).toMatchObject({ isAnswered: true, isReused: false, said: [] });
-    expect(turn.saves).toEqual([turn.sent]);
-  });
-
   it("gets a new prompt, and a warning is logged, when the stored one cannot be read", async () => {
     const getOwnPrompt = async (): Promise<never> => {
       throw new Error("the disk is on fire");
@@ -145,16 +126,6 @@ describe("a session that goes on", () => {
     expect(old.own).toBe(old.sent);
   });
 
-  it("answers all the same when the new prompt cannot be stored, and a warning is logged", async () => {
-    const saveOwnPrompt = async (): Promise<never> => {
-      throw new Error("the disk is full");
-    };
-    const turn = await resumedTurn({ changes: { saveOwnPrompt, getOwnPrompt: async () => null } });
-    expect(turn).toMatchObject({ isAnswered: true, isReused: false });
-    const warnings = turn.log.at("warn").filter((line) => line.includes("the disk is full"));
-    expect(warnings).toHaveLength(1);
-  });
-
   it("keeps the day on which it began", async () => {
     const at = (day: string): Clock => ({ now: () => new Date(`${day}T12:00:00Z`) });
     const { agent, wire, another } = await agentHome(
@@ -173,25 +144,6 @@ describe("a session that goes on", () => {
     await later.newSession();
     await later.run("afresh");
     expect(wire.systemOf(2)).toContain("\nConversation started: Wednesday, March 05, 2031\n");
-  });
-});
-
-describe("a session that begins", () => {
-  it("builds its prompt without looking for a stored one, and tells the hook once", async () => {
-    const { agent: first, home, another } = await agentHome([{ text: "One." }, { text: "Two." }]);
-    await first.close();
-    await using store = await openSessionStore({ path: sessionDatabasePath(home) });
-    const seen = watched(store);
-    const log = recordingLogger();
-    const started: string[] = [];
-    const hooks = { sessionStart: (id: string): void => void started.push(id) };
-    const agent = await another({ store: seen.store, log, hooks });
-    await agent.run("hello");
-    await agent.run("again");
-    expect(seen.reads).toEqual([]);
-    expect(seen.saves).toEqual([agent.systemPrompt]);
-    expect(started).toEqual([agent.sessionId]);
-    expect(log.lines.filter(({ message }) => message.startsWith(REBUILT))).toEqual([]);
   });
 });
 

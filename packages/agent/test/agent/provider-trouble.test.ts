@@ -18,17 +18,6 @@ function troubles(events: readonly AgentEvent[]): readonly string[] {
   );
 }
 
-it("what a memory provider recalled is told once per turn, and not for trivial messages", async () => {
-  const { agent, events } = await agentWith(
-    'prefetch() { return "likes tea"; } recallStatus() { return { provider_label: "Sample", count: 2, glyph: "*" }; }',
-  );
-  await agent.run("Which tea?");
-  await agent.run("Thanks!");
-  const told = events.filter(({ type }) => type === "recall" || type === "turn-start");
-  expect(told.map(({ type }) => type)).toEqual(["turn-start", "recall", "turn-start"]);
-  expect(events).toContainEqual({ type: "recall", label: "Sample", count: 2, glyph: "*" });
-});
-
 describe("a memory provider in trouble", () => {
   it("is named to the user once, by a notice, and the turn has its answer", async () => {
     const { agent, events } = await agentWith(

@@ -1,11 +1,9 @@
 // A provider refuses to read a request. The messages that are the cause are left out of later requests, stay stored with a mark,
 // and the user gets a notice.
 
-import { loadConfig } from "@hermes-memory/core/internal/config";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { AgentEvent } from "../../src/agent/index.ts";
-import { runSlashCommand } from "../../src/agent/index.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
 import { type RecordedRequest, refused, type Step, type WireKind } from "../fakes/wires/script.ts";
 import { alteredStore, locked } from "./altered-store.ts";
@@ -83,14 +81,6 @@ describe("the mark", () => {
     expect(made.wire.requests[5]?.raw).toBe(made.wire.requests[4]?.raw);
   });
 
-  it("comes along into a branch", async () => {
-    const made = await turnHome(strict());
-    await made.agent.run("hello");
-    await made.agent.run("a forbidden word");
-    await made.agent.branch();
-    expect(await made.agent.run("and now?")).toMatchObject({ completed: true });
-  });
-
   it("is stored later when the database is away", async () => {
     const home = tempDirectory();
     let isAway = true;
@@ -105,30 +95,6 @@ describe("the mark", () => {
     const rows = await store.getMessages(made.agent.sessionId);
     expect(rows[0]).toMatchObject({ content: "a forbidden word", finish_reason: "content_policy" });
     expect(rows).toHaveLength(5);
-  });
-});
-
-it("/history shows the mark", async () => {
-  const made = await turnHome(strict());
-  await made.agent.run("a forbidden word");
-  const config = await loadConfig(made.home);
-  if (!config.ok) throw new Error(config.error.message);
-  const host = { config: config.value, confirm: async () => false };
-  const reply = await runSlashCommand(made.agent, "/history", host);
-  expect(reply?.lines.join("\n")).toContain("a forbidden word (refused by the model's provider");
-});
-
-describe("taking it back", () => {
-  it("works as for any turn", async () => {
-    const made = await turnHome(strict());
-    await made.agent.run("hello");
-    await made.agent.run("a forbidden word");
-    expect(await made.agent.undo(1)).toMatchObject({
-      ok: true,
-      value: { turns: 1, text: "a forbidden word" },
-    });
-    expect(made.agent.messages).toHaveLength(2);
-    expect(await made.agent.run("and now?")).toMatchObject({ completed: true });
   });
 });
 
@@ -168,22 +134,6 @@ describe("a tool's result that is refused", () => {
     expect(await made.agent.run("hello?")).toMatchObject({ completed: true });
     expect(made.wire.requests).toHaveLength(4);
   });
-
-  it("and the arguments of its call: both go, the user's next message stays", async () => {
-    const { tools } = lookTool(() => "a forbidden page");
-    const made = await turnHome(
-      strict(({ index }) => (index === 0 ? call("look", { at: "the forbidden page" }) : { text: "fine" })),
-      { options: { tools } },
-    );
-    expect(await made.agent.run("look at it")).toMatchObject({ failed: true });
-    expect(await made.agent.run("never mind")).toMatchObject({ completed: true, final_response: "fine" });
-    expect(messagesOf(made, 4)).toEqual([
-      "user: look at it",
-      expect.stringMatching(/^assistant: /),
-      expect.stringMatching(/^tool: \[Left out/),
-      "user: never mind",
-    ]);
-  });
 });
 
 describe("the model's own reply that is refused", () => {
@@ -214,22 +164,6 @@ describe("the model's own reply that is refused", () => {
     expect(await resumed.run("four")).toMatchObject({ completed: true });
   });
 
-  it("and the message behind it: the message fails its turn, the next turn finds the reply", async () => {
-    const made = await turnHome(strict(answer));
-    await made.agent.run("hello");
-    expect(await made.agent.run("also forbidden")).toMatchObject({ failed: true });
-    expect(await made.agent.run("three")).toMatchObject({ completed: true });
-    expect(messagesOf(made, 4)).toEqual(["user: hello\n\nthree"]);
-  });
-
-  it("goes with the message when no model call is left to try, and the turn after works", async () => {
-    const made = await turnHome(strict(answer), { options: { maxTurns: 1 } });
-    await made.agent.run("hello");
-    expect(await made.agent.run("two")).toMatchObject({ failed: true });
-    expect(await made.agent.run("three")).toMatchObject({ failed: true });
-    expect(await made.agent.run("four")).toMatchObject({ completed: true });
-  });
-
   it("is not marked when the try without it fails for another reason", async () => {
     const made = await turnHome(({ raw, index }) =>
       index === 2
@@ -243,18 +177,6 @@ describe("the model's own reply that is refused", () => {
     expect(await made.agent.run("three")).toMatchObject({ completed: true });
     expect(made.wire.requests.at(-1)?.raw).toContain("two");
   });
-});
-
-it("a message that an earlier turn left unanswered is found, and the reply and the new message stay", async () => {
-  const made = await turnHome(({ raw, index }) =>
-    index === 1
-      ? { status: 401, body: { error: { message: "bad key" } } }
-      : strict()({ raw, index } as RecordedRequest),
-  );
-  await made.agent.run("hello");
-  expect(await made.agent.run("a forbidden word")).toMatchObject({ failed: true });
-  expect(await made.agent.run("three")).toMatchObject({ completed: true });
-  expect(messagesOf(made, 4)).toEqual(["user: hello", "assistant: Reply 0.", "user: three"]);
 });
 
 it("recall that is refused is left out of the turn, and the message stays", async () => {

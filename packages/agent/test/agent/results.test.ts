@@ -117,29 +117,9 @@ describe("a result of 95,000 characters in a window of 20,000 tokens", () => {
       expect(made.events.some(({ type }) => type === "compaction-end")).toBe(true);
     },
   );
-
-  it("offers read_result from the first request on, with the same schema", async () => {
-    const { home, dumped, read } = await reader();
-    await read({ id: await dumped() });
-    const tools = home.wire.requests.map(({ body }) => JSON.stringify(body.tools));
-    expect(home.wire.requests[0]?.tools).toContain("read_result");
-    expect(new Set(tools).size).toBe(1);
-  });
 });
 
 describe("the results of one reply", () => {
-  it("take half of the window at most: the longest goes to a file", async () => {
-    const lengths = { dump: 15_000, other: 16_000, third: 15_000 };
-    const tools = Object.fromEntries(
-      Object.entries(lengths).map(([name, length]) => [name, dump("a".repeat(length))]),
-    );
-    const { answers } = await reader({ options: { tools } });
-    const texts = await answers({
-      toolCalls: Object.keys(lengths).map((name) => ({ name, arguments: {} })),
-    });
-    expect(texts.map((text) => NOTE.test(text))).toEqual([false, true, false]);
-  });
-
   it("from read_result that exceed it are left out, and no file is kept of them", async () => {
     const { home, answers, dumped } = await reader();
     const id = await dumped();
@@ -152,45 +132,6 @@ describe("the results of one reply", () => {
     const isLeftOut = (text: string) => text.startsWith("[The answer is left out");
     expect(texts.map(isLeftOut)).toEqual([false, false, true, true]);
     expect(keptFiles(home)).toEqual([`${id}.txt`]);
-  });
-
-  it("follow agent.max_result_chars in a large window", async () => {
-    const setting = { config: { model: { context_length: 1_000_000 }, agent: { max_result_chars: 5_000 } } };
-    const { answers } = await reader({ ...setting, options: { tools: { dump: dump("a".repeat(5_001)) } } });
-    expect(NOTE.test((await answers(call("dump")))[0] ?? "")).toBe(true);
-    const larger = await reader({ ...setting, options: { tools: { dump: dump("a".repeat(5_000)) } } });
-    expect(NOTE.test((await larger.answers(call("dump")))[0] ?? "")).toBe(false);
-  });
-});
-
-describe("a quarter of the window", () => {
-  const isKept = async (text: string, setting: AgentSetting = {}): Promise<boolean> => {
-    const { answers } = await reader({ ...setting, options: { tools: { dump: dump(text) } } });
-    return NOTE.test((await answers(call("dump")))[0] ?? "");
-  };
-
-  it("is reached sooner by a script that costs more tokens", async () => {
-    expect(await isKept("boats ".repeat(1_400))).toBe(false);
-    expect(await isKept("港口里有很多船。".repeat(1_050))).toBe(true); // as many characters
-  });
-
-  it("is counted as the model's server counts", async () => {
-    const text = "boats ".repeat(2_500);
-    expect(await isKept(text)).toBe(false);
-    let requests = 0;
-    const { agent } = await agentHome(
-      ({ raw }) => {
-        const usage = { input: Math.ceil(raw.length / 2), output: 5 };
-        requests += 1;
-        return requests === 2 ? { ...call("dump"), usage } : { text: "Yes.", usage };
-      },
-      { config: SMALL, options: { tools: { dump: dump(text) } } },
-    );
-    await agent.run("hello");
-    await agent.run("dump it");
-    expect(agent.messages.some(({ role, content }) => role === "tool" && NOTE.test(String(content)))).toBe(
-      true,
-    );
   });
 });
 
@@ -227,12 +168,6 @@ describe("read_result in an agent", () => {
     const [text = ""] = await answers(call("dump"));
     expect(text).toContain("no tool of yours reads it");
     expect(text).not.toContain("read_result");
-  });
-
-  it("keeps data from outside marked", async () => {
-    const { answers, read } = await reader({ options: { tools: { web_fetch: dump(LONG) } } });
-    const id = NOTE.exec((await answers(call("web_fetch")))[0] ?? "")?.[1];
-    expect(await read({ id, limit: 100 })).toContain('<untrusted_tool_result source="web_fetch">');
   });
 
   it("gives a subagent its own results, and not its parent's", async () => {
@@ -294,45 +229,6 @@ describe("the files of a conversation", () => {
     expect(keptFiles(home)).toEqual([]);
     expect(readdirSync(join(home.home, "sessions"))).toEqual([]);
   });
-
-  it("go without a database too", async () => {
-    const { home, read, dumped } = await reader({ options: { store: null, tools: { dump: dump(LONG) } } });
-    const id = await dumped();
-    expect(await read({ id, limit: 20 })).toContain(LONG.slice(0, 20));
-    await home.agent.close({ deleteSession: true });
-    expect(keptFiles(home)).toEqual([]);
-  });
-});
-
-describe("session_search in a small window", () => {
-  it("answers with JSON that fits a quarter of it and says what is left out", async () => {
-    const { home, answers } = await reader();
-    for (let number = 0; number < 8; number += 1) {
-      const id = `other${number}`;
-      await home.agent.store?.createSession(id, { source: "cli" });
-      await home.agent.store?.appendMany(
-        id,
-        Array.from({ length: 40 }, (_, at) => ({
-          role: at % 2 === 0 ? "user" : "assistant",
-          content: `${at === 20 ? "the harbour crane is blue" : "boats"} ${`${number} ${at} `.repeat(400)}`,
-        })),
-      );
-    }
-    for (const args of [
-      { query: "harbour crane", limit: 8 },
-      { session_id: "other3" },
-      { session_id: "other3", around_message_id: 141, window: 20 },
-    ]) {
-      const [text = ""] = await answers(call("session_search", args));
-      const json = text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1);
-      expect(text.length).toBeLessThan(WINDOW + 300);
-      expect(JSON.parse(json)).toMatchObject({ success: true, shortened: expect.stringContaining("To fit") });
-      expect(text).toMatch(/^<untrusted_tool_result/);
-    }
-    const [found = ""] = await answers(call("session_search", { query: "harbour crane", limit: 8 }));
-    expect(found.match(/the harbour crane is blue/g)?.length).toBeGreaterThanOrEqual(8);
-    expect(keptFiles(home)).toEqual([]);
-  });
 });
 
 describe("a result of another user", () => {
@@ -364,14 +260,5 @@ describe("a result of another user", () => {
     }
     await ann.store?.deleteSession(ann.sessionId, { resultsDir: join(home.home, "tool-results") });
     expect(keptFiles(home)).toEqual(option.store === null ? [`${id}.txt`] : []);
-  });
-
-  it("is one's own again when the session is resumed", async () => {
-    const { home, read, answers } = await reader();
-    const ann = await home.another(ANN);
-    const [shown = ""] = await answers(call("dump"), ann);
-    await ann.close();
-    const again = await home.another({ ...ANN, resume: ann.sessionId });
-    expect(await read({ id: NOTE.exec(shown)?.[1] ?? "" }, again)).toContain("the harbour has");
   });
 });

@@ -1,6 +1,7 @@
 // An agent whose turns are followed by a review; requests of turns and of reviews are recorded separately.
 import { join } from "node:path";
 import { type HistoryLine, MemoryStore } from "@hermes-memory/core/internal/curated";
+import { type HomeStore, openSessionStore } from "@hermes-memory/core/internal/sessions";
 import type { Agent, AgentEvent } from "../../src/agent/index.ts";
 import { readReviewCounts } from "../../src/review/index.ts";
 import type { RecordedRequest, Step } from "../fakes/wires/script.ts";
@@ -65,7 +66,7 @@ export function remember(content: string, target = "user"): Step {
 }
 
 /** Resolves with the events of a type as soon as there are this many. */
-export async function eventsOf<T extends AgentEvent["type"]>(
+async function eventsOf<T extends AgentEvent["type"]>(
   { agent, events }: Pick<AgentHome, "agent" | "events">,
   type: T,
   count = 1,
@@ -92,11 +93,17 @@ export async function memoryHistory(home: string): Promise<readonly HistoryLine[
   return store.history();
 }
 
-export async function countsOf({ store }: Agent) {
-  return readReviewCounts((await store?.getMeta("hermes_memory_review")) ?? null);
+export async function countsOf(agent: Agent) {
+  return withSessions(agent, async (store) => readReviewCounts(await store.getMeta("hermes_memory_review")));
 }
 
 /** The tool results in the last request of a list. */
 export function toolResults({ messages }: RecordedRequest): readonly string[] {
   return messages.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
+}
+
+/** With the sessions of everybody. */
+async function withSessions<T>({ home }: Agent, work: (store: HomeStore) => Promise<T>): Promise<T> {
+  await using store = await openSessionStore({ path: join(home, "state.db") });
+  return await work(store);
 }

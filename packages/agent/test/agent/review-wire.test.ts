@@ -1,10 +1,8 @@
 // The requests of a review: byte for byte the parent's, plus one message.
 import { describe, expect, it } from "vitest";
-import { registering, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
 import { type RecordedRequest, serverError, type WireKind } from "../fakes/wires/script.ts";
-import { longText } from "./compaction-home.ts";
 import { isReview, type ReviewSetting, remember, reviewHome } from "./review-home.ts";
 import { lookTool } from "./turns.ts";
 
@@ -77,87 +75,6 @@ describe("the reviewer's request", () => {
       }
     },
   );
-
-  it("has recall where it was also when the turn was compacted in its middle", async () => {
-    const { tools } = lookTool(() => longText("seen", 19_000));
-    const made = await recalling({
-      config: {
-        model: { context_length: 20_000 },
-        compression: { target_ratio: 0.1, protect_last_n: 1 },
-        memory: { nudge_interval: 1 },
-      },
-      options: { tools },
-      turn: (_request, nth) =>
-        nth < 5 ? { toolCalls: [{ name: "look", arguments: { nth } }] } : { text: "So." },
-    });
-    await made.agent.run("question");
-    await made.reviewed();
-    expect(made.events.map(({ type }) => type)).toContain("compaction-end");
-    const parent = at(made.turnRequests, -1);
-    const added = addedTo(parent, at(made.reviewRequests, 0));
-    expect(JSON.stringify(added)).not.toContain(FENCE);
-  });
-
-  it.each([
-    ["in the message that stands for it", '[{ role: "user", content: "It was asked." }]', 1],
-    ["nowhere, as in the parent's last requests", "[]", 0],
-  ])("has recall %s when a compaction took the turn's own message away", async (_where, kept, fences) => {
-    const home = tempDirectory();
-    const members = `
-      shouldCompress() { return this.compressionCount === 0; }
-      hasContentToCompress(messages) { return messages.length > 2; }
-      async compress(messages) {
-        this.compressionCount = 1;
-        const note = { role: "assistant", content: "What was said before is gone." };
-        return { kind: "compacted", messages: [note, ...${kept}, ...messages.slice(-2)],
-          leftOut: [], prunedResults: 0, tokensBefore: 2, tokensAfter: 1, notices: [] };
-      }`;
-    writeEngine(home, "keeper", registering("keeper", members));
-    const { tools } = lookTool();
-    const made = await recalling(
-      {
-        config: { context: { engine: "keeper" }, memory: { nudge_interval: 1 } },
-        options: { tools },
-        turn: (_request, nth) =>
-          nth < 1 ? { toolCalls: [{ name: "look", arguments: {} }] } : { text: "So." },
-      },
-      home,
-    );
-    await made.agent.run("question");
-    await made.reviewed();
-    expect(made.agent.messages.some(({ content }) => content === "question")).toBe(false);
-    const [parent, review] = [at(made.turnRequests, -1), at(made.reviewRequests, 0)];
-    addedTo(parent, review);
-    for (const { raw } of [parent, review]) expect(raw.split(FENCE)).toHaveLength(fences + 1);
-  });
-
-  it("leaves reasoning out where the vendor has refused it in the turn", async () => {
-    const made = await reviewHome({
-      kind: "anthropic",
-      config: { memory: { nudge_interval: 2 } },
-      turn: (_request, nth) =>
-        nth === 0
-          ? { text: "One.", reasoning: "Hm." }
-          : nth === 1
-            ? { status: 400, kind: "bad_signature" }
-            : { text: "Two." },
-    });
-    await made.agent.run("one");
-    await made.agent.run("two");
-    await made.reviewed();
-    expect(made.reviewRequests).toHaveLength(1);
-    addedTo(at(made.turnRequests, -1), at(made.reviewRequests, 0));
-  });
-
-  it("is asked of the model that the user has switched to", async () => {
-    const made = await reviewHome({ config: { memory: { nudge_interval: 2 } } });
-    await made.agent.run("one");
-    await made.agent.switchModel({ model: "other-model" });
-    await made.agent.run("two");
-    await made.reviewed();
-    expect(at(made.reviewRequests, 0).body.model).toBe("other-model");
-    addedTo(at(made.turnRequests, -1), at(made.reviewRequests, 0));
-  });
 });
 
 describe("what is asked", () => {

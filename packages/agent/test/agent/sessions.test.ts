@@ -82,26 +82,6 @@ describe.each(DRIVERS)("through $name", (driver) => {
     expect(await agent.store?.sessionCount()).toBe(0);
   });
 
-  it("/new goes without a title that is too long or taken, and says so", async () => {
-    const { agent } = await recorded();
-    await agent.run("say one");
-    await driver.title(agent, "Kiln");
-    for (const title of ["Kiln", "x".repeat(101)]) {
-      expect(await driver.newSession(agent, title)).toBe("done");
-      expect(await agent.title()).toBeNull();
-    }
-    expect(await agent.newSession({ title: "Kiln" })).toMatchObject({ ok: true, value: { title: null } });
-  });
-
-  it("leaving right after /new tells nothing of the old session again", async () => {
-    const { agent, recorder } = await recorded();
-    await agent.run("say one");
-    await driver.newSession(agent);
-    told(recorder);
-    await agent.close();
-    expect(told(recorder)).toEqual([["shutdown"]]);
-  });
-
   it("/resume ends the session that is left and goes back to the other", async () => {
     const { agent, recorder } = await recorded();
     const first = agent.sessionId;
@@ -136,17 +116,6 @@ describe.each(DRIVERS)("through $name", (driver) => {
     await driver.newSession(agent);
     expect(await driver.resume(agent, first.slice(0, -2))).toBe("done");
     expect(agent.sessionId).toBe(first);
-  });
-
-  it("/resume of the session at hand, and of one that is not there, changes and tells nothing", async () => {
-    const { agent, recorder } = await recorded();
-    await agent.run("say one");
-    told(recorder);
-    const { sessionId } = agent;
-    expect(await driver.resume(agent, sessionId)).toBe("same_session");
-    expect(await driver.resume(agent, "no such thing")).toBe("not_found");
-    expect(agent.sessionId).toBe(sessionId);
-    expect(told(recorder)).toEqual([]);
   });
 
   it("/resume of a compacted conversation goes to where it goes on", async () => {
@@ -187,25 +156,6 @@ describe.each(DRIVERS)("through $name", (driver) => {
     expect(await agent.store?.getMessages(branch)).toHaveLength(4);
   });
 
-  it("/branch takes a name, and refuses one that is taken without leaving the session", async () => {
-    const { agent, recorder } = await recorded();
-    await agent.run("say one");
-    await driver.title(agent, "Kiln");
-    const old = agent.sessionId;
-    told(recorder);
-    expect(await driver.branch(agent, "Kiln")).toBe("refused");
-    expect(agent.sessionId).toBe(old);
-    expect(told(recorder)).toEqual([]);
-    expect(await driver.branch(agent, "Other kiln")).toBe("done");
-    expect(await agent.title()).toBe("Other kiln");
-  });
-
-  it("/branch before anything was said is refused, and no provider hears of it", async () => {
-    const { agent, recorder } = await recorded();
-    expect(await driver.branch(agent)).toBe("nothing");
-    expect(told(recorder)).toEqual([]);
-  });
-
   it("/undo tells the provider that the same session was cut, and nothing else", async () => {
     const { agent, recorder } = await recorded();
     for (const word of ["one", "two", "three"]) await agent.run(`say ${word}`);
@@ -217,12 +167,6 @@ describe.each(DRIVERS)("through $name", (driver) => {
     ]);
     expect(spoken(agent.messages)).toEqual(["user: say one", "assistant: reply to one"]);
     expect(await agent.store?.getSession(sessionId)).toMatchObject({ rewind_count: 1, end_reason: null });
-  });
-
-  it("no provider hears of an /undo without a turn", async () => {
-    const { agent, recorder } = await recorded();
-    expect(await driver.undo(agent, 1)).toBe("nothing");
-    expect(told(recorder)).toEqual([]);
   });
 
   it("/compress hears the provider, commits, then switches without a reset", async () => {
@@ -242,17 +186,6 @@ describe.each(DRIVERS)("through $name", (driver) => {
     expect((await agent.status()).api_calls).toBe(4);
   });
 
-  it("/title changes the database and no provider hears of it", async () => {
-    const { agent, recorder } = await recorded();
-    expect(await driver.title(agent, "Early title")).toBe("done");
-    expect(await agent.store?.sessionCount()).toBe(0);
-    await agent.run("say one");
-    expect(await agent.store?.getSessionTitle(agent.sessionId)).toBe("Early title");
-    expect(await driver.title(agent, "Late title")).toBe("done");
-    expect(await agent.store?.getSessionTitle(agent.sessionId)).toBe("Late title");
-    expect(told(recorder)).toEqual([]);
-  });
-
   it("a title that waited for its session does not follow into another one", async () => {
     const { agent } = await recorded();
     const first = agent.sessionId;
@@ -264,51 +197,27 @@ describe.each(DRIVERS)("through $name", (driver) => {
     await agent.run("say two");
     expect(await agent.store?.getSessionTitle(first)).toBeNull();
   });
-});
 
-describe("commands alone", () => {
-  it("/retry takes the turn back and gives its text to send again", async () => {
+  it("/resume of the session at hand, and of one that is not there, changes and tells nothing", async () => {
     const { agent, recorder } = await recorded();
     await agent.run("say one");
     told(recorder);
-    const reply = await slash(agent, "/retry");
-    expect(reply).toMatchObject({ kind: "send", text: "say one" });
-    expect(told(recorder)).toEqual([
-      [
-        "onSessionSwitch",
-        agent.sessionId,
-        { parent_session_id: "", reset: false, rewound: true, undone_turns: 1 },
-      ],
-    ]);
-    await agent.run("say one");
-    expect(spoken(agent.messages)).toEqual(["user: say one", "assistant: reply to one"]);
+    const { sessionId } = agent;
+    expect(await driver.resume(agent, sessionId)).toBe("same_session");
+    expect(await driver.resume(agent, "no such thing")).toBe("not_found");
+    expect(agent.sessionId).toBe(sessionId);
+    expect(told(recorder)).toEqual([]);
   });
 
-  it("a bare number after the bare /resume chooses from its list, once", async () => {
-    const { agent } = await recorded();
-    const first = agent.sessionId;
-    await agent.run("say one");
-    await agent.newSession();
-    await agent.run("say two");
-    expect((await slash(agent, "/resume")).kind).toBe("text");
-    const { json } = await slash(agent, "/sessions");
-    const ids = (json as { sessions: { id: string }[] }).sessions.map(({ id }) => id);
-    await slash(agent, "/resume");
-    expect((await slash(agent, `${ids.indexOf(first) + 1}`)).kind).toBe("text");
-    expect(agent.sessionId).toBe(first);
-    await expect(slash(agent, "1")).rejects.toThrow("is no command");
+  it("/branch before anything was said is refused, and no provider hears of it", async () => {
+    const { agent, recorder } = await recorded();
+    expect(await driver.branch(agent)).toBe("nothing");
+    expect(told(recorder)).toEqual([]);
   });
 
-  it.each(["/history", "/sessions", "/status", "/usage", "/save", "/search one", "/memory", "/help"])(
-    "%s tells providers nothing and stays in the session",
-    async (line) => {
-      const { agent, recorder } = await recorded();
-      await agent.run("say one");
-      told(recorder);
-      const { sessionId, messages } = agent;
-      expect((await slash(agent, line)).kind).toBe("text");
-      expect(told(recorder)).toEqual([]);
-      expect({ sessionId: agent.sessionId, messages: agent.messages }).toEqual({ sessionId, messages });
-    },
-  );
+  it("no provider hears of an /undo without a turn", async () => {
+    const { agent, recorder } = await recorded();
+    expect(await driver.undo(agent, 1)).toBe("nothing");
+    expect(told(recorder)).toEqual([]);
+  });
 });

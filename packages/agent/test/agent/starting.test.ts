@@ -1,8 +1,7 @@
 // How an agent starts: its session, its user's memory, and the first calls to its provider.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/internal/config";
-import { userMemoriesDirectory } from "@hermes-memory/core/internal/home";
 import { ok } from "@hermes-memory/core/internal/lib";
 import { newMessage, type OpenAiMessage } from "@hermes-memory/core/internal/message";
 import { describe, expect, it } from "vitest";
@@ -74,14 +73,6 @@ describe("the provider is initialised", () => {
       [resumed.sessionId, { parent_session_id: head }],
     ]);
   });
-
-  it("under the name of its profile", async () => {
-    const root = tempDirectory();
-    const home = join(root, "profiles", "work");
-    const recorder = writeRecorder(home);
-    await agentHome(ECHO, { home, config: { memory: { provider: RECORDER } } });
-    expect(recorder.take("initialize")[0]?.args[1]).toMatchObject({ agent_identity: "work" });
-  });
 });
 
 describe("resume", () => {
@@ -114,18 +105,6 @@ describe("resume", () => {
       code: "no-session-database",
     });
   });
-
-  it("does not reach another user's session", async () => {
-    const { agent, another } = await agentHome(ECHO, { options: { user: { platform: "cli", id: "ana" } } });
-    await agent.run("hello");
-    await agent.setTitle("Kiln");
-    for (const resume of [agent.sessionId, "Kiln"])
-      await expect(another({ resume, user: { platform: "cli", id: "ben" } })).rejects.toMatchObject({
-        code: "unknown-session",
-      });
-    const ben = await another({ user: { platform: "cli", id: "ben" } });
-    expect(await ben.resume(agent.sessionId)).toMatchObject({ ok: false, error: { kind: "not_found" } });
-  });
 });
 
 describe("continueLast", () => {
@@ -141,17 +120,6 @@ describe("continueLast", () => {
     const continued = await another({ continueLast: true });
     expect(continued.sessionId).toBe(newest);
     expect(texts(continued)).toEqual(["second", "heard: second"]);
-  });
-
-  it("begins a session where there is none, and does not take another user's", async () => {
-    const { agent, another } = await agentHome(ECHO, {
-      options: { continueLast: true, user: { platform: "cli", id: "ana" } },
-    });
-    expect(agent.messages).toEqual([]);
-    await agent.run("hello");
-    const ben = await another({ user: { platform: "cli", id: "ben" } });
-    expect(ben.sessionId).not.toBe(agent.sessionId);
-    expect(ben.messages).toEqual([]);
   });
 });
 
@@ -177,66 +145,6 @@ describe("sessionId", () => {
       code: "unknown-session",
     });
     expect(await agent.store?.getMessages("chat-42")).toHaveLength(2);
-  });
-});
-
-describe("history", () => {
-  it.each(["chat", "responses"] as const)(
-    "keeps the result of a call whose id has two halves, sent over %s, also after a resume",
-    async (kind) => {
-      const id = "call_1|fc_1";
-      const history = [
-        { role: "user", content: "look" },
-        {
-          role: "assistant",
-          content: null,
-          tool_calls: [{ id, type: "function", function: { name: "look", arguments: "{}" } }],
-        },
-        { role: "tool", tool_call_id: id, content: "a kiln at 900 degrees" },
-        { role: "assistant", content: "It is hot." },
-      ];
-      const { agent, wire, another } = await agentHome(ECHO, { kind, options: { history } });
-      await agent.run("and now?");
-      await agent.close();
-      const resumed = await another({ history: [], resume: agent.sessionId });
-      await resumed.run("and then?");
-      const [live, reloaded] = wire.requests.map(({ body }) => JSON.stringify(body));
-      for (const sent of [live, reloaded]) {
-        expect(sent).toContain("a kiln at 900 degrees");
-        expect(sent).not.toContain("[Result from earlier conversation");
-      }
-    },
-  );
-
-  it("goes to the model and is stored with the first turn", async () => {
-    const history = [
-      { role: "user", content: "my cat is called Momo" },
-      { role: "assistant", content: "noted" },
-    ];
-    const { agent, wire } = await agentHome(ECHO, { options: { history } });
-    await agent.run("who is Momo?");
-    expect(wire.wireMessages(0).map(({ content }) => content)).toEqual([
-      "my cat is called Momo",
-      "noted",
-      "who is Momo?",
-    ]);
-    const rows = (await agent.store?.getMessages(agent.sessionId)) ?? [];
-    expect(rows.map(({ content }) => content)).toEqual([
-      "my cat is called Momo",
-      "noted",
-      "who is Momo?",
-      "heard: who is Momo?",
-    ]);
-  });
-
-  it("taken from another agent's list is stored anew", async () => {
-    const { agent, another } = await agentHome(ECHO);
-    await agent.run("hello");
-    const copy = await another({ history: agent.messages });
-    await copy.run("again");
-    const rows = (await copy.store?.getMessages(copy.sessionId)) ?? [];
-    expect(rows.map(({ content }) => content)).toEqual(["hello", "heard: hello", "again", "heard: again"]);
-    expect(await agent.store?.getMessages(agent.sessionId)).toHaveLength(2);
   });
 });
 
@@ -266,48 +174,6 @@ describe("without", () => {
     expect(await agent.newSession({ title: "Fresh" })).toMatchObject({ ok: true });
     expect(agent.messages).toEqual([]);
     expect(await agent.status()).toMatchObject({ messages: 0, turns: 0 });
-  });
-});
-
-describe("users", () => {
-  const remember = {
-    name: "memory",
-    arguments: { action: "add", target: "user", content: "Plays the oboe" },
-  };
-
-  it("of a gateway have a memory directory of their own", async () => {
-    const user = { platform: "telegram", id: "u7" };
-    const { agent, another, home, wire } = await agentHome(
-      ({ messages }) =>
-        messages.at(-1)?.content === "remember it" ? { toolCalls: [remember] } : { text: "ok" },
-      { options: { user } },
-    );
-    await agent.run("remember it");
-    const own = join(userMemoriesDirectory(home, "telegram", "u7"), "USER.md");
-    expect(readFileSync(own, "utf8")).toContain("Plays the oboe");
-    expect(existsSync(join(home, "memories", "USER.md"))).toBe(false);
-
-    await (await another()).run("hello");
-    expect(wire.systemOf(-1)).toContain("Plays the oboe");
-    await (await another({ user: { platform: "telegram", id: "u8" } })).run("hello");
-    expect(wire.systemOf(-1)).not.toContain("Plays the oboe");
-  });
-
-  it("find their own conversations and no others", async () => {
-    const search = { name: "session_search", arguments: { query: "zeppelin" } };
-    const { agent, another } = await agentHome(
-      ({ messages }) =>
-        messages.at(-1)?.content === "look it up" ? { toolCalls: [search] } : { text: "ok" },
-      { options: { user: { platform: "cli", id: "ana" } } },
-    );
-    await agent.run("the zeppelin leaves at noon");
-    const found = async (id: string): Promise<string> => {
-      const other = await another({ user: { platform: "cli", id } });
-      await other.run("look it up");
-      return String(other.messages.find(({ role }) => role === "tool")?.content);
-    };
-    expect(await found("ana")).toContain("leaves at noon");
-    expect(await found("ben")).not.toContain("leaves at noon");
   });
 });
 
@@ -427,27 +293,6 @@ describe("messages that a program brings along", () => {
     const [row] = (await agent.store?.getMessages(agent.sessionId)) ?? [];
     expect(row?.content).toBe("read by the model");
     expect(row).not.toHaveProperty("origin_id");
-  });
-
-  it("may be the content of a message, said again", async () => {
-    const parts = [
-      { type: "input_text", text: "see" },
-      { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "low" } },
-      { type: "strange", value: 1 },
-    ];
-    const { agent, wire } = await agentHome([{ text: "One." }, { text: "Two." }]);
-    await agent.run(parts);
-    const [first] = agent.messages;
-    if (first === undefined || !Array.isArray(first.content)) throw new Error("The message has no parts.");
-    await agent.run(first.content);
-    const [before, after] = wire.requests.map(({ body }) => {
-      return (body as { messages: { role: string; content: unknown }[] }).messages.at(-1);
-    });
-    expect(JSON.stringify(before)).toContain("data:image/png;base64,AAAA");
-    expect(after).toEqual(before);
-    const rows = await agent.store?.getMessages(agent.sessionId);
-    expect(rows?.[0]?.content).toEqual(parts);
-    expect(rows?.[2]?.content).toEqual(parts);
   });
 
   it("may be in front of every request, chat rows too", async () => {

@@ -34,18 +34,6 @@ describe("a smaller window in an error", () => {
     expect((await home.another({ history: [] })).window.tokens).toBe(WINDOW);
   });
 
-  it("that another session states differently is not kept either", async () => {
-    const home = await turnHome(steps(overflow(24_000), { text: "One." }, overflow(30_000)), {
-      wire: { contextLength: WINDOW },
-      options: { history: history(40) },
-    });
-    await home.agent.run("colour?");
-    const second = await home.another();
-    await second.run("colour?");
-    expect(second.window.tokens).toBe(30_000);
-    expect(existsSync(windowCachePath(home.home))).toBe(false);
-  });
-
   it("is obeyed where config says more, and config is what counts the next time, however often it was stated", async () => {
     const home = await turnHome(steps(overflow(24_000), { text: "One." }, overflow(24_000)), {
       config: configured,
@@ -99,11 +87,5 @@ describe("the calibration of an agent", () => {
     const calibrated = await used();
     expect(calibrated).toBeGreaterThan(0);
     expect(calibrated % 4).toBe(0);
-  });
-
-  it("is left alone by a server that reports nothing", async () => {
-    const home = await turnHome([{ text: "One.", usage: null }]);
-    await home.agent.run("hi");
-    expect(existsSync(calibrationPath(home.home))).toBe(false);
   });
 });

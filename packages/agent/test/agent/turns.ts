@@ -88,7 +88,7 @@ export function toolAnswers({ messages }: TurnResult): readonly Record<string, u
 }
 
 /** A tool result without the fence around untrusted text. */
-export function unfenced(text: string): string {
+function unfenced(text: string): string {
   return (
     /^<untrusted_tool_result[^>]*>\n\[[^\]]*\]\n(.*)\n<\/untrusted_tool_result>$/s.exec(text)?.[1] ?? text
   );

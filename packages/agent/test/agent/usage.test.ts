@@ -54,6 +54,31 @@ describe("the session's row", () => {
     },
   );
 
+  it("each turn has a record of its own", async () => {
+    const { agent } = await agentHome(
+      [
+        { toolCalls: [{ name: "todo", arguments: {} }], usage: CALL },
+        { text: "Fine.", usage: CALL },
+        { text: "Yes.", usage: CALL },
+      ],
+      priced,
+    );
+    await agent.run("go");
+    await agent.run("again");
+    const turns = await agent.store?.turns.listTurns();
+    expect(turns).toMatchObject([
+      {
+        session_id: agent.sessionId,
+        mode: "agent",
+        model: "test-model",
+        calls: 1,
+        input_tokens: 1_000,
+        recall: null,
+      },
+      { calls: 2, input_tokens: 2_000, cache_read_tokens: 10_000, cost: expect.closeTo(2 * COST) },
+    ]);
+  });
+
   it("has the use of a call while the turn still runs", async () => {
     let between: SessionRow | undefined;
     const { agent } = await agentHome(async ({ index }) => {
@@ -65,54 +90,9 @@ describe("the session's row", () => {
     expect(between).toMatchObject({ api_call_count: 1, input_tokens: 1_000 });
     expect(await rowOf(agent)).toMatchObject({ api_call_count: 2, input_tokens: 2_000 });
   });
-
-  it("counts nothing for a server that tells nothing", async () => {
-    const { agent } = await agentHome([{ text: "Fine.", usage: null }]);
-    expect(await agent.run("go")).toMatchObject({ api_calls: 1, total_tokens: 0, cost_status: "unknown" });
-    expect(await rowOf(agent)).toMatchObject({ api_call_count: 0, input_tokens: 0 });
-  });
-
-  it("adds up what several processes used", async () => {
-    const { agent, another } = await agentHome(answered);
-    await agent.run("one");
-    const other = await another({ resume: agent.sessionId });
-    expect(await other.run("two")).toMatchObject({ input_tokens: 1_000 });
-    expect(await rowOf(agent)).toMatchObject({ api_call_count: 2, input_tokens: 2_000 });
-  });
 });
 
 describe("what it costs", () => {
-  it("comes from models.prices where they name the model", async () => {
-    const { agent, events } = await agentHome(answered, priced);
-    await agent.run("one");
-    const result = await agent.run("two");
-    expect(result).toMatchObject({ cost_status: "estimated", cost_source: "config" });
-    expect(result.estimated_cost_usd).toBeCloseTo(2 * COST, 9);
-    const row = await rowOf(agent);
-    expect(row).toMatchObject({ cost_status: "estimated", cost_source: "config" });
-    expect(row.estimated_cost_usd).toBeCloseTo(2 * COST, 9);
-    const told = events.flatMap((event) => (event.type === "usage" ? [event.costUsd] : []));
-    expect(told).toEqual([COST, COST]);
-  });
-
-  it("comes from the catalogue for a model it knows", async () => {
-    const { agent } = await agentHome(answered, { kind: "anthropic" });
-    const result = await agent.run("go");
-    expect(result).toMatchObject({ cost_status: "estimated", cost_source: "catalogue" });
-    // claude-sonnet-4-5: 3 in, 15 out, 0.30 read, 3.75 written for five minutes.
-    expect(result.estimated_cost_usd).toBeCloseTo((3_000 + 3_000 + 1_500 + 1_125) / 1e6, 9);
-  });
-
-  it("is unknown, and adds nothing, for an unknown model", async () => {
-    const { agent } = await agentHome(answered);
-    expect(await agent.run("go")).toMatchObject({ estimated_cost_usd: null, cost_status: "unknown" });
-    expect(await rowOf(agent)).toMatchObject({
-      estimated_cost_usd: 0,
-      cost_status: "unknown",
-      cost_source: "none",
-    });
-  });
-
   it("is included for a server of the user's own, and the row says how it is billed", async () => {
     const { agent } = await agentHome(answered, { config: { model: { provider: "ollama" } } });
     expect(await agent.run("go")).toMatchObject({ estimated_cost_usd: 0, cost_status: "included" });
@@ -121,25 +101,6 @@ describe("what it costs", () => {
       billing_mode: "subscription_included",
       cost_source: "local",
     });
-  });
-
-  it("is billed to the first provider; the last call says how certain the figure is", async () => {
-    const { agent, wire } = await agentHome(answered, priced);
-    await agent.run("one");
-    const other = {
-      model: "other-model",
-      provider: "ollama",
-      baseUrl: wire.url.replace("127.0.0.1", "localhost"),
-    };
-    expect(await agent.switchModel(other)).toMatchObject({ ok: true });
-    await agent.run("two");
-    expect(await rowOf(agent)).toMatchObject({
-      billing_provider: "custom",
-      billing_base_url: wire.url,
-      cost_status: "included",
-      api_call_count: 2,
-    });
-    expect((await rowOf(agent)).estimated_cost_usd).toBeCloseTo(COST, 9);
   });
 });
 
@@ -160,17 +121,6 @@ describe("the agent's totals", () => {
     expect(await agent.run("two")).toMatchObject({ input_tokens: 1_000, estimated_cost_usd: COST });
     expect(await rowOf(agent, old)).toMatchObject({ api_call_count: 1, input_tokens: 1_000 });
     expect(await rowOf(agent)).toMatchObject({ api_call_count: 1, input_tokens: 1_000 });
-  });
-
-  it("begin anew with another session that is resumed", async () => {
-    const { agent } = await agentHome(answered, priced);
-    await agent.run("one");
-    const first = agent.sessionId;
-    await agent.newSession();
-    await agent.run("two");
-    await agent.resume(first);
-    expect(await agent.run("three")).toMatchObject({ input_tokens: 1_000, session_id: first });
-    expect(await rowOf(agent, first)).toMatchObject({ api_call_count: 2, input_tokens: 2_000 });
   });
 
   it("go on over a compaction, and each session's row has its own calls", async () => {

@@ -132,7 +132,7 @@ const WORDS = "harbour boat rope crane quiet morning water stone bridge letter w
 const CHARACTERS = "港口今天早上很安静船只停在码头没有人说话水面平静如镜远处传来钟声";
 
 /** Of a script that has about this density: Chinese, JSON, code, prose. */
-export function fillerText(density: number, chars: number, seed: number): string {
+function fillerText(density: number, chars: number, seed: number): string {
   let state = seed + 1;
   const next = (): number => {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;

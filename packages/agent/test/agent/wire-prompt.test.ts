@@ -55,19 +55,6 @@ describe("the system prompt of a request", () => {
     expect(found).toEqual(found.toSorted((a, b) => a - b));
   });
 
-  it("leaves the files out where context files are skipped, and memory where that is skipped", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "SOUL.md"), "I am Ada, a gardener.\n");
-    writeFileSync(join(home, "AGENTS.md"), "Water the roses.\n");
-    mkdirSync(memoriesDirectory(home), { recursive: true });
-    writeFileSync(join(memoriesDirectory(home), "MEMORY.md"), "The pump is loud.");
-    const bare = await firstRequest({ cwd: home, contextFiles: false, skipMemory: true }, { home });
-    for (const text of ["roses", "pump", "Session ID:", "`memory` tool"])
-      expect(bare.system.includes(text), text).toBe(false);
-    expect(bare.system.startsWith("I am Ada, a gardener.")).toBe(true); // SOUL.md belongs to the home, and not to the directory
-    expect(bare.tools).not.toContain("memory");
-  });
-
   it("is as it was when files change in the middle of a session", async () => {
     const { agent, wire, home } = await agentHome([{ text: "One." }, { text: "Two." }, { text: "Three." }]);
     await agent.run("a");
@@ -79,42 +66,5 @@ describe("the system prompt of a request", () => {
     await agent.run("c");
     expect(wire.systemOf(2)).toContain("Ada");
     expect(wire.systemOf(2)).toContain("roses");
-  });
-
-  it("speaks of the tools that are there, and the request has the same ones", async () => {
-    const all = await firstRequest();
-    expect(all.tools).toEqual(expect.arrayContaining(["memory", "session_search", "todo"]));
-    expect(all.system).toContain("`memory` tool");
-    expect(all.system).toContain("look for it with `session_search`");
-
-    const search = await firstRequest({ toolsets: ["session_search"] });
-    expect(search.tools).toEqual(["read_result", "session_search"]);
-    expect(search.system).not.toContain("`memory` tool");
-    expect(search.system).toContain("look for it with `session_search`");
-
-    const less = await firstRequest({}, { config: { agent: { disabled_toolsets: ["memory"] } } });
-    expect(less.tools).not.toContain("memory");
-    expect(less.system).not.toContain("`memory` tool");
-
-    const none = await firstRequest({ toolsets: [] });
-    expect(none.tools).toEqual([]);
-    expect(none.wire.requests[0]?.body).not.toHaveProperty("tools");
-    expect(none.system).not.toContain("session_search");
-  });
-
-  it("shows frozen memory also where the tool that writes it is switched off", async () => {
-    const home = tempDirectory();
-    mkdirSync(memoriesDirectory(home), { recursive: true });
-    writeFileSync(join(memoriesDirectory(home), "MEMORY.md"), "The pump is loud.");
-    const { system } = await firstRequest({ toolsets: ["todo"] }, { home });
-    expect(system).toContain("The pump is loud.");
-  });
-
-  it("has a hint for the platform, the caller's own where it is not a known one", async () => {
-    const terminal = await firstRequest();
-    expect(terminal.system).toContain("shown in a terminal");
-    const radio = await firstRequest({ platform: "radio", platformHint: "You are read out on the radio." });
-    expect(radio.system).toContain("You are read out on the radio.");
-    expect(radio.system).not.toContain("shown in a terminal");
   });
 });

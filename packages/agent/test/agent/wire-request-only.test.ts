@@ -2,11 +2,10 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { recordingLogger } from "../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Agent } from "../../src/agent/index.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
-import type { RecordedRequest, Script } from "../fakes/wires/script.ts";
+import type { Script } from "../fakes/wires/script.ts";
 import type { Wire } from "../fakes/wires/wire-in-test.ts";
 import { agentHome } from "./agent-home.ts";
 
@@ -117,20 +116,6 @@ describe("a message that is stored otherwise than it is sent", () => {
     expect(merged).toHaveLength(1);
     await expectStoredOnly(agent, wire, id);
   });
-
-  it("comes back in the order in which things were said, whatever time a platform gives it", async () => {
-    const { agent, wire, another } = await agentHome([
-      { text: "One." },
-      { text: "Two." },
-      { text: "Three." },
-    ]);
-    await agent.run("a", { persistUserTimestamp: 1_900_000_000 });
-    await agent.run("b", { persistUserTimestamp: 1_000_000_000 });
-    await agent.close();
-    const next = await another({ resume: agent.sessionId });
-    await next.run("c");
-    expect(wire.wireMessages(2).map(({ content }) => content)).toEqual(["a", "One.", "b", "Two.", "c"]);
-  });
 });
 
 describe("instructions for requests alone", () => {
@@ -201,29 +186,5 @@ describe("what the hook preModelCall adds", () => {
     expect(String(wire.wireMessages(0)[0]?.content)).toMatch(
       /^a\n\n<memory-context>\n.*Likes rain\.\n<\/memory-context>\n\nIt is raining\.$/s,
     );
-  });
-
-  it("costs a line in the log when it fails, and nothing else", async () => {
-    const log = recordingLogger();
-    const requests: RecordedRequest[] = [];
-    const { agent } = await agentHome(
-      (request) => {
-        requests.push(request);
-        return { text: "One." };
-      },
-      {
-        options: {
-          log,
-          hooks: {
-            preModelCall: () => {
-              throw new Error("no weather today");
-            },
-          },
-        },
-      },
-    );
-    expect(await agent.run("a")).toMatchObject({ final_response: "One.", error: null });
-    expect(requests[0]?.messages).toEqual([{ role: "user", content: "a" }]);
-    expect(log.at("warn").filter((line) => line.includes("no weather today"))).toHaveLength(1);
   });
 });

@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { afterCount, afterOverflow, TokenCalibration, UNCALIBRATED } from "../../src/models/calibration.ts";
 import { calibrationPath } from "../../src/models/index.ts";
+import { afterCount, afterOverflow, TokenCalibration, UNCALIBRATED } from "../../src/models/usage.ts";
 
 const KEY = { model: "test-model", provider: "custom", baseUrl: "http://127.0.0.1:8080/v1" };
 

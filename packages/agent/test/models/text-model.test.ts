@@ -1,18 +1,15 @@
 // Models for small tasks.
 
 import { HermesError } from "@hermes-memory/core/internal/lib";
-import { MockLanguageModelV4 } from "ai/test";
-import { MockLanguageModelV2 } from "ai5/test";
-import { MockLanguageModelV3 } from "ai6/test";
 import { describe, expect, it } from "vitest";
-import { fromSdkModel, openModel } from "../../src/models/index.ts";
 import {
   type AuxiliaryTask,
   auxiliaryModel,
   type MainModel,
+  openModel,
   toTextModel,
-} from "../../src/models/text-model.ts";
-import { overflow, serverError } from "../fakes/wires/script.ts";
+} from "../../src/models/index.ts";
+import { overflow } from "../fakes/wires/script.ts";
 import { startWire } from "../fakes/wires/wire-in-test.ts";
 import { chosenFor, wireModel } from "./access/over-http.ts";
 
@@ -72,14 +69,6 @@ describe("a text model", () => {
     expect(await text.complete({ prompt: "y" })).toBe("two");
     expect(wire.requests.map(({ body }) => body.temperature)).toEqual([0.1, undefined, undefined]);
   });
-
-  it("asks once, unless told otherwise", async () => {
-    const { wire, model } = await wireModel("chat", [serverError()]);
-    await expect(toTextModel(model).complete({ prompt: "x" })).rejects.toMatchObject({
-      code: "model-failed",
-    });
-    expect(wire.requests).toHaveLength(1);
-  });
 });
 
 describe("the model of a task", () => {
@@ -119,35 +108,6 @@ describe("the model of a task", () => {
     });
   });
 
-  it("is another vendor's when the name says so, with that vendor's key", async () => {
-    const main = await mainAt("http://127.0.0.1:9/v1");
-    const env = { ANTHROPIC_API_KEY: "other-key" };
-    const found = await forTask({ model: "anthropic:claude-x" }, main, env);
-    expect(found).toMatchObject({
-      ok: true,
-      value: { chosen: { provider: "anthropic", apiKey: "other-key" } },
-    });
-    expect(await forTask({ model: "claude-x" }, main)).toMatchObject({
-      ok: false,
-      error: { kind: "no_key" },
-    });
-  });
-
-  it("may be one of the Nous Portal", async () => {
-    const main = await mainAt("http://127.0.0.1:9/v1");
-    const found = await forTask({ provider: "nous", model: "Hermes-4-70B" }, main, {
-      NOUS_API_KEY: "nous-key",
-    });
-    expect(found).toMatchObject({
-      ok: true,
-      value: { chosen: { provider: "nous", model: "Hermes-4-70B", apiKey: "nous-key" } },
-    });
-    expect(await forTask({ provider: "nous", model: "Hermes-4-70B" }, main)).toMatchObject({
-      ok: false,
-      error: { kind: "no_key", message: "No key for Nous Portal was found." },
-    });
-  });
-
   it("may have another address, and does not get the main model's key", async () => {
     const wire = await startWire("chat", [{ text: "ok" }]);
     const main = await mainAt("http://127.0.0.1:9/v1");
@@ -156,42 +116,5 @@ describe("the model of a task", () => {
     await toTextModel(found.value.model).complete({ prompt: "x" });
     expect(wire.requests[0]?.body).toMatchObject({ model: "small", top_k: 3 });
     expect(wire.requests[0]?.headers).not.toHaveProperty("authorization");
-  });
-});
-
-describe("a model object of the AI SDK", () => {
-  /** As a vendor's package of that version streams it. */
-  function streamOf(usage: object, finishReason: unknown) {
-    return {
-      stream: new ReadableStream({
-        start(controller) {
-          controller.enqueue({ type: "stream-start", warnings: [] });
-          controller.enqueue({ type: "text-start", id: "1" });
-          controller.enqueue({ type: "text-delta", id: "1", delta: "A ship." });
-          controller.enqueue({ type: "text-end", id: "1" });
-          controller.enqueue({ type: "finish", usage, finishReason });
-          controller.close();
-        },
-      }),
-    };
-  }
-  const tokens = { inputTokens: { total: 3 }, outputTokens: { total: 2 } };
-  const stop = { unified: "stop", raw: "stop" };
-  const models: readonly (readonly [number, () => object])[] = [
-    [
-      5,
-      () =>
-        new MockLanguageModelV2({
-          doStream: async () =>
-            streamOf({ inputTokens: 3, outputTokens: 2, totalTokens: 5 }, "stop") as never,
-        }),
-    ],
-    [6, () => new MockLanguageModelV3({ doStream: async () => streamOf(tokens, stop) as never })],
-    [7, () => new MockLanguageModelV4({ doStream: async () => streamOf(tokens, stop) as never })],
-  ];
-
-  it.each(models)("of version %i becomes a text model in one line", async (_version, made) => {
-    const model = toTextModel(await fromSdkModel(made()));
-    expect(await model.complete({ prompt: "What is at sea?" })).toBe("A ship.");
   });
 });

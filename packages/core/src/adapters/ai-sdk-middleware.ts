@@ -3,7 +3,7 @@
 // a turn are made once and are the same bytes in all its steps.
 import { estimateText, repairPairs } from "../context/index.ts";
 import { describeCause, HermesError, randomHex, type TextModel } from "../lib/index.ts";
-import type { ChatContext, Compacted, UserMemory } from "../memory/index.ts";
+import type { ChatContext, UserMemory } from "../memory/index.ts";
 import { type Message, textOf } from "../message/index.ts";
 import { frontOf, isAlike, lastUser, type Place, placeOf } from "./ai-sdk-follow.ts";
 import {
@@ -222,12 +222,27 @@ async function beginTurn(
   let context = await read();
   if (contextLength !== undefined && (await isLarge(me, context, params, contextLength))) {
     try {
-      const summarizer = watchedModel(sdkTextModel(model));
-      const { kind, notices } = await me.compact(chatId, { model: summarizer, contextLength, signal });
+      // A compaction goes on without a summary when the model fails.
+      let failure: unknown;
+      const complete: TextModel["complete"] = async (request) => {
+        const text = await sdkTextModel(model)
+          .complete(request)
+          .catch((cause: unknown) => {
+            failure = cause;
+            throw cause;
+          });
+        failure = text.trim() === "" ? new Error("The model wrote no summary.") : undefined;
+        return text;
+      };
+      const { kind, notices } = await me.compact(chatId, { model: { complete }, contextLength, signal });
       if (kind === "compacted" || kind === "pruned") context = await read();
       signal?.throwIfAborted();
-      if (kind === "aborted" || summarizer.failure !== undefined)
-        onError(compactionFailed(chatId, kind, notices, summarizer.failure));
+      if (kind === "aborted" || failure !== undefined) {
+        const why = failure === undefined ? notices.join(" ") : describeCause(failure);
+        const message = `The model could not summarise the older part of the chat '${chatId}': ${why}`;
+        const hint = "The answer is not affected. The next turn that is too large tries again.";
+        onError(new HermesError("compaction-failed", message, { hint, cause: failure }));
+      }
     } catch (cause) {
       signal?.throwIfAborted();
       onError(cause); // the history is shortened to what fits, without a summary
@@ -277,44 +292,6 @@ async function placeIn(
   // The whole chat decides: what a model gets of it begins later, or with a summary.
   const whole = await me.transcript(chatId, { format: "hermes", limit: Number.POSITIVE_INFINITY });
   return placeOf(whole?.messages ?? [], given, follow);
-}
-
-/** Keeps why the last call failed: a compaction goes on without a summary. */
-function watchedModel(model: TextModel): TextModel & { readonly failure: unknown } {
-  let failure: unknown;
-  return {
-    get failure() {
-      return failure;
-    },
-    async complete(request) {
-      try {
-        const text = await model.complete(request);
-        failure = text.trim() === "" ? new Error("The model wrote no summary.") : undefined;
-        return text;
-      } catch (cause) {
-        failure = cause ?? new Error("The model failed without a reason.");
-        throw cause;
-      }
-    },
-  };
-}
-
-function compactionFailed(
-  chatId: string,
-  kind: Compacted["kind"],
-  notices: readonly string[],
-  cause: unknown,
-): HermesError {
-  const outcome =
-    kind === "compacted"
-      ? "a list of what was left out stands in for it"
-      : "the chat was not compacted, and its oldest turns are left out of requests";
-  const why = cause === undefined ? notices.join(" ") : describeCause(cause);
-  return new HermesError(
-    "compaction-failed",
-    `The model could not summarise the older part of the chat '${chatId}': ${why} The chat is stored; ${outcome}.`,
-    { hint: "The answer is not affected. The next turn that is too large tries again.", cause },
-  );
 }
 
 async function isLarge(

@@ -27,16 +27,6 @@ export type { ChatToolsOptions } from "./chat-tools.ts";
 /** The chat, and what the middleware and the tools may do. */
 export type AiSdkOptions = ChatToolsOptions & MiddlewareOptions;
 
-const OPTIONS: Readonly<Record<keyof AiSdkOptions, true>> = {
-  chatId: true,
-  tools: true,
-  recall: true,
-  maxTokens: true,
-  contextLength: true,
-  follow: true,
-  onError: true,
-};
-
 /** What a program with the AI SDK needs for one chat. */
 export type AiSdk = {
   /** To spread into the `tools` of a call. Without `stopWhen` a call ends after the first tool call. */
@@ -85,7 +75,17 @@ export type AiSdkTool = {
   ): Promise<unknown>;
 };
 
-/** Tools, a middleware and the stored messages of one chat of this person, for the AI SDK 5, 6 and 7. Throws `bad-option`, `unknown-tool`. */
+const OPTIONS: Readonly<Record<keyof AiSdkOptions, true>> = {
+  chatId: true,
+  tools: true,
+  recall: true,
+  maxTokens: true,
+  contextLength: true,
+  follow: true,
+  onError: true,
+};
+
+/** Tools, a middleware and the stored messages of one chat of this person, for the AI SDK 5, 6 and 7. Throws `unknown-tool`. */
 export function aiSdk(me: UserMemory, options: AiSdkOptions): AiSdk {
   refuseUnknown("aiSdk", options, OPTIONS);
   const { chatId } = options;

@@ -36,16 +36,6 @@ export type LangChainOptions<M, T> = ChatToolsOptions & {
   readonly maxTokens?: number;
 };
 
-const OPTIONS: Readonly<Record<keyof LangChainOptions<object, unknown>, true>> = {
-  chatId: true,
-  tools: true,
-  coerceMessageLikeToMessage: true,
-  tool: true,
-  identity: true,
-  recall: true,
-  maxTokens: true,
-};
-
 /** What a program with LangChain.js or LangGraph needs for one chat. */
 export type LangChain<M, T> = {
   /**
@@ -56,6 +46,16 @@ export type LangChain<M, T> = {
   /** Stores the messages of the state that the chat does not have. For `postModelHook` of `createReactAgent`. */
   postModelHook(state: { readonly messages: readonly object[] }): Promise<{ messages: M[] }>;
   readonly tools: T[];
+};
+
+const OPTIONS: Readonly<Record<keyof LangChainOptions<object, unknown>, true>> = {
+  chatId: true,
+  tools: true,
+  coerceMessageLikeToMessage: true,
+  tool: true,
+  identity: true,
+  recall: true,
+  maxTokens: true,
 };
 
 /** A prompt, a hook that stores, and tools of one chat of this person, for LangChain.js and LangGraph. */

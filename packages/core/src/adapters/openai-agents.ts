@@ -9,7 +9,7 @@ import { HermesError, isRecord, outsideJsonOr, randomHex } from "../lib/index.ts
 import type { UserMemory } from "../memory/index.ts";
 import {
   type Content,
-  fromRow,
+  fromRows,
   isResult,
   type Message,
   newMessage,
@@ -30,12 +30,6 @@ export type { ChatToolsOptions } from "./chat-tools.ts";
 export type OpenAiAgentsOptions = ChatToolsOptions & {
   /** False: nothing is looked up for the user's message. */
   readonly recall?: boolean;
-};
-
-const OPTIONS: Readonly<Record<keyof OpenAiAgentsOptions, true>> = {
-  chatId: true,
-  tools: true,
-  recall: true,
 };
 
 /** What a program with the OpenAI Agents SDK needs for one chat. */
@@ -77,6 +71,12 @@ export type OpenAiAgentsTool = {
 type ToolCallDetails = { readonly toolCall?: { readonly callId?: string }; readonly signal?: AbortSignal };
 
 type Item = Readonly<Record<string, unknown>>;
+
+const OPTIONS: Readonly<Record<keyof OpenAiAgentsOptions, true>> = {
+  chatId: true,
+  tools: true,
+  recall: true,
+};
 
 /** A session, an input filter and tools of one chat of this person, for the OpenAI Agents SDK. */
 export function openAiAgents(me: UserMemory, options: OpenAiAgentsOptions): OpenAiAgents {
@@ -135,8 +135,7 @@ export function openAiAgentsSession(
   const read = async (): Promise<readonly Message[]> => {
     const chat = await me.chat(chatId);
     const store = chat && (await me.layers.sessions({ mode: "read" }));
-    const rows = chat && store ? await store.getMessages(chat.sessionId) : [];
-    return rows.map(fromRow).filter((message) => message !== undefined);
+    return chat && store ? fromRows(await store.getMessages(chat.sessionId)) : [];
   };
   return {
     getSessionId: async () => chatId,

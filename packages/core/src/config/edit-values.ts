@@ -12,7 +12,6 @@ import {
   RENAMED_KEYS,
   shortFormOf,
 } from "./keys.ts";
-import { unknownKey } from "./nearest.ts";
 import {
   type ConfigError,
   configError,
@@ -23,6 +22,7 @@ import {
   type RawConfig,
   readConfig,
   readConfigText,
+  unknownKey,
   unreadable,
   valueAt,
 } from "./read.ts";
@@ -131,9 +131,7 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
     const parts = path.value.map((_part, i) => path.value.slice(0, i));
     const at = parts.find((above) => typeof valueAt(parsed.raw, above) === "string") ?? path.value;
     const isSame = at !== path.value && isDeepStrictEqual(valueAt(wanted, at), sectionAt(parsed.raw, at));
-    const next = isSame
-      ? current
-      : spliceValue(current, parsed, { path: at, value: valueAt(wanted, at), wanted });
+    const next = isSame ? current : spliceValue(current, parsed, { path: at, wanted });
     if (next === undefined) return invalid(file, dottedKey, "cannot be set in this file; edit it by hand");
     const unknown = unknownKey(path.value, value.value);
     const note = unknown === undefined ? valueNote(path.value, wanted) : unknownNote(dottedKey);

@@ -32,6 +32,5 @@ export {
   setConfigValue,
   unsetConfigValue,
 } from "./load.ts";
-export { nearest, unknownKey } from "./nearest.ts";
-export { type ConfigError, configPath, DEFAULT_MEMORY_CONFIG } from "./read.ts";
+export { type ConfigError, configPath, DEFAULT_MEMORY_CONFIG, nearest, unknownKey } from "./read.ts";
 export { type CustomProvider, type McpServerConfig, mcpServerRemarks } from "./servers.ts";

@@ -70,8 +70,6 @@ export type Key<T, Standard = T> = {
   readonly standard: Standard;
   readonly rules: Rules;
   readonly meaning: string;
-  /** The Python original, June's or today's, does not know the key. */
-  readonly isOurs?: true;
   readonly isRequired?: true;
   /** The default is not a value that a file can hold, so it is not shown. */
   readonly hasNoDefault?: true;
@@ -313,11 +311,6 @@ export function key<T, const S extends T | undefined>(
   rules: Rules = {},
 ): Key<T, S> {
   return { node: "key", kind, standard, rules, meaning };
-}
-
-/** Marks a key that the Python original does not know. */
-export function ours<K extends Key<unknown, unknown>>(inner: K): K {
-  return { ...inner, isOurs: true };
 }
 
 /** Refused when it is missing. */

@@ -1,6 +1,5 @@
 // Every key of config.yaml that this program knows. Types, defaults, checks, `hermes config`, shell completion and the table in
 // docs/config.md (`npm run docs`) are derived from this table. Unknown keys are allowed, because other programs share the file.
-// `ours` marks keys that the Python original does not know.
 import { isStringList } from "../lib/index.ts";
 import {
   accepted,
@@ -17,7 +16,6 @@ import {
   type Node,
   named,
   number,
-  ours,
   profilesByIdentity,
   type Renamed,
   renamed,
@@ -34,6 +32,23 @@ import {
 } from "./key-kinds.ts";
 import { CUSTOM_PROVIDERS, type CustomProvider, MCP_SERVERS, type McpServerConfig } from "./servers.ts";
 
+/** Keys, and sections whose keys, the Python original does not know, June's or today's. */
+const OURS = [
+  ..."gateway session_search models context.lcm skills.allow_secrets curator.memory agent.max_output_tokens".split(
+    " ",
+  ),
+  ..."agent.max_result_chars sessions.orphan_file_days model.probe_remote compression.hygiene_threshold".split(
+    " ",
+  ),
+  ..."memory.overflow memory.scan_allow memory.allow_secrets memory.history_max_bytes memory.history_keep".split(
+    " ",
+  ),
+  ..."memory.lock_timeout_seconds memory.recall_max_chars memory.prefetch_timeout_s memory.prefetch_max_age_turns".split(
+    " ",
+  ),
+  ..."memory.mirror_remove memory.outbox memory.outbox_max_items memory.refresh_on_resume".split(" "),
+];
+
 /** `auto`: for the model families known to need it. A list: for models whose name contains one of the texts. */
 export type ToolUseEnforcement = boolean | "auto" | readonly string[];
 
@@ -47,50 +62,47 @@ const memory = section({
     must: 'must be a provider\'s name, or "" for none',
   }),
   nudge_interval: whole(10, { min: 0 }, "Turns between two reminders to save; 0 for none."),
-  overflow: ours(
-    choice(["refuse", "archive"], "refuse", "When a file is full: refuse the write, or archive old entries."),
+  overflow: choice(
+    ["refuse", "archive"],
+    "refuse",
+    "When a file is full: refuse the write, or archive old entries.",
   ),
-  scan_allow: ours(
-    list(
-      {
-        of: "threat ids",
-        example: "hermes_env",
-        allowed: "list of finding ids ([memory.md](memory.md#the-scanner))",
-      },
-      "Ids of threat patterns that are let through.",
-    ),
+  scan_allow: list(
+    {
+      of: "threat ids",
+      example: "hermes_env",
+      allowed: "list of finding ids ([memory.md](memory.md#the-scanner))",
+    },
+    "Ids of threat patterns that are let through.",
   ),
-  allow_secrets: ours(
-    flag(false, "Store texts that look like credentials (memory files and facts), and recall them unmasked."),
+  allow_secrets: flag(
+    false,
+    "Store texts that look like credentials (memory files and facts), and recall them unmasked.",
   ),
   // Less than 64 KiB would compact after every few changes.
-  history_max_bytes: ours(whole(1_048_576, { min: 65_536 }, "Size at which a journal is compacted.")),
-  history_keep: ours(whole(200, { min: 1 }, "Newest changes that stay undoable after compaction.")),
+  history_max_bytes: whole(1_048_576, { min: 65_536 }, "Size at which a journal is compacted."),
+  history_keep: whole(200, { min: 1 }, "Newest changes that stay undoable after compaction."),
   // No caller waits longer than ten minutes.
-  lock_timeout_seconds: ours(number(10, { above: 0, max: 600 }, "Longest wait for another process.")),
-  recall_max_chars: ours(whole(16_000, { min: 0 }, "Most characters of provider recall in one turn.")),
+  lock_timeout_seconds: number(10, { above: 0, max: 600 }, "Longest wait for another process."),
+  recall_max_chars: whole(16_000, { min: 0 }, "Most characters of provider recall in one turn."),
   // No user waits two minutes for recall.
-  prefetch_timeout_s: ours(
-    number(
-      3,
-      { min: 0, max: 120, must: "must be a number from 0 (no limit) to 120" },
-      "Longest wait for provider recall in one turn, in seconds; 0 for no limit.",
-    ),
+  prefetch_timeout_s: number(
+    3,
+    { min: 0, max: 120, must: "must be a number from 0 (no limit) to 120" },
+    "Longest wait for provider recall in one turn, in seconds; 0 for no limit.",
   ),
-  prefetch_max_age_turns: ours(
-    whole(2, { min: 0 }, "How many turns a recall that came too late stays usable."),
+  prefetch_max_age_turns: whole(2, { min: 0 }, "How many turns a recall that came too late stays usable."),
+  mirror_remove: flag(true, "Tell the provider about removed entries too."),
+  outbox: flag(
+    true,
+    "Keep writes to a provider's server on disk until it has taken them; off: what is not sent at the end is lost.",
   ),
-  mirror_remove: ours(flag(true, "Tell the provider about removed entries too.")),
-  outbox: ours(
-    flag(
-      true,
-      "Keep writes to a provider's server on disk until it has taken them; off: what is not sent at the end is lost.",
-    ),
+  outbox_max_items: whole(
+    10_000,
+    { min: 1 },
+    "Writes that may wait for one provider and user; a further one is refused.",
   ),
-  outbox_max_items: ours(
-    whole(10_000, { min: 1 }, "Writes that may wait for one provider and user; a further one is refused."),
-  ),
-  refresh_on_resume: ours(flag(false, "Give a resumed session a new prompt with memory as it is now.")),
+  refresh_on_resume: flag(false, "Give a resumed session a new prompt with memory as it is now."),
   flush_min_turns: accepted(),
   write_mode: renamed("memory.write_approval", (old, current) =>
     // Before version 29 write approval was `write_mode: approve`. It stays on in a file that was not migrated.
@@ -107,7 +119,7 @@ const skills = section({
     { min: 0 },
     "Model calls with tools between two reminders to write a skill; 0 for none.",
   ),
-  allow_secrets: ours(flag(false, "Write skills that hold something like a credential.")),
+  allow_secrets: flag(false, "Write skills that hold something like a credential."),
   external_dirs: list(
     {
       of: "directories",
@@ -144,7 +156,7 @@ const curator = section({
   consolidate: accepted("merges are proposed, and made after approval"),
   archive_ttl_days: accepted("archived skills stay"),
   backup: section({ enabled: accepted("the history of skills takes every change back"), keep: accepted() }),
-  memory: ours(flag(true, "Look after memory too; a scheduled run only proposes.")),
+  memory: flag(true, "Look after memory too; a scheduled run only proposes."),
 });
 
 const ENFORCEMENT: Kind<ToolUseEnforcement> = {
@@ -172,15 +184,15 @@ const agent = section({
   ),
   max_turns: whole(90, { min: 1 }, "Model calls in one turn before the agent has to stop."),
   api_max_retries: whole(3, { min: 1 }, "Attempts for one model call; 1 means no second one."),
-  max_output_tokens: ours(
-    whole(undefined, { min: 1 }, "Most tokens of one reply; up to the model's server when absent."),
+  max_output_tokens: whole(
+    undefined,
+    { min: 1 },
+    "Most tokens of one reply; up to the model's server when absent.",
   ),
-  max_result_chars: ours(
-    whole(
-      100_000,
-      { min: 1000 },
-      "Most characters of one tool result in the conversation, and at most a quarter of the window; longer ones are kept in a file.",
-    ),
+  max_result_chars: whole(
+    100_000,
+    { min: 1000 },
+    "Most characters of one tool result in the conversation, and at most a quarter of the window; longer ones are kept in a file.",
   ),
 });
 
@@ -226,12 +238,10 @@ const sessions = section({
   vacuum_after_prune: flag(true, "Give the space of removed sessions back."),
   min_interval_hours: whole(24, { min: 0 }, "Hours between two such clean-ups."),
   write_json_snapshots: flag(false, "Also write each conversation to a JSON file under sessions/."),
-  orphan_file_days: ours(
-    whole(
-      30,
-      { min: 0 },
-      "Days after which files of sessions that are gone are removed when a program starts; 0 for never.",
-    ),
+  orphan_file_days: whole(
+    30,
+    { min: 0 },
+    "Days after which files of sessions that are gone are removed when a program starts; 0 for never.",
   ),
   auto_archive: accepted("sessions are archived by hand"),
   auto_archive_days: accepted(),
@@ -244,25 +254,23 @@ const sessions = section({
 });
 
 const sessionSearch = section({
-  summarize: ours(
-    choice(
-      ["off", "on_request", "always"],
-      "off",
-      "Written recaps of past sessions: never, when the agent asks, or for every search.",
-      { from: (value) => (value === false ? "off" : value) }, // `off` reads as YAML 1.1
-    ),
+  summarize: choice(
+    ["off", "on_request", "always"],
+    "off",
+    "Written recaps of past sessions: never, when the agent asks, or for every search.",
+    { from: (value) => (value === false ? "off" : value) }, // `off` reads as YAML 1.1
   ),
-  summary_timeout: ours(number(90, { above: 0 }, "Seconds for all recaps of one search together.")),
-  cross_profile: ours(flag(true, "Let the agent read sessions of other profiles.")),
-  max_message_chars: ours(
-    whole(
-      0,
-      { min: 0 },
-      "Most characters of one message in a search result; 0 for the usual ones (1,200 and 4,000).",
-    ),
+  summary_timeout: number(90, { above: 0 }, "Seconds for all recaps of one search together."),
+  cross_profile: flag(true, "Let the agent read sessions of other profiles."),
+  max_message_chars: whole(
+    0,
+    { min: 0 },
+    "Most characters of one message in a search result; 0 for the usual ones (1,200 and 4,000).",
   ),
-  max_result_chars: ours(
-    whole(60_000, { min: 1000 }, "Most characters of all messages in a search result together."),
+  max_result_chars: whole(
+    60_000,
+    { min: 1000 },
+    "Most characters of all messages in a search result together.",
   ),
 });
 
@@ -277,9 +285,7 @@ const model = section(
     api_key: secret("Its key; better kept in .env."),
     api_mode: text("", "The server's protocol, such as anthropic_messages or chat_completions.", TRIMMED),
     context_length: count(undefined, "How many tokens it takes; asked or looked up when absent.", TOKENS),
-    probe_remote: ours(
-      flag(false, "Also ask servers beyond this machine how many tokens their model takes."),
-    ),
+    probe_remote: flag(false, "Also ask servers beyond this machine how many tokens their model takes."),
   },
   { shortFor: "default", must: "must be a model's name, or a section with keys of its own" },
 );
@@ -290,17 +296,15 @@ const models = section(
   {
     prices: named(
       "model",
-      ours(
-        block(
-          {
-            input: required(number(0, DOLLARS, "Tokens sent.")),
-            output: required(number(0, DOLLARS, "Tokens of the reply.")),
-            cache_read: number(undefined, DOLLARS, "Tokens read from the server's cache."),
-            cache_write: number(undefined, DOLLARS, "Tokens put into the server's cache."),
-          },
-          "`input` and `output`, and where they differ from `input`, `cache_read` and `cache_write`: numbers of at least 0",
-          "What a model costs, in US dollars per million tokens.",
-        ),
+      block(
+        {
+          input: required(number(0, DOLLARS, "Tokens sent.")),
+          output: required(number(0, DOLLARS, "Tokens of the reply.")),
+          cache_read: number(undefined, DOLLARS, "Tokens read from the server's cache."),
+          cache_write: number(undefined, DOLLARS, "Tokens put into the server's cache."),
+        },
+        "`input` and `output`, and where they differ from `input`, `cache_read` and `cache_write`: numbers of at least 0",
+        "What a model costs, in US dollars per million tokens.",
       ),
     ),
   },
@@ -344,17 +348,15 @@ const context = section({
     isNeverBlank: true,
   }),
   lcm: section({
-    fresh_tail_ratio: ours(
-      number(
-        undefined,
-        RATIO,
-        "Share of the threshold that stays word for word; as compression.target_ratio when absent.",
-      ),
+    fresh_tail_ratio: number(
+      undefined,
+      RATIO,
+      "Share of the threshold that stays word for word; as compression.target_ratio when absent.",
     ),
-    leaf_tokens: ours(whole(6_000, { min: 500 }, "Tokens of conversation that become one summary.")),
-    leaf_summary_tokens: ours(whole(600, { min: 50 }, "Tokens of such a summary.")),
-    fanout: ours(whole(6, { min: 2 }, "Neighbouring summaries that become one of the next depth.")),
-    max_depth: ours(whole(8, { min: 1 }, "How deep summaries of summaries go.")),
+    leaf_tokens: whole(6_000, { min: 500 }, "Tokens of conversation that become one summary."),
+    leaf_summary_tokens: whole(600, { min: 50 }, "Tokens of such a summary."),
+    fanout: whole(6, { min: 2 }, "Neighbouring summaries that become one of the next depth."),
+    max_depth: whole(8, { min: 1 }, "How deep summaries of summaries go."),
   }),
 });
 
@@ -372,7 +374,7 @@ const compression = section({
     false,
     "Compact only when the memory provider has confirmed that it stored the messages durably.",
   ),
-  hygiene_threshold: ours(number(0.85, SHARE, "Share of the window at which a gateway compacts first.")),
+  hygiene_threshold: number(0.85, SHARE, "Share of the window at which a gateway compacts first."),
   hygiene_hard_message_limit: count(
     5000,
     "Number of messages at which a gateway compacts whatever they cost.",
@@ -396,106 +398,83 @@ const compression = section({
 });
 
 const gateway = section({
-  host: ours(
-    text("127.0.0.1", "Address that `hermes serve` binds to. Every caller needs a token, here and beyond."),
+  host: text(
+    "127.0.0.1",
+    "Address that `hermes serve` binds to. Every caller needs a token, here and beyond.",
   ),
-  port: ours(
-    whole(
-      8642,
-      { min: 0, ceiling: 65_535 },
-      "Port of `hermes serve`; the next free one if it is taken. 0: any.",
-    ),
+  port: whole(
+    8642,
+    { min: 0, ceiling: 65_535 },
+    "Port of `hermes serve`; the next free one if it is taken. 0: any.",
   ),
-  mode: ours(
-    choice(
-      ["agent", "proxy"],
-      "agent",
-      "What `/v1` does: run our agent, or add memory to the client's own requests. Claude Code and Codex are always proxied.",
-    ),
+  mode: choice(
+    ["agent", "proxy"],
+    "agent",
+    "What `/v1` does: run our agent, or add memory to the client's own requests. Claude Code and Codex are always proxied.",
   ),
-  allowed_hosts: ours(
-    list(
-      { of: "host names", example: "host.docker.internal", isOneEnough: true },
-      "Names besides loopback that requests may call this server by (header Host).",
-    ),
+  allowed_hosts: list(
+    { of: "host names", example: "host.docker.internal", isOneEnough: true },
+    "Names besides loopback that requests may call this server by (header Host).",
   ),
-  cors_origins: ours(
-    list(
-      { of: "origins", example: "https://chat.example.org", isOneEnough: true },
-      "Web pages of other origins whose scripts may call this server.",
-    ),
+  cors_origins: list(
+    { of: "origins", example: "https://chat.example.org", isOneEnough: true },
+    "Web pages of other origins whose scripts may call this server.",
   ),
-  max_body_bytes: ours(whole(33_554_432, { min: 1_024 }, "Largest model request, in bytes.")),
-  max_api_body_bytes: ours(
-    whole(2_097_152, { min: 1_024 }, "Largest request to `/api` and `/mcp`, in bytes."),
+  max_body_bytes: whole(33_554_432, { min: 1_024 }, "Largest model request, in bytes."),
+  max_api_body_bytes: whole(2_097_152, { min: 1_024 }, "Largest request to `/api` and `/mcp`, in bytes."),
+  max_held_bytes: whole(
+    134_217_728,
+    { min: 1_024 },
+    "Bytes of all running requests; beyond it, users who hold over 1/32 wait.",
   ),
-  max_held_bytes: ours(
-    whole(
-      134_217_728,
-      { min: 1_024 },
-      "Bytes of all running requests; beyond it, users who hold over 1/32 wait.",
-    ),
+  max_messages: whole(
+    10_000,
+    { min: 1 },
+    "Messages, and tools, in one request; 25 times as many values in its JSON.",
   ),
-  max_messages: ours(
-    whole(10_000, { min: 1 }, "Messages, and tools, in one request; 25 times as many values in its JSON."),
+  requests_per_minute: whole(600, { min: 0 }, "Requests of one user per minute; 0 for no limit."),
+  megabytes_per_minute: whole(120, { min: 0 }, "Megabytes in them, unpacked; 0 for no limit."),
+  messages_per_minute: whole(60_000, { min: 0 }, "Messages in them; 0 for no limit."),
+  token_share: whole(10, { min: 1 }, "All users of one token may use so many times the limits of one."),
+  concurrent_requests: whole(64, { min: 1 }, "Requests of one user that run at the same time."),
+  max_live_agents: whole(128, { min: 1 }, "Agents kept in memory; the least recently used one is closed."),
+  idle_agent_seconds: whole(3_600, { min: 1 }, "An agent that is not used for so long is closed."),
+  recall: flag(true, "Add what memory knows about the user's message to proxied requests."),
+  recall_trace_days: whole(
+    30,
+    { min: 1 },
+    "Days for which it is kept what each turn used, what was recalled, and why; in every door, not only the gateway.",
   ),
-  requests_per_minute: ours(whole(600, { min: 0 }, "Requests of one user per minute; 0 for no limit.")),
-  megabytes_per_minute: ours(whole(120, { min: 0 }, "Megabytes in them, unpacked; 0 for no limit.")),
-  messages_per_minute: ours(whole(60_000, { min: 0 }, "Messages in them; 0 for no limit.")),
-  token_share: ours(whole(10, { min: 1 }, "All users of one token may use so many times the limits of one.")),
-  concurrent_requests: ours(whole(64, { min: 1 }, "Requests of one user that run at the same time.")),
-  max_live_agents: ours(
-    whole(128, { min: 1 }, "Agents kept in memory; the least recently used one is closed."),
+  proxy_tools: choice(
+    ["auto", "on", "off"],
+    "auto",
+    "Offer our tools to the model in proxied requests; `auto`: not for Claude Code and Codex, which have MCP.",
   ),
-  idle_agent_seconds: ours(whole(3_600, { min: 1 }, "An agent that is not used for so long is closed.")),
-  recall: ours(flag(true, "Add what memory knows about the user's message to proxied requests.")),
-  recall_trace_days: ours(whole(30, { min: 1 }, "Days for which it is kept what was recalled, and why.")),
-  proxy_tools: ours(
-    choice(
-      ["auto", "on", "off"],
-      "auto",
-      "Offer our tools to the model in proxied requests; `auto`: not for Claude Code and Codex, which have MCP.",
-    ),
+  forward_credentials: flag(
+    true,
+    "Send the client's own key to the vendor when this home has none for it (same protocol only).",
   ),
-  forward_credentials: ours(
-    flag(
-      true,
-      "Send the client's own key to the vendor when this home has none for it (same protocol only).",
-    ),
+  jwt_secret: secret("Secret of Open WebUI's signed user headers; `$NAME` reads an environment variable."),
+  jwt_audience: text("", "Audience (`aud`) that signed user headers must have. Open WebUI sets none."),
+  jwt_max_age_hours: whole(
+    24,
+    { min: 0 },
+    "Longest lifetime of a signed user header, in hours; 0 for any. Open WebUI's: 5 minutes.",
   ),
-  jwt_secret: ours(
-    secret("Secret of Open WebUI's signed user headers; `$NAME` reads an environment variable."),
+  user_fields: list(
+    { of: "names", example: "image_generation" },
+    "More body fields and types of tools that users may send with the server's key.",
   ),
-  jwt_audience: ours(text("", "Audience (`aud`) that signed user headers must have. Open WebUI sets none.")),
-  jwt_max_age_hours: ours(
-    whole(
-      24,
-      { min: 0 },
-      "Longest lifetime of a signed user header, in hours; 0 for any. Open WebUI's: 5 minutes.",
-    ),
+  user_requests_per_day: whole(0, { min: 0 }, "Model requests of one user per day (UTC); 0 for no limit."),
+  user_tokens_per_day: whole(0, { min: 0 }, "Tokens of one user per day (UTC); 0 for no limit."),
+  user_cost_per_day: number(0, { min: 0 }, "US dollars of one user per day (UTC); 0 for no limit."),
+  max_users: whole(
+    1_000,
+    { min: 0 },
+    "Users that a token may name, unless it has its own `--max-users`; 0 for any number.",
   ),
-  user_fields: ours(
-    list(
-      { of: "names", example: "image_generation" },
-      "More body fields and types of tools that users may send with the server's key.",
-    ),
-  ),
-  user_requests_per_day: ours(
-    whole(0, { min: 0 }, "Model requests of one user per day (UTC); 0 for no limit."),
-  ),
-  user_tokens_per_day: ours(whole(0, { min: 0 }, "Tokens of one user per day (UTC); 0 for no limit.")),
-  user_cost_per_day: ours(number(0, { min: 0 }, "US dollars of one user per day (UTC); 0 for no limit.")),
-  max_users: ours(
-    whole(
-      1_000,
-      { min: 0 },
-      "Users that a token may name, unless it has its own `--max-users`; 0 for any number.",
-    ),
-  ),
-  identity_profiles: ours(
-    profilesByIdentity(
-      "Profile of an identity: `open-webui:alice: work`; `*` for all others of a platform: `api:*: shared`.",
-    ),
+  identity_profiles: profilesByIdentity(
+    "Profile of an identity: `open-webui:alice: work`; `*` for all others of a platform: `api:*: shared`.",
   ),
 });
 
@@ -675,7 +654,7 @@ function rowsAt(node: Node, at: string, label: string): readonly Row[] {
       return [rename === undefined ? row : { ...row, renamed: rename }];
     }
     case "key": {
-      const { kind, rules, standard, meaning, isOurs = false, hasNoDefault, entryName } = node;
+      const { kind, rules, standard, meaning, hasNoDefault, entryName } = node;
       return [
         {
           key: entryName === undefined ? at : `${at}.*`,
@@ -687,7 +666,7 @@ function rowsAt(node: Node, at: string, label: string): readonly Row[] {
             return rules.allowed ?? kind.allowed(rules);
           },
           meaning,
-          isOurs,
+          isOurs: OURS.some((ours) => at === ours || at.startsWith(`${ours}.`)),
         },
       ];
     }

@@ -1,17 +1,7 @@
 // config.yaml as YAML text: parsing with line numbers, and changing one value in place. Loads the YAML library, so it is imported
 // on demand.
 import { isDeepStrictEqual } from "node:util";
-import {
-  type Document,
-  isMap,
-  isPair,
-  isScalar,
-  LineCounter,
-  type Pair,
-  type ParsedNode,
-  parseDocument,
-  type YAMLMap,
-} from "yaml";
+import { type Document, isMap, isScalar, LineCounter, type Pair, type ParsedNode, parseDocument } from "yaml";
 import { describeCause, err, isRecord, ok, type Result } from "../lib/index.ts";
 import { type ConfigIssue, shown } from "./key-kinds.ts";
 import type { HermesConfig, MemoryConfig } from "./keys.ts";
@@ -23,6 +13,7 @@ import {
   type RawConfig,
   readConfig,
   readMemoryConfig,
+  valueAt,
 } from "./read.ts";
 
 export type ParsedConfig = {
@@ -106,10 +97,11 @@ function findLine(
   let node: unknown = document.contents;
   let offset: number | undefined;
   for (const part of path) {
-    if (!isMap(node)) break;
-    const pair = node.items.find((item) => isPair(item) && keyText(item.key) === String(part));
+    const pair: Pair | undefined = isMap(node)
+      ? node.items.find((item) => keyText(item.key) === String(part))
+      : undefined;
     if (pair === undefined) break;
-    offset = rangeStart(pair.key) ?? offset;
+    if (isRanged(pair.key)) offset = pair.key.range[0];
     node = pair.value;
   }
   return offset === undefined ? undefined : lines.linePos(offset).line;
@@ -120,49 +112,58 @@ function keyText(key: unknown): string {
   return String(value);
 }
 
-function rangeStart(node: unknown): number | undefined {
-  if (typeof node !== "object" || node === null || !("range" in node)) return undefined;
-  return Array.isArray(node.range) && typeof node.range[0] === "number" ? node.range[0] : undefined;
-}
-
-// Changing one value keeps every other byte. If the text is too unusual for that (flow mappings, several keys on a line), the
-// YAML library rewrites the file, which keeps comments but may change spacing.
+// Changing one value keeps every other byte of the user's file. So the text is spliced where the library's positions say; the library's
+// own output would change spacing and line ends elsewhere.
 
 type Path = readonly string[];
 type RangedNode = { readonly range: readonly [number, number, number] };
 
-/** The text with the value set, or undefined if neither way produces exactly the wanted content. */
+/** The text with what `wanted` has at the path; undefined if no splice gives exactly the wanted content. */
 export function spliceValue(
   text: string,
   parsed: ParsedConfig,
-  edit: { path: Path; value: unknown; wanted: RawConfig },
+  edit: { readonly path: Path; readonly wanted: RawConfig },
 ): string | undefined {
-  const spliced = placeValue(text, parsed, edit.path, edit.value);
-  if (spliced !== undefined && holds(spliced, edit.wanted)) return spliced;
-  // The library cannot set a key below `memory: ~`, only below a mapping or an empty value.
-  const isNull = (depth: number) => parsed.document.getIn(edit.path.slice(0, depth)) === null;
-  const depth = edit.path.findIndex((_part, index) => index > 0 && isNull(index));
-  if (depth > 0) parsed.document.deleteIn(edit.path.slice(0, depth));
-  parsed.document.setIn(edit.path, edit.value);
-  return rewritten(parsed, [edit.wanted]);
+  const { path, wanted } = edit;
+  // The value itself, or a line below the nearest section, or else that section's value, when it has one line (flow, null).
+  for (let depth = path.length; depth >= 0; depth -= 1) {
+    const at = path.slice(0, depth);
+    const pair = findPair(parsed, at);
+    if (pair === undefined && depth > 0) continue;
+    const value = valueAt(wanted, path);
+    const lines =
+      depth < path.length ? insertBelow(text, parsed, { at, below: path.slice(depth), value }) : undefined;
+    if (lines !== undefined && holds(lines, wanted)) return lines;
+    const spliced =
+      pair && replaceValue(text, pair, { value: valueAt(wanted, at), isOwn: depth === path.length });
+    if (spliced !== undefined && holds(spliced, wanted)) return spliced;
+  }
+  // A file that is one flow: `{}`, or `{memory: {...}}`.
+  const root: unknown = parsed.document.contents;
+  if (!isMap(root) || !root.flow || !isRanged(root)) return undefined;
+  const [start, end] = root.range;
+  const whole = text.slice(0, start) + renderInline(wanted) + text.slice(end);
+  return text.slice(start, end).includes("#") || !holds(whole, wanted) ? undefined : whole;
 }
 
-/** `wanted` may list several contents with the same meaning. */
+/** The text without the key. `wanted` may list several contents with the same meaning. */
 export function spliceRemoval(
   text: string,
   parsed: ParsedConfig,
-  edit: { path: Path; wanted: readonly RawConfig[] },
+  edit: { readonly path: Path; readonly wanted: readonly RawConfig[] },
 ): string | undefined {
-  const found = findPair(parsed, edit.path);
-  if (found !== undefined) {
-    const start = lineStart(text, keyRange(found.pair).start);
-    const end = nextLineStart(text, valueEnd(found.pair));
-    const isAlone = /^ *$/.test(text.slice(start, keyRange(found.pair).start));
-    const spliced = text.slice(0, start) + text.slice(end);
-    if (isAlone && edit.wanted.some((wanted) => holds(spliced, wanted))) return spliced;
+  const pair = findPair(parsed, edit.path);
+  if (pair === undefined) return undefined;
+  const { start } = keyRange(pair);
+  const from = lineStart(text, start);
+  const cut = text.slice(0, from) + text.slice(nextLineStart(text, valueEnd(pair)));
+  if (/^ *$/.test(text.slice(from, start)) && edit.wanted.some((wanted) => holds(cut, wanted))) return cut;
+  const above = edit.path.slice(0, -1);
+  for (const wanted of edit.wanted) {
+    const spliced = above.length === 0 ? undefined : spliceValue(text, parsed, { path: above, wanted });
+    if (spliced !== undefined) return spliced;
   }
-  parsed.document.deleteIn(edit.path);
-  return rewritten(parsed, edit.wanted);
+  return undefined;
 }
 
 /** A one-line value that YAML 1.1 and 1.2 read the same. */
@@ -185,78 +186,66 @@ function renderText(text: string): string {
   return JSON.stringify(text).replace(/[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped);
 }
 
-function placeValue(text: string, parsed: ParsedConfig, path: Path, value: unknown): string | undefined {
-  const existing = findPair(parsed, path);
-  if (existing !== undefined) return replaceValue(text, existing.pair, renderInline(value));
-  const root = parsed.document.contents;
-  if (root === null) return append(text, nestedLines(path, value, "", newlineOf(text)));
-
-  let depth = path.length - 1;
-  while (depth > 0 && findPair(parsed, path.slice(0, depth)) === undefined) depth -= 1;
-  const holder = depth === 0 ? root : findPair(parsed, path.slice(0, depth))?.pair.value;
-  if (isMap(holder) && !holder.flow && holder.items.length > 0) {
-    return insertIntoMap(text, holder, path.slice(depth), value);
-  }
-  const section = findPair(parsed, path.slice(0, depth))?.pair;
-  const isEmpty = section !== undefined && (section.value === null || isBlankScalar(text, section.value));
-  if (!isEmpty) return undefined;
-  // `memory:` without a value
-  const start = keyRange(section).start;
-  const indent = `${text.slice(lineStart(text, start), start)}  `;
-  if (!/^ *$/.test(indent)) return undefined;
-  const at = nextLineStart(text, keyRange(section).end);
-  return insertAt(text, at, nestedLines(path.slice(depth), value, indent, newlineOf(text)));
-}
-
-function replaceValue(text: string, pair: Pair, rendered: string): string | undefined {
-  const key = keyRange(pair);
-  const colon = text.indexOf(":", key.end) + 1;
-  const value = pair.value;
-  if (colon === 0 || !isRanged(value)) return undefined;
-  const [start, end] = value.range;
-  if (start === end) return `${text.slice(0, colon)} ${rendered}${text.slice(colon)}`;
+/** `isOwn`: the value of the key that is set. Another one is replaced only where it has one line, or is a flow without comments. */
+function replaceValue(
+  text: string,
+  pair: Pair,
+  { value, isOwn }: { readonly value: unknown; readonly isOwn: boolean },
+): string | undefined {
+  const colon = text.indexOf(":", keyRange(pair).end) + 1;
+  if (colon === 0 || !isRanged(pair.value)) return undefined;
+  const [start, end] = pair.value.range;
+  if (start === end) return `${text.slice(0, colon)} ${renderInline(value)}${text.slice(colon)}`;
   const isOneLine = !text.slice(colon, end).includes("\n");
-  if (isOneLine) return text.slice(0, start) + rendered + text.slice(end);
+  const isFlow = isMap(pair.value) && pair.value.flow === true && !text.slice(colon, end).includes("#");
+  if (!isOwn && !isOneLine && !isFlow) return undefined;
+  if (isOneLine) return text.slice(0, start) + renderInline(value) + text.slice(end);
   const tail = text[end - 1] === "\n" ? newlineOf(text) : "";
-  return `${text.slice(0, colon)} ${rendered}${tail}${text.slice(end)}`;
+  return `${text.slice(0, colon)} ${renderInline(value)}${tail}${text.slice(end)}`;
 }
 
-function insertIntoMap(text: string, map: YAMLMap, path: Path, value: unknown): string | undefined {
-  const first = map.items[0];
-  const last = map.items.at(-1);
-  if (first === undefined || last === undefined) return undefined;
-  const start = keyRange(first).start;
-  const indent = " ".repeat(start - lineStart(text, start));
-  const lines = nestedLines(path, value, indent, newlineOf(text));
-  return insertAt(text, nextLineStart(text, valueEnd(last)), lines);
+/** With lines for `below` at the end of the block section at `at`, or as its first ones. */
+function insertBelow(
+  text: string,
+  parsed: ParsedConfig,
+  { at, below, value }: { readonly at: Path; readonly below: Path; readonly value: unknown },
+): string | undefined {
+  const pair = findPair(parsed, at);
+  const holder = pair === undefined ? parsed.document.contents : pair.value;
+  const items = isMap(holder) && !holder.flow ? holder.items : [];
+  const last = items.at(-1);
+  if (last !== undefined) {
+    // The column of a key that has its line for itself; another may stand behind `? ` or a byte order mark.
+    const indents = items.map((item) =>
+      text.slice(lineStart(text, keyRange(item).start), keyRange(item).start),
+    );
+    const indent = pair === undefined ? "" : indents.find((each) => /^ *$/.test(each));
+    if (indent === undefined) return undefined;
+    return withLines(text, nextLineStart(text, valueEnd(last)), { path: below, value, indent });
+  }
+  if (pair === undefined)
+    return holder === null ? withLines(text, text.length, { path: below, value, indent: "" }) : undefined;
+  const isBlank =
+    holder === null || (isScalar(holder) && isRanged(holder) && holder.range[0] === holder.range[1]);
+  const { start, end } = keyRange(pair);
+  const indent = `${text.slice(lineStart(text, start), start)}  `;
+  if (!isBlank || !/^ *$/.test(indent)) return undefined;
+  return withLines(text, nextLineStart(text, end), { path: below, value, indent }); // `memory:` without a value
 }
 
-function nestedLines(path: Path, value: unknown, indent: string, newline: string): string {
-  return path
-    .map((part, i) => {
-      const isLast = i === path.length - 1;
-      return `${indent}${"  ".repeat(i)}${renderText(part)}:${isLast ? ` ${renderInline(value)}` : ""}${newline}`;
-    })
-    .join("");
-}
-
-function append(text: string, lines: string): string {
-  return insertAt(text, text.length, lines);
-}
-
-function insertAt(text: string, at: number, lines: string): string {
+function withLines(
+  text: string,
+  at: number,
+  { path, value, indent }: { readonly path: Path; readonly value: unknown; readonly indent: string },
+): string {
+  const newline = newlineOf(text);
   const before = text.slice(0, at);
   const isLineOpen = before !== "" && before !== "\ufeff" && !before.endsWith("\n");
-  return before + (isLineOpen ? newlineOf(text) : "") + lines + text.slice(at);
-}
-
-function rewritten(parsed: ParsedConfig, wanted: readonly RawConfig[]): string | undefined {
-  try {
-    const text = parsed.document.toString({ lineWidth: 0 });
-    return wanted.some((content) => holds(text, content)) ? text : undefined;
-  } catch {
-    return undefined; // e.g. an alias whose anchor was replaced: the caller asks for an edit by hand
-  }
+  const lines = path.map((part, i) => {
+    const held = i === path.length - 1 ? ` ${renderInline(value)}` : "";
+    return `${indent}${"  ".repeat(i)}${renderText(part)}:${held}${newline}`;
+  });
+  return before + (isLineOpen ? newline : "") + lines.join("") + text.slice(at);
 }
 
 function holds(text: string, wanted: RawConfig): boolean {
@@ -264,24 +253,20 @@ function holds(text: string, wanted: RawConfig): boolean {
   return parsed.ok && isDeepStrictEqual(parsed.value.raw, wanted);
 }
 
-function findPair(parsed: ParsedConfig, path: Path): { pair: Pair } | undefined {
+/** Undefined for the file itself, and for a key that is not there. */
+function findPair(parsed: ParsedConfig, path: Path): Pair | undefined {
   let node: unknown = parsed.document.contents;
   let pair: Pair | undefined;
   for (const part of path) {
-    if (!isMap(node)) return undefined;
-    pair = node.items.find((item) => keyText(item.key) === part);
+    pair = isMap(node) ? node.items.find((item) => keyText(item.key) === part) : undefined;
     if (pair === undefined) return undefined;
     node = pair.value;
   }
-  return pair === undefined ? undefined : { pair };
+  return pair;
 }
 
 function isRanged(node: unknown): node is RangedNode {
   return typeof node === "object" && node !== null && "range" in node && Array.isArray(node.range);
-}
-
-function isBlankScalar(text: string, node: unknown): boolean {
-  return isScalar(node) && isRanged(node) && text.slice(node.range[0], node.range[1]).trim() === "";
 }
 
 function keyRange(pair: Pair): { start: number; end: number } {

@@ -218,3 +218,6 @@ export type Notice = {
   readonly cause: string;
   readonly text: string;
 };
+
+/** Takes secrets out of a text. */
+export type Redact = (text: string) => string;

@@ -134,55 +134,37 @@ export async function engineTools({
   // Without handleToolCall no tool can run, so none is offered.
   if (engine.getToolSchemas === undefined || engine.handleToolCall === undefined)
     return { tools: [], remarks: [] };
+  // Own tools read what a compaction took out of the list; the effect of a plugin's is unknown, so assume a write.
   if (source === "built-in")
-    return { tools: engine.getToolSchemas().map((definition) => ownTool(engine, definition)), remarks: [] };
+    return { tools: engine.getToolSchemas().map((own) => engineTool(engine, own, "read")), remarks: [] };
   const who = `The context engine '${engine.name}'`;
   const answer = await runForeign<unknown>({ timeoutMs: LIST_TIMEOUT_MS }, () => engine.getToolSchemas?.());
   if (!answer.ok)
     return { tools: [], remarks: [`${who} could not list its tools: it ${answer.error.message}.`] };
   const { definitions, refused } = readForeignTools(answer.value, { who });
   return {
-    tools: definitions.map((definition) => pluginTool(engine, definition)),
+    tools: definitions.map((definition) => engineTool(engine, definition, "write")),
     remarks: refused.map(({ remark }) => remark),
   };
 }
 
-function ownTool(engine: ContextEngine, definition: ToolDefinition): Tool {
-  return {
-    ...toolEntry(engine, definition, "read"), // they read what a compaction took out of the list
-    run: async (args, { messages }) =>
-      textOutcome((await engine.handleToolCall?.(definition.name, args, messages)) ?? NO_ANSWER),
-  };
-}
-
-function pluginTool(engine: ContextEngine, definition: ToolDefinition): Tool {
+function engineTool(engine: ContextEngine, definition: ToolDefinition, effect: "read" | "write"): Tool {
   const { name } = definition;
   return {
-    ...toolEntry(engine, definition, "write"), // the effect is unknown, so assume a write
+    ...described(definition),
+    owner: { kind: "engine", name: engine.name },
+    // The answer may contain web pages and files that tools had read.
+    policy: { toolset: "context_engine", effect, untrustedSource: `${engine.name}/${name}` },
+    preview: argumentPreview,
     run: async (args, { messages }) => {
       const answer = await runForeign<unknown>({ timeoutMs: CALL_TIMEOUT_MS }, () =>
         engine.handleToolCall?.(name, args, messages),
       );
       if (!answer.ok)
         return errorOutcome(`The tool '${name}' of the context engine ${answer.error.message}.`);
-      return typeof answer.value === "string" ? textOutcome(answer.value) : errorOutcome(NO_TEXT);
+      return typeof answer.value === "string"
+        ? textOutcome(answer.value)
+        : errorOutcome("The context engine answered with something that is not text.");
     },
-  };
-}
-
-const NO_TEXT = "The context engine answered with something that is not text.";
-const NO_ANSWER = JSON.stringify({ error: NO_TEXT });
-
-function toolEntry(
-  { name: engine }: ContextEngine,
-  definition: ToolDefinition,
-  effect: "read" | "write",
-): Omit<Tool, "run"> {
-  return {
-    ...described(definition),
-    owner: { kind: "engine", name: engine },
-    // The answer may contain web pages and files that tools had read.
-    policy: { toolset: "context_engine", effect, untrustedSource: `${engine}/${definition.name}` },
-    preview: argumentPreview,
   };
 }

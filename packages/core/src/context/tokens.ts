@@ -1,5 +1,5 @@
 // Estimates tokens before a server has counted them, by script and with a fixed price per image, and cuts texts to a number of
-// tokens. A server may count more: then the calibration factor (agent package, models/calibration.ts) multiplies every estimate
+// tokens. A server may count more: then the calibration factor (agent package, models/usage.ts) multiplies every estimate
 // that is compared with a window, or divides the window.
 import { codePointLength, isRecord, takeCodePoints } from "../lib/index.ts";
 import {
@@ -97,7 +97,6 @@ export function fitTokens(
 ): string {
   const whole = estimateText(text);
   if (whole <= tokens) return text;
-  if (tokens <= 0) return "";
   let chars = Math.floor((codePointLength(text) * tokens) / whole);
   for (let round = 0; round < MOST_ROUNDS && chars > 0; round += 1) {
     const piece = cut(text, chars);

@@ -1,5 +1,5 @@
 // When to compact: the token budgets of a model's window, the checks a host makes before it starts, and the trigger that
-// watches real usage. All decisions are pure; WatchedEngine, at the end, keeps their state between calls.
+// watches real usage. WatchedEngine, at the end, keeps what the server has counted between calls.
 import type { HermesConfig } from "../config/index.ts";
 import { groupThousands } from "../lib/index.ts";
 import type { Message } from "../message/index.ts";
@@ -123,17 +123,12 @@ export function windowFit(
       "If the figure is wrong, set model.context_length.";
     return { kind: "too_small", message };
   }
-  if (window >= COMFORTABLE_WINDOW) return { kind: "fits" };
-  const text = `${size}, so the conversation will be compacted often. From ${groupThousands(COMFORTABLE_WINDOW)} on there is room to work.`;
-  return { kind: "fits", notice: { cause: SMALL_WINDOW, text } };
+  return { kind: "fits", ...(window >= COMFORTABLE_WINDOW ? {} : { notice: smallWindow(size) }) };
 }
 
-function smallWindowNotice(contextLength: number): Notice | undefined {
-  if (contextLength <= 0 || contextLength >= COMFORTABLE_WINDOW) return undefined;
-  return {
-    cause: SMALL_WINDOW,
-    text: `The model's window of ${groupThousands(contextLength)} tokens is small; earlier turns will be summarised often. A window of ${groupThousands(COMFORTABLE_WINDOW)} or more is better for long conversations.`,
-  };
+function smallWindow(size: string): Notice {
+  const text = `${size}, so the conversation will be compacted often. From ${groupThousands(COMFORTABLE_WINDOW)} on there is room to work.`;
+  return { cause: SMALL_WINDOW, text };
 }
 
 type SummaryQuestion = {
@@ -237,34 +232,13 @@ export function hygieneDecision(question: HygieneQuestion): HygieneDecision {
   return { fire: true, why: isFull ? "tokens" : "messages", tokens, counted };
 }
 
-// The trigger: a state, an event, the next state. Token counts of the model's server decide. An estimate is trusted less
-// once the server has shown that the real prompt is smaller.
+/** The figures come from a server; a value that is no count becomes 0. */
+function count(value: unknown): number {
+  const number = typeof value === "number" ? value : Number.NaN;
+  return Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0;
+}
 
-export type TriggerState = {
-  /** -1 right after a compaction: the old figure is wrong and no new one is known yet. */
-  readonly lastPromptTokens: number;
-  readonly lastCompletionTokens: number;
-  readonly lastTotalTokens: number;
-  readonly lastRealPromptTokens: number;
-  /** Estimate of the request at the last compaction. */
-  readonly roughAtCompaction: number;
-  /** The largest estimate whose real prompt is known to have stayed below the threshold. */
-  readonly roughThatFits: number;
-  readonly isAwaitingUsage: boolean;
-  /** Compactions in a row that saved too little. */
-  readonly ineffective: number;
-};
-
-export const INITIAL_TRIGGER: TriggerState = Object.freeze({
-  lastPromptTokens: 0,
-  lastCompletionTokens: 0,
-  lastTotalTokens: 0,
-  lastRealPromptTokens: 0,
-  roughAtCompaction: 0,
-  roughThatFits: 0,
-  isAwaitingUsage: false,
-  ineffective: 0,
-});
+// The trigger, shared by both built-in engines: the window, its budgets, what the server has counted, notices shown once.
 
 const NOT_KNOWN = -1;
 /** After this many in a row, another compaction would only cost time. */
@@ -273,96 +247,7 @@ const EFFECTIVE_SHARE = 0.1;
 const LEAST_TOLERANCE = 4_096;
 const TOLERANCE_SHARE = 0.05;
 
-export function afterResponse(
-  state: TriggerState,
-  usage: ResponseUsage,
-  thresholdTokens: number,
-): TriggerState {
-  const prompt = count(usage.promptTokens);
-  const completion = count(usage.completionTokens);
-  const total = usage.totalTokens === undefined ? prompt + completion : count(usage.totalTokens);
-  const next = {
-    ...state,
-    lastPromptTokens: prompt,
-    lastCompletionTokens: completion,
-    lastTotalTokens: total,
-    isAwaitingUsage: false,
-  };
-  if (prompt === 0) return next;
-  const known = state.isAwaitingUsage ? state.roughAtCompaction : state.roughThatFits;
-  return { ...next, lastRealPromptTokens: prompt, roughThatFits: prompt >= thresholdTokens ? 0 : known };
-}
-
-export function shouldCompress(
-  state: TriggerState,
-  thresholdTokens: number,
-  promptTokens = state.lastPromptTokens,
-): boolean {
-  // A threshold of 0 means that the window is not known.
-  return thresholdTokens > 0 && promptTokens >= thresholdTokens && state.ineffective < MOST_INEFFECTIVE;
-}
-
-/**
- * Is the estimate too high although it reaches the threshold? True while it has grown little since the server counted fewer tokens than
- * the threshold.
- */
-export function deferToRealUsage(
-  state: TriggerState,
-  thresholdTokens: number,
-  roughTokens: number,
-): { readonly isDeferred: boolean; readonly state: TriggerState } {
-  const real = state.lastRealPromptTokens;
-  const baseline = state.roughThatFits || state.roughAtCompaction;
-  const tolerance = Math.max(LEAST_TOLERANCE, Math.trunc(thresholdTokens * TOLERANCE_SHARE));
-  const isDeferred =
-    roughTokens >= thresholdTokens &&
-    real > 0 &&
-    real < thresholdTokens &&
-    baseline > 0 &&
-    Math.max(0, roughTokens - baseline) <= tolerance;
-  return {
-    isDeferred,
-    state: isDeferred ? { ...state, roughThatFits: Math.max(baseline, roughTokens) } : state,
-  };
-}
-
-/** The compacted list is in use now. */
-export function afterCompaction(state: TriggerState, roughTokens: number): TriggerState {
-  return {
-    ...state,
-    lastPromptTokens: NOT_KNOWN,
-    lastCompletionTokens: 0,
-    roughAtCompaction: count(roughTokens),
-    isAwaitingUsage: true,
-  };
-}
-
-/** Counts compactions that saved too little. Both figures are estimates of the list, so they can be compared. */
-export function afterAttempt(state: TriggerState, tokensBefore: number, tokensAfter: number): TriggerState {
-  const isEffective = tokensBefore - tokensAfter >= EFFECTIVE_SHARE * tokensBefore && tokensBefore > 0;
-  return { ...state, ineffective: isEffective ? 0 : state.ineffective + 1 };
-}
-
-/** Another model counts differently, so what was learnt about the estimate no longer holds. */
-export function afterModelSwitch(state: TriggerState): TriggerState {
-  return {
-    ...state,
-    lastRealPromptTokens: 0,
-    roughThatFits: 0,
-    roughAtCompaction: 0,
-    isAwaitingUsage: false,
-  };
-}
-
-/** The figures come from a server; a value that is no count becomes 0. */
-function count(value: unknown): number {
-  const number = typeof value === "number" ? value : Number.NaN;
-  return Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0;
-}
-
-// Shared by both built-in engines: the window, its budgets, the trigger's state, notices shown once.
-
-export type WatchedOptions = {
+type WatchedOptions = {
   readonly contextLength: number;
   /** See `CompressorSettings`. */
   readonly threshold: number;
@@ -378,14 +263,28 @@ type EstimatedWindow = {
   readonly budgets: Budgets;
 };
 
+/**
+ * Token counts of the model's server decide. An estimate is trusted less once the server has shown that the real prompt is smaller.
+ */
 export abstract class WatchedEngine {
   readonly contract = ENGINE_CONTRACT;
+  /** -1 right after a compaction: the old figure is wrong and no new one is known yet. */
+  lastPromptTokens = 0;
+  lastCompletionTokens = 0;
+  lastTotalTokens = 0;
+  compressionCount = 0;
   readonly #options: WatchedOptions;
   readonly #shownCauses = new Set<string>();
   #contextLength: number;
   #budgets: Budgets;
-  #state = INITIAL_TRIGGER;
-  #compressionCount = 0;
+  #lastRealPrompt = 0;
+  /** Estimate of the request at the last compaction. */
+  #roughAtCompaction = 0;
+  /** The largest estimate whose real prompt is known to have stayed below the threshold. */
+  #roughThatFits = 0;
+  #isAwaitingUsage = false;
+  /** Compactions in a row that saved too little. */
+  #ineffective = 0;
 
   constructor(options: WatchedOptions) {
     this.#options = options;
@@ -399,47 +298,72 @@ export abstract class WatchedEngine {
   get thresholdTokens(): number {
     return this.#budgets.thresholdTokens;
   }
-  get lastPromptTokens(): number {
-    return this.#state.lastPromptTokens;
-  }
-  get lastCompletionTokens(): number {
-    return this.#state.lastCompletionTokens;
-  }
-  get lastTotalTokens(): number {
-    return this.#state.lastTotalTokens;
-  }
-  get compressionCount(): number {
-    return this.#compressionCount;
-  }
 
   updateFromResponse(usage: ResponseUsage): void {
-    this.#state = afterResponse(this.#state, usage, this.thresholdTokens);
+    const prompt = count(usage.promptTokens);
+    this.lastPromptTokens = prompt;
+    this.lastCompletionTokens = count(usage.completionTokens);
+    this.lastTotalTokens =
+      usage.totalTokens === undefined ? prompt + this.lastCompletionTokens : count(usage.totalTokens);
+    if (prompt > 0) {
+      this.#lastRealPrompt = prompt;
+      const known = this.#isAwaitingUsage ? this.#roughAtCompaction : this.#roughThatFits;
+      this.#roughThatFits = prompt >= this.thresholdTokens ? 0 : known;
+    }
+    this.#isAwaitingUsage = false;
   }
 
-  shouldCompress(promptTokens?: number): boolean {
-    return shouldCompress(this.#state, this.thresholdTokens, promptTokens);
+  shouldCompress(promptTokens = this.lastPromptTokens): boolean {
+    // A threshold of 0 means that the window is not known.
+    const { thresholdTokens } = this;
+    return thresholdTokens > 0 && promptTokens >= thresholdTokens && this.#ineffective < MOST_INEFFECTIVE;
   }
 
+  /** True while the estimate has grown little since the server counted fewer tokens than the threshold. */
   shouldDeferPreflightToRealUsage(roughTokens: number): boolean {
-    const { isDeferred, state } = deferToRealUsage(this.#state, this.thresholdTokens, roughTokens);
-    this.#state = state;
+    const { thresholdTokens } = this;
+    const baseline = this.#roughThatFits || this.#roughAtCompaction;
+    const tolerance = Math.max(LEAST_TOLERANCE, Math.trunc(thresholdTokens * TOLERANCE_SHARE));
+    const isDeferred =
+      roughTokens >= thresholdTokens &&
+      this.#lastRealPrompt > 0 &&
+      this.#lastRealPrompt < thresholdTokens &&
+      baseline > 0 &&
+      roughTokens - baseline <= tolerance;
+    if (isDeferred) this.#roughThatFits = Math.max(baseline, roughTokens);
     return isDeferred;
   }
 
+  /** The compacted list is in use now. */
   onCompacted(roughTokens: number): void {
-    this.#state = afterCompaction(this.#state, roughTokens);
+    this.lastPromptTokens = NOT_KNOWN;
+    this.lastCompletionTokens = 0;
+    this.#roughAtCompaction = count(roughTokens);
+    this.#isAwaitingUsage = true;
   }
 
   onSessionReset(): void {
-    this.#state = INITIAL_TRIGGER;
-    this.#compressionCount = 0;
+    this.lastPromptTokens = 0;
+    this.lastCompletionTokens = 0;
+    this.lastTotalTokens = 0;
+    this.compressionCount = 0;
+    this.#ineffective = 0;
     this.#shownCauses.clear();
+    this.#forgetEstimates();
   }
 
+  /** Another model counts differently, so what was learnt about the estimate no longer holds. */
   updateModel({ contextLength }: ModelWindow): void {
     this.#contextLength = count(contextLength);
     this.#budgets = deriveBudgets({ ...this.#options, contextLength: this.#contextLength });
-    this.#state = afterModelSwitch(this.#state);
+    this.#forgetEstimates();
+  }
+
+  #forgetEstimates(): void {
+    this.#lastRealPrompt = 0;
+    this.#roughThatFits = 0;
+    this.#roughAtCompaction = 0;
+    this.#isAwaitingUsage = false;
   }
 
   getStatus(): EngineStatus {
@@ -450,7 +374,7 @@ export abstract class WatchedEngine {
       threshold_tokens: this.thresholdTokens,
       context_length: window,
       usage_percent: window > 0 ? Math.min(100, (used / window) * 100) : 0,
-      compression_count: this.#compressionCount,
+      compression_count: this.compressionCount,
     };
   }
 
@@ -465,15 +389,19 @@ export abstract class WatchedEngine {
     return { factor, contextLength, budgets: Object.fromEntries(scaled) as Budgets };
   }
 
-  /** `nothing`: the compaction found nothing worth a summary. */
+  /** `nothing`: the compaction found nothing worth a summary. Both figures are estimates of the list, so they can be compared. */
   protected noteAttempt(kind: "compacted" | "nothing", tokensBefore: number, tokensAfter: number): void {
-    if (kind === "compacted") this.#compressionCount += 1;
-    this.#state = afterAttempt(this.#state, tokensBefore, tokensAfter);
+    if (kind === "compacted") this.compressionCount += 1;
+    const isEffective = tokensBefore - tokensAfter >= EFFECTIVE_SHARE * tokensBefore && tokensBefore > 0;
+    this.#ineffective = isEffective ? 0 : this.#ineffective + 1;
   }
 
   /** Those not shown in this session, with a notice about a small window in front. Each cause is shown once. */
   protected newNotices(notices: readonly (Notice | undefined)[]): readonly Notice[] {
-    return [smallWindowNotice(this.contextLength), ...notices].filter((notice): notice is Notice => {
+    const window = this.contextLength;
+    const isSmall = window > 0 && window < COMFORTABLE_WINDOW;
+    const size = `The model takes ${groupThousands(window)} tokens`;
+    return [isSmall ? smallWindow(size) : undefined, ...notices].filter((notice): notice is Notice => {
       if (notice === undefined || this.#shownCauses.has(notice.cause)) return false;
       this.#shownCauses.add(notice.cause);
       return true;

@@ -1,9 +1,9 @@
 // The archive of one target: entries that made room for newer ones. A file of JSON lines that is only appended to; restoring an
 // entry appends a line that says so. Below the class: searching it by words for the `memory` tool.
-import { appendJsonLines, codePointLength, GrowingLines, preview, randomHex } from "../lib/index.ts";
+import { appendJsonLines, codePointLength, preview, randomHex, readJsonLines } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
+import type { ScanOptions } from "./entries.ts";
 import { entryId } from "./entries.ts";
-import type { ScanOptions } from "./entry-checks.ts";
 import { isTime, isToken } from "./journal.ts";
 import { targetPaths } from "./memory-file.ts";
 import { MEMORY_TARGETS, type MemoryTarget, type WriteOrigin } from "./types.ts";
@@ -21,20 +21,19 @@ type ArchiveLine = ArchivedEntry | { readonly restored: string; readonly time: s
 
 export class Archive {
   readonly #path: string;
-  readonly #lines: GrowingLines;
-  /** By id, oldest first, without restored entries. */
-  readonly #archived = new Map<string, ArchivedEntry>();
-  readonly #idsByText = new Map<string, Set<string>>();
 
   constructor(path: string) {
     this.#path = path;
-    this.#lines = new GrowingLines(path);
   }
 
   /** Oldest first, without restored entries. */
   entries(): ArchivedEntry[] {
-    this.#readNewLines();
-    return [...this.#archived.values()];
+    const archived = new Map<string, ArchivedEntry>();
+    for (const line of readJsonLines(this.#path).values.flatMap(readLine)) {
+      archived.delete("restored" in line ? line.restored : line.id);
+      if (!("restored" in line)) archived.set(line.id, line);
+    }
+    return [...archived.values()];
   }
 
   /** On disk before this returns: the caller is about to remove these entries from the file. */
@@ -46,35 +45,10 @@ export class Archive {
 
   /** Notes that entries with these texts are in the file again. */
   take(texts: readonly string[], time: string): void {
-    if (texts.length === 0) return;
-    this.#readNewLines();
-    const found = texts.flatMap((text) => [...(this.#idsByText.get(text) ?? [])]);
+    const found = texts.length === 0 ? [] : this.entries().filter(({ text }) => texts.includes(text));
     if (found.length === 0) return;
-    const lines = found.map((id) => ({ restored: id, time }));
+    const lines = found.map(({ id }) => ({ restored: id, time }));
     appendJsonLines(this.#path, lines);
-  }
-
-  #readNewLines(): void {
-    const { values, isRestart } = this.#lines.next();
-    if (isRestart) {
-      this.#archived.clear();
-      this.#idsByText.clear();
-    }
-    for (const line of values.flatMap(readLine)) {
-      this.#drop("restored" in line ? line.restored : line.id);
-      if ("restored" in line) continue;
-      this.#archived.set(line.id, line);
-      const ids = this.#idsByText.get(line.text);
-      if (ids) ids.add(line.id);
-      else this.#idsByText.set(line.text, new Set([line.id]));
-    }
-  }
-
-  #drop(id: string): void {
-    const entry = this.#archived.get(id);
-    if (!entry) return;
-    this.#archived.delete(id);
-    this.#idsByText.get(entry.text)?.delete(id);
   }
 }
 

@@ -1,8 +1,12 @@
-// The list of entries in MEMORY.md and USER.md: how it is written, measured, searched and checked. Pure. Every other program
-// that shares these files uses the same format and the same unit, the code point.
+// The entries of MEMORY.md and USER.md: how the list is written, measured and searched, which texts may become entries, and what a
+// system prompt shows of them. Pure. Every other program that shares these files uses the same format and the same unit, the code
+// point.
 import {
   codePointLength,
+  err,
   groupThousands,
+  hasLoneSurrogate,
+  normalizeNewlines,
   ok,
   percentOf,
   preview,
@@ -10,7 +14,22 @@ import {
   type Result,
   sha256,
 } from "../lib/index.ts";
-import { type EntryMatch, type MemoryError, type MemoryTarget, refused } from "./types.ts";
+import {
+  findingIds,
+  gateMessage,
+  SECRET_THREAT_IDS,
+  scanThreats,
+  secondGate,
+  threatMessage,
+} from "../security/index.ts";
+import {
+  type EntryMatch,
+  type MemoryError,
+  type MemoryOp,
+  type MemoryTarget,
+  memoryError,
+  refused,
+} from "./types.ts";
 
 // ---- File format ----
 
@@ -41,9 +60,7 @@ export function formatEntries(entries: readonly string[]): string {
 
 /** Exact text, first occurrence stays. */
 export function withoutDuplicates(entries: readonly string[]): string[] {
-  // Comparing is faster than hashing for lists of ordinary length: texts differ in length or in their first letters.
-  if (entries.length > 64) return [...new Set(entries)];
-  return entries.filter((entry, index) => entries.indexOf(entry) === index);
+  return [...new Set(entries)];
 }
 
 /** True when this text would be read back as something else once other entries stand around it. */
@@ -127,10 +144,7 @@ function entryHash(target: MemoryTarget, text: string): string {
 const PREVIEW_CHARS = 80;
 const ECHO_CHARS = 1000; // the error repeats the search text, which may be megabytes long
 
-/**
- * Index of the entry that equals `needle`, else of the one that contains it. Several that contain it are accepted only when
- * their texts are identical.
- */
+/** Index of the entry that equals `needle`, else of the only one that contains it. `entries` are distinct. */
 export function findEntry(
   entries: readonly string[],
   needle: string,
@@ -146,14 +160,13 @@ export function findEntry(
   const first = found[0];
   const asked = preview(needle, ECHO_CHARS);
   if (!first) return refused({ kind: "no_match", message: `No entry matched '${asked}'.` });
-  if (found.some(({ entry }) => entry !== first.entry)) {
+  if (found.length > 1)
     return refused({
       kind: "ambiguous",
       message: `Multiple entries matched '${asked}'. Be more specific.`,
       matches: found.map(({ entry }) => preview(entry, PREVIEW_CHARS)),
       entries: found.map(({ entry }) => entry),
     });
-  }
   return ok(first.index);
 }
 
@@ -191,4 +204,157 @@ function hasUnparsedAppend(text: string): boolean {
       !/^[^\S\n]*(?:\n|$)/.test(next.slice(0, NEAR_DELIMITER_UNITS))
     );
   });
+}
+
+// ---- Which texts may become entries. Asks the threat scanner ----
+
+export type ScanOptions = {
+  /** Ids of findings that are ignored. */
+  readonly allow: readonly string[];
+  /** The user allows secrets to be stored. */
+  readonly allowSecrets?: boolean;
+};
+
+/** Allowing secrets also allows the threat pattern that is about them. */
+export function scanOptions(allow: readonly string[] = [], allowSecrets = false): ScanOptions {
+  return { allow: allowSecrets ? [...allow, ...SECRET_THREAT_IDS] : allow, allowSecrets };
+}
+
+// ---- Before a write ----
+
+/** The file that an operation is for. */
+type TargetFile = { readonly entries: readonly string[]; readonly limit: number };
+
+/** Strips the arguments and refuses texts that may not be stored. The order of the checks is part of the tool's interface. */
+export function checkOp(op: MemoryOp, options: ScanOptions, file: TargetFile): Result<MemoryOp, MemoryError> {
+  const texts = textsOf(op);
+  if (!texts) return refused({ kind: "bad_action", message: "Unknown action. Use: add, replace, remove" });
+  if (texts.some((text) => typeof text !== "string"))
+    return refused({ kind: "missing_arg", message: `A text of '${op.action}' is missing or no string.` });
+  const tooLong = overlong(texts, file);
+  if (tooLong) return err(tooLong);
+  const oldText = op.action === "add" ? undefined : cleanText(op.oldText);
+  if (oldText === "") return refused({ kind: "empty", message: "old_text cannot be empty." });
+  if (op.action === "remove") return ok({ ...op, oldText: oldText as string });
+  const content = cleanText(op.content);
+  if (content === "")
+    return refused({
+      kind: "empty",
+      message:
+        op.action === "add"
+          ? "Content cannot be empty."
+          : "new_content cannot be empty. Use 'remove' to delete entries.",
+    });
+  const problem = newTextProblem(content, options);
+  if (problem) return err(problem);
+  return ok(
+    op.action === "add" ? { action: "add", content } : { ...op, oldText: oldText as string, content },
+  );
+}
+
+/** The texts of an operation; undefined for a caller without types that names another action. */
+function textsOf(op: MemoryOp): readonly string[] | undefined {
+  const { action, content, oldText } = (op ?? {}) as Extract<MemoryOp, { action: "replace" }>;
+  const needed: Record<string, readonly string[]> = {
+    add: [content],
+    replace: [oldText, content],
+    remove: [oldText],
+  };
+  return needed[action];
+}
+
+/** In UTF-16 units. The scan of so much text takes some milliseconds, that of 30 MB takes seconds. */
+const SCANNED_UNITS = 65_536;
+
+/**
+ * A text far longer than its file may be is refused before it is scanned. One that is only somewhat too long is scanned first, because
+ * a threat in it is the better answer.
+ */
+function overlong(texts: readonly string[], { entries, limit }: TargetFile): MemoryError | undefined {
+  const text = texts.find(({ length }) => length > Math.max(SCANNED_UNITS, 16 * limit));
+  if (text === undefined) return undefined;
+  const message = `The text has ${groupThousands(codePointLength(text))} characters, and the whole file may have ${groupThousands(limit)}. Nothing was changed. Keep the facts in it as short entries.`;
+  const { used: usedChars } = measure(entries, limit);
+  return memoryError({ kind: "over_limit", message, currentEntries: entries, usedChars, charLimit: limit });
+}
+
+/** Why a new text may not become an entry; undefined when it may. */
+export function newTextProblem(content: string, options: ScanOptions): MemoryError | undefined {
+  if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
+  const problem = problemComingBack(content, options);
+  if (problem) return problem;
+  const findings = secondGate(content, options);
+  if (findings.length === 0) return undefined;
+  return memoryError({ kind: "blocked", message: gateMessage(findings), ids: findingIds(findings) });
+}
+
+/**
+ * Why a text that the file held earlier may not come back. The second gate and the NUL check apply to new texts only: neither
+ * hides an entry that is in a file, so neither keeps it from coming back.
+ */
+export function problemComingBack(text: string, { allow }: ScanOptions): MemoryError | undefined {
+  if (hasLoneSurrogate(text)) {
+    return invalid(
+      "it holds half of a surrogate pair, which cannot be stored as UTF-8. Send complete characters.",
+    );
+  }
+  if (breaksFormat(text)) {
+    return invalid(
+      "it holds a line with only '§', which separates entries in the file. Add each part as its own entry.",
+    );
+  }
+  const findings = scanThreats(text, "strict", { allow });
+  const first = findings[0];
+  if (!first) return undefined;
+  return memoryError({ kind: "blocked", message: threatMessage(first), ids: findings.map(({ id }) => id) });
+}
+
+/** The text as it will be read back: Python's text mode turns every line end into LF. */
+export function cleanText(text: string): string {
+  return pyStrip(normalizeNewlines(text));
+}
+
+function invalid(why: string): MemoryError {
+  return memoryError({ kind: "invalid_content", message: `This text cannot be an entry: ${why}` });
+}
+
+// ---- In a system prompt. Exact to the byte: prompt caches depend on it ----
+
+const RULE = "═".repeat(46);
+
+const HEADERS: Record<MemoryTarget, string> = {
+  memory: "MEMORY (your personal notes)",
+  user: "USER PROFILE (who the user is)",
+};
+
+/** An entry that is kept out of the prompt, by its index, and the findings that are the reason. */
+export type BlockedEntry = { readonly index: number; readonly ids: readonly string[] };
+
+/** The block that shows one target; undefined without entries. `blocked` lists the entries that a placeholder stands for. */
+export type Snapshot = { readonly block: string | undefined; readonly blocked: readonly BlockedEntry[] };
+
+export function buildSnapshot(
+  target: MemoryTarget,
+  entries: readonly string[],
+  limit: number,
+  options: ScanOptions,
+): Snapshot {
+  const blocked: BlockedEntry[] = [];
+  const safe = entries.map((entry, index) => {
+    const ids = scanThreats(entry, "strict", options).map(({ id }) => id);
+    if (ids.length === 0) return entry;
+    blocked.push({ index, ids });
+    return placeholder(target, ids);
+  });
+  if (entries.length === 0) return { block: undefined, blocked };
+  const header = `${HEADERS[target]} [${formatUsage(measure(safe, limit))}]`;
+  return { block: [RULE, header, RULE, formatEntries(safe)].join("\n"), blocked };
+}
+
+/** Replaces an entry that must not reach the prompt. Matches no threat pattern itself. */
+export function placeholder(target: MemoryTarget, ids: readonly string[]): string {
+  return (
+    `[BLOCKED: ${fileNameOf(target)} entry contained threat pattern(s): ${ids.join(", ")}. ` +
+    "It was left out of this prompt. 'hermes memory show' displays it, and the memory tool's 'remove' deletes it.]"
+  );
 }

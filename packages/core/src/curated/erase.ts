@@ -18,27 +18,24 @@ import {
   errnoCode,
   ok,
   type Result,
-  randomHex,
   resolveLinks,
   sha256,
   syncDirectory,
   withFileLocks,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { listPendingFiles, pendingTexts, readPendingWrites, rejectPending } from "./approval/pending.ts";
+import { listPendingFiles, pendingTexts, readPendingWrites } from "./approval/pending.ts";
 import { distinctEntries, findDrift, formatEntries, parseEntries } from "./entries.ts";
 import { listBackups } from "./file-errors.ts";
-import { encodeRecord } from "./journal.ts";
 import {
-  HELD_SUFFIX,
-  listCompanionTemps,
   listTargetTemps,
   listTemps,
-  lockPaths,
+  locate,
   type OpenMemoryFile,
   openMemoryFile,
   pinsPath,
   readMemoryFile,
+  type TargetPaths,
   targetPaths,
 } from "./memory-file.ts";
 import { withPin } from "./pins.ts";
@@ -169,27 +166,29 @@ function unlessGone<T>(step: () => T): T | undefined {
 
 /** All traces in one target. Call it under the lock when it erases. */
 function sweepTarget(store: TargetStore, { needle, erase }: Sweep): Forgotten {
-  const { paths, target, journal } = store;
+  const { paths, target } = store;
   const leftovers = listLeftovers(store, needle);
   const hitLeftovers = leftovers.filter((path) => needle.isInRaw(readIfThere(path))).length;
-  // Before the file is opened: a leftover may be a second name of it, and removing that would look like an edit. A living writer
-  // may remove its own first, hence `force`.
+  // Before the file is opened: version 0.3 leaves second names of it, and removing one would look like an edit. A living writer may
+  // remove its own first, hence `force`.
   if (erase) for (const path of leftovers) rmSync(path, { force: true });
   using opened = openMemoryFile(paths.file);
   const file = fileWithout(opened, store, needle);
   const lines = scrubJournal(paths.journal, needle);
   const archive = scrubArchive(paths.archive, needle);
-  const copies = listCopies(store).flatMap((path) => {
-    const bytes = needle.cutFrom(readFileSync(path));
-    return bytes ? [{ path, bytes }] : [];
-  });
+  const copies = copiesWith(needle, store);
   if (erase) {
     if (archive.hits > 0) writeFileAtomic(paths.archive, archive.lines.map((line) => `${line}\n`).join(""));
     // Only the text is cut from a copy; the rest of it stays.
     for (const { path, bytes } of copies) writeFileAtomic(path, bytes);
-    if (file || lines.hits > 0)
-      journal.rewriteLines([...lines.lines, forgetLine(store, opened, file, needle, erase)]);
-    if (file) replaceFile(store, opened, file, needle);
+    const journal = (): void =>
+      store.journal.rewriteLines([...lines.lines, forgetLine(store, opened, file, needle, erase)]);
+    if (file) {
+      const { backup } = store.replaceFile(opened, file.bytes, journal);
+      const cut = backup === undefined ? undefined : needle.cutFrom(readFileSync(backup));
+      if (backup !== undefined && cut) writeFileAtomic(backup, cut);
+      store.changePins((pins) => file.gone.reduce((all, entry) => withPin(all, target, entry, false), pins));
+    } else if (lines.hits > 0) journal();
   }
   return {
     entries: (file?.gone ?? []).map((entry) => ({ target, entry })),
@@ -233,44 +232,25 @@ function forgetLine(
 ): string {
   const before = file.kind === "text" ? file.hash : null;
   const reason = meta.reason?.replaceAll(needle.text, needle.standIn);
-  return JSON.stringify(
-    encodeRecord({
-      ...store.recordHead({ ...meta, origin: meta.origin ?? "cli", reason }),
-      kind: "change",
-      sequence: store.journal.nextSequence(),
-      action: "forget",
-      changes: [],
-      entries: next?.entries ?? (file.kind === "text" ? distinctEntries(file.text) : []),
-      fileBefore: before,
-      fileAfter: next ? sha256(next.bytes) : before,
-    }),
-  );
+  return store.journal.lineOf({
+    ...store.recordHead({ ...meta, origin: meta.origin ?? "cli", reason }),
+    kind: "change",
+    action: "forget",
+    changes: [],
+    entries: next?.entries ?? (file.kind === "text" ? distinctEntries(file.text) : []),
+    fileBefore: before,
+    fileAfter: next ? sha256(next.bytes) : before,
+  });
 }
 
-function replaceFile(
-  store: TargetStore,
-  opened: OpenMemoryFile,
-  { bytes, gone }: NewFile,
-  needle: Needle,
-): void {
-  const temp = `${store.paths.tempPrefix}${randomHex(6)}`;
-  using held = store.holdFile(opened, resolveLinks(store.paths.file), `${temp}${HELD_SUFFIX}`);
-  const beforeReplace = (): void => {
-    if (!opened.isUnchanged() || !held.take()) throw new Error("another program changed the file meanwhile");
-  };
-  writeFileAtomic(store.paths.file, bytes, { tempName: `${temp}.tmp`, beforeReplace });
-  const { backup } = store.keepIfEdited(held, { written: bytes, hash: sha256(bytes) });
-  const cut = backup === undefined ? undefined : needle.cutFrom(readFileSync(backup));
-  if (backup !== undefined && cut) writeFileAtomic(backup, cut);
-  const unpinned = store.changePins((pins) =>
-    gone.reduce((all, entry) => withPin(all, store.target, entry, false), pins),
-  );
-  if (!unpinned.ok) throw new Error(unpinned.error.message);
-}
-
-function listCopies({ paths }: TargetStore): string[] {
+function copiesWith(needle: Needle, { paths }: TargetStore): { path: string; bytes: Uint8Array }[] {
   const directory = dirname(resolveLinks(paths.file));
-  return [...listBackups(paths.file), ...listTemps(directory, paths.tempPrefix, ".rescue")];
+  return [...listBackups(paths.file), ...listTemps(directory, paths.tempPrefix, ".rescue")].flatMap(
+    (path) => {
+      const bytes = needle.cutFrom(readFileSync(path));
+      return bytes ? [{ path, bytes }] : [];
+    },
+  );
 }
 
 /**
@@ -307,7 +287,7 @@ export type Purged = {
 /** Lists everything that a purge would delete. Lock files stay: another process may be waiting on them. */
 export function findPurgeable(store: TargetStore, pendingDirectory?: string): Purged {
   return {
-    files: filesOf(store).map((path) => ({
+    files: filesOf(store.paths).map((path) => ({
       path,
       bytes: statSync(path, { throwIfNoEntry: false })?.size ?? 0,
     })),
@@ -321,52 +301,48 @@ export function purgeTarget(
   store: TargetStore,
   pendingDirectory?: string,
 ): Promise<Result<Purged, MemoryError>> {
+  const stopped = (cause: unknown): MemoryError =>
+    memoryError({
+      kind: "io",
+      message: `The purge stopped: ${describeCause(cause)}. Files deleted before that are gone; fix the problem and purge again.`,
+    });
   return store.exclusively(() => {
     const found = findPurgeable(store, pendingDirectory);
-    if (found.pins > 0) {
-      const unpinned = store.changePins((pins) => ({ ...pins, [store.target]: new Set() }));
-      if (!unpinned.ok) return unpinned;
-    }
-    // The curated file is the first of them: if the journal were deleted before it, the next reader would create a new one.
-    for (const { path } of found.files) {
-      if (path === store.paths.journal) store.journal.rewrite([]); // drops the cached end of the journal
-      unlinkSync(path);
-      syncDirectory(dirname(path));
-    }
-    for (const id of stagedFor(store, pendingDirectory)) {
-      const rejected = rejectPending(pendingDirectory as string, id);
-      if (!rejected.ok && rejected.error.kind !== "no_match") return rejected;
-    }
+    if (found.pins > 0) store.changePins((pins) => ({ ...pins, [store.target]: new Set() }));
+    for (const { path } of found.files) deleteFile(path);
+    for (const path of stagedFor(store, pendingDirectory)) deleteFile(path);
     store.load();
     return ok(found);
-  }, purgeStopped);
+  }, stopped);
 }
 
-function purgeStopped(cause: unknown): MemoryError {
-  return memoryError({
-    kind: "io",
-    message: `The purge stopped: ${describeCause(cause)}. Files deleted before that are gone; fix the problem and purge again.`,
-  });
-}
-
-function filesOf({ paths }: Pick<TargetStore, "paths">): string[] {
+/** The curated file is the first: if the journal were deleted before it, the next reader would create a new one. */
+function filesOf(paths: TargetPaths): string[] {
   const real = resolveLinks(paths.file); // a link belongs to the user and stays; the file it leads to is deleted
   return [
     real,
     paths.journal,
     paths.archive,
     ...listBackups(paths.file),
-    ...listTemps(dirname(real), paths.tempPrefix),
+    ...listTargetTemps(paths),
     ...listTemps(dirname(real), paths.tempPrefix, ".rescue"),
-    ...listCompanionTemps(paths),
   ].filter((path) => existsSync(path));
 }
 
 function stagedFor({ target }: TargetStore, directory: string | undefined): string[] {
   if (directory === undefined) return [];
-  return readPendingWrites(directory)
-    .records.filter(({ payload }) => payload.target === target)
-    .map(({ id }) => id);
+  const { records } = readPendingWrites(directory);
+  return records
+    .filter(({ payload }) => payload.target === target)
+    .map(({ id }) => join(directory, `${id}.json`));
+}
+
+/** False: it was gone already. */
+function deleteFile(path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
+  unlinkSync(path);
+  syncDirectory(dirname(path));
+  return true;
 }
 
 // ---- Everything of one person ----
@@ -412,18 +388,19 @@ export async function eraseMemoryFiles(request: EraseFilesRequest): Promise<Eras
   };
   // Staged writes first: an approver that has claimed one checks that it is still there once it holds the lock.
   const staged = trying(pendingDirectory, () => listPendingFiles(pendingDirectory)) ?? [];
-  const pending = staged.filter((path) => isDryRun || isGone(path, trying)).length;
+  const isGone = (path: string): boolean => trying(path, () => deleteFile(path)) ?? false;
+  const pending = staged.filter((path) => isDryRun || isGone(path)).length;
   if (isOfUser && !isDryRun) removeIfEmpty(pendingDirectory);
   const counted = () => trying(dir, () => countEverything(request, remaining)) ?? NO_FILES;
   if (isDryRun || !existsSync(dir)) return { ...counted(), pending, remaining };
   const locks = [
-    ...MEMORY_TARGETS.flatMap((target) => [...lockPaths(targetPaths(dir, target).file)]),
+    ...MEMORY_TARGETS.flatMap((target) => locate(targetPaths(dir, target).file).locks),
     ...request.folders.flatMap(({ folder, lock }) => (existsSync(folder) ? [lock] : [])),
   ];
   try {
     const outcome = await withFileLocks(locks, { timeoutMs: request.lockTimeoutMs }, () => {
       const { listed, ...counts } = counted();
-      const files = listed.filter((path) => isGone(path, trying)).length;
+      const files = listed.filter(isGone).length;
       if (isOfUser) removeDirectory(dir);
       else for (const { folder } of request.folders) removeDirectory(folder);
       return { ...counts, files };
@@ -444,8 +421,7 @@ const NO_FILES: Counted = { entries: 0, archived: 0, changes: 0, files: 0, liste
 
 function countEverything({ dir, isOfUser, folders }: EraseFilesRequest, remaining: string[]): Counted {
   const targets = MEMORY_TARGETS.map((target) => targetPaths(dir, target));
-  // The curated files are the first of them: see `purgeTarget`.
-  const known = targets.flatMap((paths) => filesOf({ paths }));
+  const known = targets.flatMap(filesOf);
   const pins = pinsPath(dir);
   const others = isOfUser
     ? filesBelow(dir)
@@ -463,20 +439,13 @@ function countEverything({ dir, isOfUser, folders }: EraseFilesRequest, remainin
     );
     return false;
   });
-  const isListed = new Set(listed);
-  const counts = targets.map(({ file, journal, archive }) => {
-    const read = isListed.has(resolve(resolveLinks(file))) ? readMemoryFile(file) : undefined;
-    return {
-      entries: read?.kind === "text" ? distinctEntries(read.text).length : 0,
-      archived: countLines(archive),
-      changes: countLines(journal),
-    };
-  });
-  const total = (key: "entries" | "archived" | "changes") => counts.reduce((sum, each) => sum + each[key], 0);
+  const isListed = (file: string): boolean => listed.includes(resolve(resolveLinks(file)));
+  const read = targets.map(({ file }) => (isListed(file) ? readMemoryFile(file) : undefined));
+  const count = (of: readonly number[]): number => of.reduce((total, each) => total + each, 0);
   return {
-    entries: total("entries"),
-    archived: total("archived"),
-    changes: total("changes"),
+    entries: count(read.map((each) => (each?.kind === "text" ? distinctEntries(each.text).length : 0))),
+    archived: count(targets.map(({ archive }) => countLines(archive))),
+    changes: count(targets.map(({ journal }) => countLines(journal))),
     files: listed.length,
     listed,
   };
@@ -507,17 +476,6 @@ function filesBelow(directory: string): string[] {
     .filter((entry) => !entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
-}
-
-/** True when the file was deleted here. */
-function isGone(path: string, trying: <T>(path: string, work: () => T) => T | undefined): boolean {
-  const outcome = trying(path, () => {
-    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
-    unlinkSync(path);
-    syncDirectory(dirname(path));
-    return true;
-  });
-  return outcome === true;
 }
 
 /**

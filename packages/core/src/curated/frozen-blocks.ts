@@ -2,8 +2,7 @@
 // hook that another agent calls at the start of a session: nothing here loads a store, a journal or a lock.
 import type { MemoryConfig } from "../config/index.ts";
 import { defused, RECALL_TAG, sanitizeContext, writeFence } from "../security/index.ts";
-import { distinctEntries } from "./entries.ts";
-import { buildSnapshot, scanOptions } from "./entry-checks.ts";
+import { buildSnapshot, distinctEntries, scanOptions } from "./entries.ts";
 import { readMemoryFile, targetPaths } from "./memory-file.ts";
 import { MEMORY_TARGETS } from "./types.ts";
 

@@ -14,6 +14,8 @@ export {
 } from "./approval/pending.ts";
 export { type ArchivedEntry, hasArchive, rankByWords, withAllWords } from "./archive.ts";
 export {
+  type BlockedEntry,
+  buildSnapshot,
   type Drift,
   ENTRY_DELIMITER,
   entryId,
@@ -25,16 +27,12 @@ export {
   looksLikeId,
   measure,
   parseEntries,
-  usageWarning,
-  withoutDuplicates,
-} from "./entries.ts";
-export {
-  type BlockedEntry,
-  buildSnapshot,
   placeholder,
   type ScanOptions,
   scanOptions,
-} from "./entry-checks.ts";
+  usageWarning,
+  withoutDuplicates,
+} from "./entries.ts";
 export { eraseMemoryFiles, type Forgotten, type Purged } from "./erase.ts";
 export { explainGap, listBackups } from "./file-errors.ts";
 export { memoryHistoryEntry } from "./history-tool.ts";
@@ -42,7 +40,7 @@ export { Journal } from "./journal.ts";
 export type { ReplayedChange } from "./journal-replay.ts";
 export {
   listTemps,
-  lockPaths,
+  locate,
   pinsPath,
   readMemoryFile,
   STALE_AFTER_MS,

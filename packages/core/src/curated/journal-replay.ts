@@ -17,7 +17,7 @@ export type ChangeAction =
   | "external";
 
 /** The reason of a line that notes the content of a file when it was first seen. */
-export const FIRST_SEEN = "first seen";
+const FIRST_SEEN = "first seen";
 
 export type RecordHead = {
   readonly id: string;
@@ -70,7 +70,7 @@ export type KnownEntry = {
 };
 
 /** First line of a compacted journal; replaces all lines that were dropped before it. */
-export type CheckpointRecord = RecordHead & {
+type CheckpointRecord = RecordHead & {
   readonly kind: "checkpoint";
   readonly known: readonly KnownEntry[];
   readonly fileAfter: string | null;
@@ -97,7 +97,6 @@ export type ReplayedChange = ChangeRecord &
 
 export type ReplayedRefusal = RefusalRecord & Placed;
 
-/** Valid until the journal is read again. */
 export type Replay = {
   /** In the order of the journal. */
   readonly changes: readonly ReplayedChange[];
@@ -116,9 +115,85 @@ export function replayJournal(
   records: readonly JournalRecord[],
   currentHash: string | null | undefined,
 ): Replay {
-  const replayer = new Replayer();
-  for (const record of records) replayer.push(record);
-  return replayer.view(currentHash);
+  const placed = placeAll(records);
+  const changes = withVerdicts(
+    placed.filter((record) => record.kind === "change"),
+    currentHash,
+  );
+  const committed = new Map(changes.map((change) => [change.position, change]));
+  let known = new Map<string, KnownEntry>();
+  let entries: readonly string[] | undefined = [];
+  for (const record of placed) {
+    if (record.kind === "checkpoint") {
+      known = new Map(record.known.map((entry) => [entry.text, entry]));
+      entries = record.isIncomplete ? undefined : record.known.map(({ text }) => text);
+    }
+    const change = committed.get(record.position);
+    if (change?.status !== "committed") continue;
+    noteKnown(known, change);
+    entries = change.entries ?? (change.isIncomplete || !entries ? undefined : applySteps(entries, change));
+  }
+  return {
+    changes,
+    refusals: placed.filter((record) => record.kind === "refusal"),
+    entries,
+    known,
+    change: (id) => changes.findLast((change) => change.id === id),
+    newestUndoable: () =>
+      changes.findLast((change) => change.action !== "undo" && whyNotUndoable(change) === undefined),
+  };
+}
+
+function placeAll(records: readonly JournalRecord[]): readonly (JournalRecord & Placed)[] {
+  let highest = 0;
+  return records.map((record, position) => {
+    highest = Math.max(highest, record.sequence ?? 0);
+    return { ...record, position, sequence: highest };
+  });
+}
+
+/** A line was cut off when the file, as the next line or the disk has it, is what it was before that line. */
+function withVerdicts(
+  placed: readonly (ChangeRecord & Placed)[],
+  currentHash: string | null | undefined,
+): readonly ReplayedChange[] {
+  const judged = placed.map((change, index): ReplayedChange => {
+    const next = placed[index + 1];
+    const hash = next === undefined ? currentHash : next.fileBefore;
+    return { ...change, status: hash !== undefined && wasCutOff(change, hash) ? "aborted" : "committed" };
+  });
+  const undoneBy = new Map<string, string>();
+  const later = new Set<string>();
+  // From the newest back: an undo that was itself undone makes its change effective again. An id of a later line is ignored.
+  for (const { id, undoes, status } of judged.toReversed()) {
+    later.add(id);
+    if (undoes === undefined || status === "aborted" || undoneBy.has(id) || later.has(undoes)) continue;
+    if (!undoneBy.has(undoes)) undoneBy.set(undoes, id);
+  }
+  return judged.map((change) => ({ ...change, undoneBy: undoneBy.get(change.id) }));
+}
+
+function noteKnown(known: Map<string, KnownEntry>, change: ReplayedChange): void {
+  const { id, time: since, origin, sessionId } = change;
+  const note = (text: string) => known.set(text, { text, since, id, origin, sessionId });
+  for (const { before, after } of change.changes) {
+    if (before !== null) known.delete(before);
+    if (after !== null) note(after);
+  }
+  for (const text of change.entries ?? []) if (!known.has(text)) note(text);
+}
+
+function applySteps(entries: readonly string[], { changes }: ChangeRecord): readonly string[] {
+  const list = entries.slice();
+  for (const { at, before, after } of changes)
+    list.splice(at, before === null ? 0 : 1, ...(after === null ? [] : [after]));
+  return list;
+}
+
+/** True when the file still has the content from before this line, so its rename never happened. */
+function wasCutOff(record: ChangeRecord, hashAfterwards: string | null): boolean {
+  if (record.action === "external") return false; // noted after the fact
+  return record.fileAfter !== hashAfterwards && record.fileBefore === hashAfterwards;
 }
 
 export function whyNotUndoable(change: ReplayedChange): string | undefined {
@@ -132,178 +207,36 @@ export function whyNotUndoable(change: ReplayedChange): string | undefined {
   return undefined;
 }
 
-/**
- * Takes records one at a time, so that only the new lines of a journal that grew are replayed. The cost of a record depends on
- * its own changes, not on the number of records before it.
- */
-export class Replayer {
-  readonly #records: JournalRecord[] = [];
-  readonly #changes: ReplayedChange[] = [];
-  readonly #refusals: ReplayedRefusal[] = [];
-  readonly #indexes = new Map<string, number>();
-  /** By the id of a change: the last undo that names it. That undo may itself be taken back. */
-  readonly #undos = new Map<string, string>();
-  /** Ascending indexes of changes that were undoable when they were added. Those that no longer are get dropped when met. */
-  readonly #undoable: number[] = [];
-  #entries: string[] | undefined = [];
-  #known = new Map<string, KnownEntry>();
-  #sequence = 0;
-  /** Steps that remove the latest change again, in case it turns out to be aborted. */
-  #revert: (() => void)[] = [];
-
-  push(record: JournalRecord): void {
-    this.#sequence = Math.max(this.#sequence, record.sequence ?? 0);
-    const placed = { position: this.#records.length, sequence: this.#sequence };
-    this.#records.push(record);
-    if (record.kind === "refusal") this.#refusals.push({ ...record, ...placed });
-    else if (record.kind === "checkpoint") {
-      this.#known = new Map(record.known.map((entry) => [entry.text, entry]));
-      this.#entries = record.isIncomplete ? undefined : record.known.map(({ text }) => text);
-      this.#revert = [];
-    } else {
-      const last = this.#changes.at(-1);
-      if (last && wasCutOff(last, record.fileBefore)) this.#abortLast();
-      this.#apply({ ...record, ...placed, status: "committed" });
-    }
-  }
-
-  view(currentHash: string | null | undefined): Replay {
-    const last = this.#changes.at(-1);
-    if (last?.status === "committed" && currentHash !== undefined && wasCutOff(last, currentHash)) {
-      // A later line may still show that the file was replaced, so this verdict is not kept.
-      const copy = new Replayer();
-      for (const record of this.#records) copy.push(record);
-      copy.#abortLast();
-      return copy.#asReplay();
-    }
-    return this.#asReplay();
-  }
-
-  #asReplay(): Replay {
-    return {
-      changes: this.#changes,
-      refusals: this.#refusals,
-      entries: this.#entries,
-      known: this.#known,
-      change: (id) => this.#changes[this.#indexes.get(id) ?? -1],
-      newestUndoable: () => this.#newestUndoable(),
-    };
-  }
-
-  #apply(change: ReplayedChange): void {
-    const { id, time, origin, sessionId } = change;
-    this.#revert = [];
-    const set = (text: string, entry: KnownEntry | undefined): void => {
-      const before = this.#known.get(text);
-      this.#revert.push(() => (before ? this.#known.set(text, before) : this.#known.delete(text)));
-      if (entry) this.#known.set(text, entry);
-      else this.#known.delete(text);
-    };
-    const note = (text: string): void => set(text, { text, since: time, id, origin, sessionId });
-    for (const { before, after } of change.changes) {
-      if (before !== null) set(before, undefined);
-      if (after !== null) note(after);
-    }
-    for (const text of change.entries ?? []) if (!this.#known.has(text)) note(text);
-    this.#applyToList(change);
-    const index = this.#changes.push(change) - 1;
-    this.#indexes.set(id, index);
-    this.#noteUndo(change, index);
-    if (isUndoTarget(change)) this.#undoable.push(index);
-  }
-
-  #applyToList({ isIncomplete, entries, changes }: ReplayedChange): void {
-    const list = this.#entries;
-    if (entries || isIncomplete || !list) {
-      this.#entries = entries?.slice();
-      this.#revert.push(() => {
-        this.#entries = list;
-      });
-      return;
-    }
-    for (const { at, before, after } of changes) {
-      const start = at < 0 ? Math.max(0, list.length + at) : Math.min(at, list.length);
-      const gone = list.splice(start, before === null ? 0 : 1, ...(after === null ? [] : [after]));
-      this.#revert.push(() => list.splice(start, after === null ? 0 : 1, ...gone));
-    }
-  }
-
-  /** Undoing an undo makes the change it had undone effective again. An id of a later line is ignored. */
-  #noteUndo({ id, undoes }: ReplayedChange, index: number): void {
-    const target = undoes === undefined ? undefined : this.#indexes.get(undoes);
-    if (undoes === undefined || target === undefined || target >= index) return;
-    const before = this.#undos.get(undoes);
-    this.#undos.set(undoes, id);
-    this.#updateUndone(undoes);
-    this.#revert.push(() => {
-      if (before === undefined) this.#undos.delete(undoes);
-      else this.#undos.set(undoes, before);
-      this.#updateUndone(undoes);
-    });
-  }
-
-  /** Decides again whether a change is undone; then the same for the change that it had undone itself, and so on. */
-  #updateUndone(id: string): void {
-    for (let next: string | undefined = id; next !== undefined; ) {
-      const index: number = this.#indexes.get(next) ?? -1;
-      const change: ReplayedChange | undefined = this.#changes[index];
-      if (!change) return;
-      const by = this.#undos.get(next);
-      const undo = by === undefined ? undefined : this.#changes[this.#indexes.get(by) ?? -1];
-      const undoneBy = undo?.status === "committed" && undo.undoneBy === undefined ? undo.id : undefined;
-      if (undoneBy === change.undoneBy) return;
-      const updated: ReplayedChange = { ...change, undoneBy };
-      this.#changes[index] = updated;
-      if (isUndoTarget(updated)) this.#insertUndoable(index);
-      next = change.undoes;
-    }
-  }
-
-  #insertUndoable(index: number): void {
-    let [low, high] = [0, this.#undoable.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#undoable[middle] as number) < index) low = middle + 1;
-      else high = middle;
-    }
-    if (this.#undoable[low] !== index) this.#undoable.splice(low, 0, index);
-  }
-
-  #newestUndoable(): ReplayedChange | undefined {
-    for (let index = this.#undoable.at(-1); index !== undefined; index = this.#undoable.at(-1)) {
-      const change = this.#changes[index];
-      if (change && isUndoTarget(change)) return change;
-      this.#undoable.pop();
-    }
-    return undefined;
-  }
-
-  #abortLast(): void {
-    const index = this.#changes.length - 1;
-    const last = this.#changes[index];
-    if (!last) return;
-    this.#changes[index] = { ...last, status: "aborted" };
-    for (const step of this.#revert.toReversed()) step();
-    this.#revert = [];
-  }
-}
-
-function isUndoTarget(change: ReplayedChange): boolean {
-  return change.action !== "undo" && whyNotUndoable(change) === undefined;
-}
-
-/** True when the file still has the content from before this line, so its rename never happened. */
-function wasCutOff(record: ChangeRecord, hashAfterwards: string | null): boolean {
-  if (record.action === "external") return false; // noted after the fact
-  return record.fileAfter !== hashAfterwards && record.fileBefore === hashAfterwards;
-}
-
 /** Removals from the end forward, then additions in order. A mere change of order shows only in the list noted beside them. */
 export function difference(previous: readonly string[], next: readonly string[]): Change[] {
   const [old, young] = [new Set(previous), new Set(next)];
   const gone = previous.flatMap((before, at) => (young.has(before) ? [] : [{ at, before, after: null }]));
   const added = next.flatMap((after, at) => (old.has(after) ? [] : [{ at, before: null, after }]));
   return [...gone.reverse(), ...added];
+}
+
+// A longer line would hold a pasted document, not memory. Then only the fact is noted.
+const MAX_TEXT_UNITS = 256 * 1024;
+
+/** The line for a file that the journal does not know. `previous`: the list before; undefined when it is not known. */
+export function externalRecord(
+  head: RecordHead,
+  isFirst: boolean,
+  {
+    previous,
+    entries,
+    hashes,
+  }: {
+    readonly previous: readonly string[] | undefined;
+    readonly entries: readonly string[];
+    readonly hashes: Pick<ChangeRecord, "fileBefore" | "fileAfter">;
+  },
+): ChangeRecord {
+  const reason = isFirst ? FIRST_SEEN : head.reason;
+  const base = { ...head, kind: "change", reason, action: "external", ...hashes } as const;
+  const size = [...entries, ...(previous ?? [])].reduce((sum, entry) => sum + entry.length, 0);
+  if (size > MAX_TEXT_UNITS) return { ...base, changes: [], isIncomplete: true };
+  return { ...base, changes: previous ? difference(previous, entries) : [], entries };
 }
 
 // ---- Compaction: the newest changes stay unchanged, one checkpoint line replaces everything before them ----

@@ -1,38 +1,29 @@
 // The journal of one target: a file of JSON lines, appended to under the target's lock and rewritten only to compact it or to
 // forget a text. journal-replay.ts says what the lines mean.
-import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import {
-  appendToOpen,
+  appendJsonLines,
   type Clock,
   codePointLength,
   describeCause,
-  errnoCode,
-  type FileVersion,
-  GrowingLines,
   HermesError,
   isRecord,
   isStringList,
   parseJsonLines,
   readJsonLines,
   sha256,
-  versionOf,
   writeFileAtomic,
 } from "../lib/index.ts";
 import { maskStoredSecrets, redactSecrets, withoutSecretsOf } from "../security/index.ts";
 import {
   type ChangeAction,
-  type ChangeRecord,
-  type CheckpointRecord,
   compactRecords,
-  difference,
-  FIRST_SEEN,
   type JournalRecord,
   type KnownEntry,
   type RecordHead,
   type RefusalRecord,
   type Replay,
-  Replayer,
+  replayJournal,
 } from "./journal-replay.ts";
 import type { Change, MemoryErrorFields, MemoryErrorKind, WriteOrigin } from "./types.ts";
 
@@ -48,30 +39,16 @@ export type JournalTail = {
   readonly isOurs: boolean;
 };
 
-/** The opened journal. Dispose of it before the next await. */
-export type OpenJournal = Disposable & {
-  readonly tail: JournalTail | undefined;
-  /** `isDurable`: on disk before this returns. */
-  append(record: JournalRecord, options?: { isDurable?: boolean }): void;
-};
+/** `sequence`: the last sequence number; 0 when no line has one. */
+export type JournalEnd = { readonly tail: JournalTail | undefined; readonly sequence: number };
 
-const FIRST_WINDOW_BYTES = 8192;
-const APPENDING = constants.O_RDWR | constants.O_APPEND;
-
-type End = { readonly tail: JournalTail | undefined; readonly sequence: number };
+const FIRST_WINDOW_BYTES = 2048;
 
 export class Journal {
   readonly path: string;
   readonly #limits: JournalLimits;
   /** The last sequence number of the other target's journal. */
   readonly #othersSequence: () => number;
-  #cached: ({ readonly version: FileVersion } & End) | undefined;
-  /** The replay so far, and the reader that continues it. Undefined until the first replay. */
-  #replayed: { readonly lines: GrowingLines; replayer: Replayer } | undefined;
-  #afterAppend: FileVersion | undefined;
-  #appendedSize = 0;
-  /** Size at which compacting last freed too little. */
-  #declinedSize = 0;
 
   constructor(path: string, limits: JournalLimits, othersSequence: () => number = () => 0) {
     this.path = path;
@@ -79,80 +56,45 @@ export class Journal {
     this.#othersSequence = othersSequence;
   }
 
-  /** Bytes that replays have read from the file so far. */
-  get bytesReplayed(): number {
-    return this.#replayed?.lines.bytesRead ?? 0;
-  }
-
-  /** The last sequence number; 0 when no line has one, or the file cannot be read. */
+  /** 0 also when the file cannot be read. */
   lastSequence(): number {
     try {
-      const state = statSync(this.path, { throwIfNoEntry: false });
-      if (!state) return 0;
-      if (this.#cached?.version !== versionOf(state)) this.tail();
-      return this.#cached?.sequence ?? 0;
+      return readEnd(this.path).sequence;
     } catch {
       return 0; // a wrong order of lines is better than a failed write
     }
   }
 
-  /** The sequence number for a line that is about to be written. */
-  nextSequence(): number {
-    return Math.max(this.lastSequence(), this.#othersSequence()) + 1;
+  end(): JournalEnd {
+    return readEnd(this.path);
   }
 
-  /** Cheap: reads the file only when it changed since the last call, and then only its end. */
-  tail(): JournalTail | undefined {
-    const fd = openIfThere(this.path, constants.O_RDONLY);
-    if (fd === undefined) return undefined;
-    try {
-      return this.#endOf(versionOf(fstatSync(fd)), fd).tail;
-    } finally {
-      closeSync(fd);
-    }
+  /**
+   * Call under the target's lock. `end`: of the file now, when it is known. `isDurable`: on disk before this returns. Returns the
+   * size of the file.
+   */
+  append(
+    record: JournalRecord,
+    { end, isDurable }: { readonly end?: JournalEnd | undefined; readonly isDurable?: boolean } = {},
+  ): number {
+    return appendJsonLines(this.path, [encodeRecord(this.#numbered(record, end))], { isDurable });
   }
 
-  append(record: JournalRecord): void {
-    using opened = this.open();
-    opened.append(record);
+  /** A line that `rewriteLines` adds as the last one. */
+  lineOf(record: JournalRecord): string {
+    return JSON.stringify(encodeRecord(this.#numbered(record)));
   }
 
-  /** Call under the target's lock. Opens the file once for one change, to read the last line and to append the next. */
-  open(): OpenJournal {
-    let fd = openIfThere(this.path);
-    let state = fd === undefined ? undefined : fstatSync(fd);
-    const end = fd !== undefined && state ? this.#endOf(versionOf(state), fd) : undefined;
-    let last = end?.sequence ?? 0;
-    const append: OpenJournal["append"] = (record, { isDurable = false } = {}) => {
-      fd ??= makeFile(this.path);
-      state ??= fstatSync(fd);
-      last = Math.max(last, this.#othersSequence()) + 1;
-      const options = { knownWhole: this.#afterAppend, isDurable };
-      const line = encodeRecord({ ...record, sequence: last });
-      const { version, size } = appendToOpen(fd, state, [line], options);
-      const tail = tailOf(record);
-      this.#afterAppend = version;
-      this.#appendedSize = size;
-      this.#cached = tail ? { version, tail, sequence: last } : undefined;
-      state = undefined; // the file grew; a second append needs a new one
-    };
-    return { tail: end?.tail, append, [Symbol.dispose]: () => fd !== undefined && closeSync(fd) };
-  }
-
-  #endOf(version: FileVersion, fd: number): End {
-    if (this.#cached?.version !== version) this.#cached = { version, ...readEnd(fd) };
-    return this.#cached;
+  #numbered<R extends JournalRecord>(record: R, end?: JournalEnd): R {
+    const last = end?.sequence ?? this.lastSequence();
+    return { ...record, sequence: Math.max(last, this.#othersSequence()) + 1 };
   }
 
   read(): { records: readonly JournalRecord[]; damaged: number } {
-    const { values, damaged } = this.#orUnreadable(() => readJsonLines(this.path));
-    const records = values.flatMap((value) => decodeRecord(value) ?? []);
-    return { records, damaged: damaged + values.length - records.length };
-  }
-
-  #orUnreadable<T>(read: () => T): T {
     try {
-      return read();
+      const { values, damaged } = readJsonLines(this.path);
+      const records = values.flatMap((value) => decodeRecord(value) ?? []);
+      return { records, damaged: damaged + values.length - records.length };
     } catch (cause) {
       const message = `The journal ${this.path} cannot be read: ${describeCause(cause)}.`;
       throw new HermesError("journal-unreadable", message, { hint: "'hermes doctor' looks at it.", cause });
@@ -160,47 +102,26 @@ export class Journal {
   }
 
   /**
-   * Reads and replays only the lines appended since the last call. `currentHash`: see `replayJournal`; a function is called after the
-   * lines are read, so that a change committed in between looks like a later edit, not like one that was cut off.
+   * `currentHash`: see `replayJournal`; a function is called after the lines are read, so that a change committed in between looks
+   * like a later edit, not like one that was cut off.
    */
   replay(currentHash: string | null | undefined | (() => string | null | undefined)): Replay {
-    const replayer = this.#orUnreadable(() => this.#replayNewLines());
-    return replayer.view(typeof currentHash === "function" ? currentHash() : currentHash);
-  }
-
-  #replayNewLines(): Replayer {
-    this.#replayed ??= { lines: new GrowingLines(this.path), replayer: new Replayer() };
-    const { values, isRestart } = this.#replayed.lines.next();
-    if (isRestart) this.#replayed.replayer = new Replayer();
-    for (const value of values) {
-      const record = decodeRecord(value);
-      if (record) this.#replayed.replayer.push(record);
-    }
-    return this.#replayed.replayer;
-  }
-
-  rewrite(records: readonly JournalRecord[]): void {
-    this.rewriteLines(records.map((record) => JSON.stringify(encodeRecord(record))));
+    const { records } = this.read();
+    return replayJournal(records, typeof currentHash === "function" ? currentHash() : currentHash);
   }
 
   rewriteLines(lines: readonly string[]): void {
-    this.#cached = undefined;
-    this.#declinedSize = 0;
     writeFileAtomic(this.path, lines.map((line) => `${line}\n`).join(""), { mode: 0o600 });
   }
 
-  /** Call under the lock, after an append. Returns how many lines were dropped. */
-  compactIfLarge(currentHash: string | null, clock: Clock): number {
-    if (this.#appendedSize <= Math.max(this.#limits.maxBytes, this.#declinedSize * 1.2)) return 0;
+  /** Call under the lock, after an append that returned `size`. */
+  compactIfLarge(size: number, currentHash: string | null, clock: Clock): void {
+    if (size <= this.#limits.maxBytes) return;
     const { records } = this.read();
     const compacted = compactRecords(records, currentHash, this.#limits.keepChanges, clock.now());
     // When the changes to keep are themselves larger than the limit, rewriting for each new line would cost more than it frees.
-    if (records.length - compacted.length < Math.max(1, this.#limits.keepChanges / 2)) {
-      this.#declinedSize = this.#appendedSize;
-      return 0;
-    }
-    this.rewrite(compacted);
-    return records.length - compacted.length;
+    if (records.length - compacted.length < Math.max(1, this.#limits.keepChanges / 2)) return;
+    this.rewriteLines(compacted.map((record) => JSON.stringify(encodeRecord(record))));
   }
 }
 
@@ -224,78 +145,36 @@ function tailOf(record: JournalRecord): JournalTail | undefined {
   return { fileBefore, fileAfter, isExternal: action === "external", isOurs };
 }
 
-function readEnd(fd: number): End {
-  const { size } = fstatSync(fd);
-  for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
-    const length = Math.min(window, size);
-    const bytes = Buffer.alloc(length);
-    readSync(fd, bytes, 0, length, size - length);
-    const end = endIn(bytes.toString("utf8"));
-    if (end.tail || length === size) return end;
-  }
-}
-
-function openIfThere(path: string, flags = APPENDING): number | undefined {
+/** Reads only the end of the file, as far back as the newest line about the curated file. */
+function readEnd(path: string): JournalEnd {
+  // Asked first, because an exception costs more than all of the rest.
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return { tail: undefined, sequence: 0 };
+  const fd = openSync(path, "r");
   try {
-    return openSync(path, flags);
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return undefined;
-    throw cause;
+    const { size } = fstatSync(fd);
+    for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
+      const length = Math.min(window, size);
+      const bytes = Buffer.allocUnsafe(length);
+      const count = readSync(fd, bytes, 0, length, size - length);
+      const end = endIn(bytes.toString("utf8", 0, count));
+      if (end.tail || length === size) return end;
+    }
+  } finally {
+    closeSync(fd);
   }
-}
-
-function makeFile(path: string): number {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  return openSync(path, "a+", 0o600);
 }
 
 /** Unless the text starts the file, its first piece is probably half a line; that fails to parse and is skipped. */
-function endIn(text: string): End {
+function endIn(text: string): JournalEnd {
   let sequence = 0;
-  for (const value of parseJsonLines(text).values.toReversed()) {
-    const record = decodeRecord(value);
+  for (const line of text.split("\n").reverse()) {
+    const record = decodeRecord(parseJsonLines(line).values[0]);
     if (!record) continue;
     sequence = Math.max(sequence, record.sequence ?? 0);
     const tail = tailOf(record);
     if (tail) return { tail, sequence };
   }
   return { tail: undefined, sequence };
-}
-
-// ---- Lines that note edits by other programs ----
-
-// A longer line would hold a pasted document, not memory. Then only the fact is noted.
-const MAX_TEXT_UNITS = 256 * 1024;
-
-/** A file before another program changed it. */
-export type FileBefore = { readonly hash: string | null; readonly entries: readonly string[] };
-
-/**
- * The line for a file that the journal does not know; undefined when it knows this content. `before` is given when the last line
- * is about a change of ours that we gave up, because another program replaced the file at the last moment: it is the content
- * until then.
- */
-export function externalRecord(
-  journal: Journal,
-  hash: string | null,
-  entries: readonly string[],
-  head: RecordHead,
-  before?: FileBefore,
-): ChangeRecord | undefined {
-  const tail = journal.tail();
-  if (knowsFile(tail, hash)) return undefined;
-  const previous = before?.entries ?? (tail ? journal.replay(hash).entries : []);
-  const base = {
-    ...head,
-    kind: "change",
-    reason: tail ? head.reason : FIRST_SEEN,
-    action: "external",
-    fileBefore: before ? before.hash : (tail?.fileAfter ?? null),
-    fileAfter: hash,
-  } as const;
-  const size = [...entries, ...(previous ?? [])].reduce((sum, entry) => sum + entry.length, 0);
-  if (size > MAX_TEXT_UNITS) return { ...base, changes: [], isIncomplete: true };
-  return { ...base, changes: previous ? difference(previous, entries) : [], entries };
 }
 
 // ---- The form of a line ----
@@ -324,43 +203,21 @@ const VERSION = 1;
 /** The JSON form; undefined fields are not written. A single change is written flat, which is easier to read in a pager and with jq. */
 export function encodeRecord(record: JournalRecord): Record<string, unknown> {
   const { id, sequence: seq, time, kind, origin, sessionId: session } = record;
-  const action = kind === "checkpoint" ? undefined : record.action;
-  const reason = writtenReason(record);
-  return { v: VERSION, id, seq, time, kind, action, origin, session, reason, ...encodeRest(record) };
-}
-
-function encodeRest(record: JournalRecord): object {
-  switch (record.kind) {
-    case "change": {
-      const { group, changes, entries, archived, undoes } = record;
-      const only = changes.length === 1 ? changes[0] : undefined;
-      return {
-        group,
-        at: only?.at,
-        before: only?.before,
-        after: only?.after,
-        into: only?.into,
-        changes: only ? undefined : changes,
-        file_before: record.fileBefore,
-        file_after: record.fileAfter,
-        entries,
-        archived,
-        undoes,
-        incomplete: record.isIncomplete,
-      };
-    }
-    case "refusal": {
-      const { error, ids, length, sha256 } = record;
-      return { error, ids, length, sha256 };
-    }
-    case "checkpoint": {
-      const known = record.known.map(({ sessionId, ...rest }) => ({ ...rest, session: sessionId }));
-      const { fileAfter: file_after, dropped, isIncomplete: incomplete } = record;
-      return { known, file_after, dropped, incomplete };
-    }
-    default:
-      return record satisfies never;
+  const head = { v: VERSION, id, seq, time, kind };
+  const rest = { origin, session, reason: writtenReason(record) };
+  if (record.kind === "refusal") {
+    const { action, error, ids, length, sha256 } = record;
+    return { ...head, action, ...rest, error, ids, length, sha256 };
   }
+  const { fileAfter: file_after, isIncomplete: incomplete } = record;
+  if (record.kind === "checkpoint") {
+    const known = record.known.map(({ sessionId, ...entry }) => ({ ...entry, session: sessionId }));
+    return { ...head, ...rest, known, file_after, dropped: record.dropped, incomplete };
+  }
+  const { action, group, changes, fileBefore: file_before, entries, archived, undoes } = record;
+  const steps = changes.length === 1 ? changes[0] : { changes };
+  const files = { file_before, file_after };
+  return { ...head, action, ...rest, group, ...steps, ...files, entries, archived, undoes, incomplete };
 }
 
 /** A reason is free text from the writer. Every line is made here, so no secret quoted in a reason reaches a journal. */
@@ -387,62 +244,52 @@ export function decodeRecord(value: unknown): JournalRecord | undefined {
     reason: stringOrUndefined(value.reason),
     group: isToken(value.group) ? value.group : undefined,
   };
-  if (value.kind === "change") return decodeChange(head, value);
-  if (value.kind === "refusal") return decodeRefusal(head, value);
-  if (value.kind === "checkpoint") return decodeCheckpoint(head, value);
-  return undefined;
-}
-
-function decodeChange(head: RecordHead, value: Record<string, unknown>): ChangeRecord | undefined {
-  const listed = Array.isArray(value.changes) ? value.changes : "at" in value ? [value] : [];
-  const changes = listed.flatMap((item) => decodeStep(item) ?? []);
-  if (changes.length !== listed.length || !isToken(value.action)) return undefined;
-  return {
-    ...head,
-    kind: "change",
-    action: value.action as ChangeAction,
-    changes,
-    fileBefore: stringOrNull(value.file_before),
-    fileAfter: stringOrNull(value.file_after),
-    entries: isStringList(value.entries) ? value.entries : undefined,
-    archived: isStringList(value.archived) ? value.archived : undefined,
-    undoes: stringOrUndefined(value.undoes),
-    isIncomplete: value.incomplete === true || undefined,
-  };
+  const isIncomplete = value.incomplete === true || undefined;
+  const fileAfter = stringOrNull(value.file_after);
+  const list = (field: unknown): string[] | undefined => (isStringList(field) ? field : undefined);
+  switch (value.kind) {
+    case "change": {
+      const listed: unknown[] = Array.isArray(value.changes) ? value.changes : "at" in value ? [value] : [];
+      const changes = listed.flatMap((item) => decodeStep(item) ?? []);
+      if (changes.length !== listed.length || !isToken(value.action)) return undefined;
+      return {
+        ...head,
+        kind: "change",
+        action: value.action as ChangeAction,
+        changes,
+        fileBefore: stringOrNull(value.file_before),
+        fileAfter,
+        entries: list(value.entries),
+        archived: list(value.archived),
+        undoes: stringOrUndefined(value.undoes),
+        isIncomplete,
+      };
+    }
+    case "refusal":
+      return {
+        ...head,
+        kind: "refusal",
+        action: isToken(value.action) ? value.action : "unknown",
+        error: (isToken(value.error) ? value.error : "io") as MemoryErrorKind,
+        ids: list(value.ids)?.filter(isToken) ?? [],
+        length: typeof value.length === "number" ? value.length : 0,
+        sha256: String(value.sha256),
+      };
+    case "checkpoint": {
+      const listed: unknown[] = Array.isArray(value.known) ? value.known : [];
+      const known = listed.flatMap((item) => decodeKnownEntry(item, head) ?? []);
+      const dropped = typeof value.dropped === "number" ? value.dropped : 0;
+      return { ...head, kind: "checkpoint", known, fileAfter, dropped, isIncomplete };
+    }
+    default:
+      return undefined;
+  }
 }
 
 function decodeStep(value: unknown): Change | undefined {
   if (!isRecord(value) || typeof value.at !== "number") return undefined;
-  return {
-    at: value.at,
-    before: stringOrNull(value.before),
-    after: stringOrNull(value.after),
-    into: stringOrUndefined(value.into),
-  };
-}
-
-function decodeRefusal(head: RecordHead, value: Record<string, unknown>): RefusalRecord {
-  return {
-    ...head,
-    kind: "refusal",
-    action: isToken(value.action) ? value.action : "unknown",
-    error: (isToken(value.error) ? value.error : "io") as MemoryErrorKind,
-    ids: isStringList(value.ids) ? value.ids.filter(isToken) : [],
-    length: typeof value.length === "number" ? value.length : 0,
-    sha256: String(value.sha256),
-  };
-}
-
-function decodeCheckpoint(head: RecordHead, value: Record<string, unknown>): CheckpointRecord {
-  const listed: unknown[] = Array.isArray(value.known) ? value.known : [];
-  return {
-    ...head,
-    kind: "checkpoint",
-    known: listed.flatMap((item) => decodeKnownEntry(item, head) ?? []),
-    fileAfter: stringOrNull(value.file_after),
-    dropped: typeof value.dropped === "number" ? value.dropped : 0,
-    isIncomplete: value.incomplete === true || undefined,
-  };
+  const { at, before, after, into } = value;
+  return { at, before: stringOrNull(before), after: stringOrNull(after), into: stringOrUndefined(into) };
 }
 
 function decodeKnownEntry(value: unknown, head: RecordHead): KnownEntry | undefined {

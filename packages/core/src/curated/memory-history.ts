@@ -3,10 +3,9 @@
 import { preview, sha256 } from "../lib/index.ts";
 import { findingIds, scanThreats, secondGate } from "../security/index.ts";
 import { pendingTexts, readPendingWrites } from "./approval/pending.ts";
-import { entryId, entryIds, fileNameOf, hasId, looksLikeId } from "./entries.ts";
-import { cleanText, type ScanOptions } from "./entry-checks.ts";
+import { cleanText, entryId, entryIds, fileNameOf, hasId, looksLikeId, type ScanOptions } from "./entries.ts";
 import type { Replay, ReplayedChange, ReplayedRefusal } from "./journal-replay.ts";
-import { isPinned } from "./pins.ts";
+import { isPinned, NO_PINS, type Pins } from "./pins.ts";
 import type { TargetStore } from "./target-store.ts";
 import { type Change, type MemoryError, type MemoryTarget, memoryError, type WriteOrigin } from "./types.ts";
 
@@ -54,9 +53,7 @@ export function historyOf(stores: readonly TargetStore[], limit = Number.POSITIV
     for (const each of waiting) if (isLater(each.records.at(-1), newest?.records.at(-1))) newest = each;
     const record = newest?.records.pop();
     if (!newest || !record) break;
-    merged.push(
-      record.kind === "change" ? changeLine(record, newest.target) : refusalLine(record, newest.target),
-    );
+    merged.push(lineOf(record, newest.target));
   }
   return merged;
 }
@@ -73,19 +70,25 @@ function recordsOf(store: TargetStore): (ReplayedChange | ReplayedRefusal)[] {
   return [...changes, ...refusals].sort((a, b) => a.position - b.position);
 }
 
-function changeLine(change: ReplayedChange, target: MemoryTarget): HistoryLine {
-  const { id, time, action, origin, status, sessionId, reason, group, archived, undoes, undoneBy } = change;
+function lineOf(record: ReplayedChange | ReplayedRefusal, target: MemoryTarget): HistoryLine {
+  const { id, time, action, origin, sessionId: session, reason } = record;
+  if (record.kind === "refusal") {
+    const { error, ids, length, sha256 } = record;
+    const refusal = { error, ids, length, sha256 };
+    return { id, time, target, action, origin, status: "refused", session, reason, changes: [], refusal };
+  }
+  const { group, archived, undoes, undoneBy } = record;
   return {
     id,
     time,
     target,
     action,
     origin,
-    status: undoneBy === undefined ? status : "undone",
-    session: sessionId,
+    status: undoneBy === undefined ? record.status : "undone",
+    session,
     reason,
     group,
-    changes: change.changes.map((step) => withIds(step, target)),
+    changes: record.changes.map((step) => withIds(step, target)),
     archived,
     undoes,
     undone_by: undoneBy,
@@ -98,22 +101,6 @@ function withIds(step: Change, target: MemoryTarget): HistoryChange {
     ...step,
     before_id: before === null ? undefined : entryId(target, before),
     after_id: after === null ? undefined : entryId(target, after),
-  };
-}
-
-function refusalLine(refusal: ReplayedRefusal, target: MemoryTarget): HistoryLine {
-  const { id, time, action, origin, sessionId, reason, error, ids, length, sha256 } = refusal;
-  return {
-    id,
-    time,
-    target,
-    action,
-    origin,
-    status: "refused",
-    session: sessionId,
-    reason,
-    changes: [],
-    refusal: { error, ids, length, sha256 },
   };
 }
 
@@ -364,7 +351,7 @@ function explainTarget(
 ): Pick<Explanation, "stored" | "refused" | "archived" | "removed"> {
   const { target, entries, archive } = store;
   const replay = store.replay();
-  const isPinnedHere = pinCheck(store);
+  const pins = readablePins(store);
   const stored = entries.flatMap((entry, index) => {
     if (!matches(entry)) return [];
     const known = replay.known.get(entry);
@@ -374,7 +361,7 @@ function explainTarget(
         id: entryId(target, entry),
         entry,
         position: index + 1,
-        pinned: isPinnedHere(entry),
+        pinned: isPinned(pins, target, entry),
         blocked_ids: threatIds(entry, scan),
         since: known?.since,
         ...(known && actor(known)),
@@ -404,12 +391,11 @@ function explainTarget(
 }
 
 /** A damaged pin file must not hide where a text is. */
-function pinCheck(store: TargetStore): (entry: string) => boolean {
+function readablePins(store: TargetStore): Pins {
   try {
-    const pins = store.readPins();
-    return (entry) => isPinned(pins, store.target, entry);
+    return store.readPins();
   } catch {
-    return () => false;
+    return NO_PINS;
   }
 }
 

@@ -5,24 +5,22 @@ import { resolve } from "node:path";
 import { describeCause, err, HermesError, ok, type Result } from "../lib/index.ts";
 import { type ArchivedEntry, archiveJson } from "./archive.ts";
 import {
+  type BlockedEntry,
+  buildSnapshot,
+  checkOp,
+  cleanText,
   distinctEntries,
   findEntry,
   formatEntries,
   hasId,
   looksLikeId,
   measure,
-  usageWarning,
-  withoutDuplicates,
-} from "./entries.ts";
-import {
-  type BlockedEntry,
-  buildSnapshot,
-  checkOp,
-  cleanText,
   type ScanOptions,
   type Snapshot,
   scanOptions,
-} from "./entry-checks.ts";
+  usageWarning,
+  withoutDuplicates,
+} from "./entries.ts";
 import {
   eraseEverywhere,
   type Forgotten,
@@ -83,6 +81,7 @@ export class MemoryStore {
   #snapshots: Readonly<Partial<Record<MemoryTarget, Snapshot>>> | undefined;
 
   constructor(options: MemoryStoreOptions) {
+    checkNumbers(options);
     this.dir = resolve(options.dir);
     this.#disabled = new Set(options.disabled);
     this.#overflow = options.overflow ?? "refuse";
@@ -474,8 +473,8 @@ export class MemoryStore {
       const at = findEntry(store.entries, op.oldText, op.match);
       if (!at.ok) return at;
       const entry = store.entries[at.value] as string;
-      const changed = store.changePins((pins) => withPin(pins, target, entry, isOn));
-      return changed.ok ? ok(entry) : changed;
+      store.changePins((pins) => withPin(pins, target, entry, isOn));
+      return ok(entry);
     });
   }
 
@@ -502,6 +501,21 @@ export class MemoryStore {
       kind: "disabled",
       message: `The target '${target}' is switched off. Set ${key} to true to write to it.`,
     });
+  }
+}
+
+function checkNumbers(options: MemoryStoreOptions): void {
+  const names = [
+    "memoryCharLimit",
+    "userCharLimit",
+    "historyMaxBytes",
+    "historyKeep",
+    "lockTimeoutMs",
+  ] as const;
+  for (const name of names) {
+    const value = options[name];
+    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
+    throw new TypeError(`MemoryStore: ${name} must be a number of at least 0, but is ${String(value)}.`);
   }
 }
 

@@ -1,9 +1,20 @@
 // Pins: entries that overflow never moves to the archive. The pin file holds the SHA-256 of each pinned text.
 import { readFileSync } from "node:fs";
-import { errnoCode, HermesError, isRecord, isStringList, sha256, writeFileAtomic } from "../lib/index.ts";
-import { MEMORY_TARGETS, type MemoryTarget } from "./types.ts";
+import {
+  errnoCode,
+  HermesError,
+  isRecord,
+  isStringList,
+  sha256,
+  withFileLockSync,
+  writeFileAtomic,
+} from "../lib/index.ts";
+import { lockedError } from "./file-errors.ts";
+import { type Change, MEMORY_TARGETS, type MemoryTarget } from "./types.ts";
 
 export type Pins = Readonly<Record<MemoryTarget, ReadonlySet<string>>>;
+
+export const NO_PINS: Pins = { memory: new Set(), user: new Set() };
 
 /** A missing file has no pins. A damaged one throws: ignoring it could archive an entry that the user pinned. */
 export function readPins(path: string): Pins {
@@ -11,7 +22,7 @@ export function readPins(path: string): Pins {
   try {
     text = readFileSync(path, "utf8");
   } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return { memory: new Set(), user: new Set() };
+    if (errnoCode(cause) === "ENOENT") return NO_PINS;
     throw cause;
   }
   const pins = parsePins(text);
@@ -31,9 +42,24 @@ export function withPin(pins: Pins, target: MemoryTarget, entry: string, isOn: b
   return { ...pins, [target]: next };
 }
 
-export function writePins(path: string, pins: Pins): void {
-  const value = Object.fromEntries(MEMORY_TARGETS.map((target) => [target, [...pins[target]].sort()]));
-  writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
+const WAIT_MS = 500;
+
+/** Call under the lock of a target. */
+export function changePins(path: string, change: (pins: Pins) => Pins): void {
+  const outcome = withFileLockSync(`${path}.lock`, { timeoutMs: WAIT_MS }, () => {
+    const pins = change(readPins(path));
+    const value = Object.fromEntries(MEMORY_TARGETS.map((target) => [target, [...pins[target]].sort()]));
+    writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
+  });
+  if (!outcome.ok) throw lockedError(path, outcome.error);
+}
+
+/** The replacement of a pinned entry is pinned too. The old hash stays, for an undo. */
+export function carryPins(path: string, target: MemoryTarget, replaced: readonly Change[]): void {
+  const pins = readPins(path);
+  const pinned = replaced.filter(({ before }) => isPinned(pins, target, before ?? ""));
+  if (pinned.length === 0) return;
+  changePins(path, (now) => pinned.reduce((all, { after }) => withPin(all, target, after ?? "", true), now));
 }
 
 function parsePins(text: string): Pins | undefined {

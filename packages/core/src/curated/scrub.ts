@@ -1,7 +1,7 @@
 // Finds a text that is to be forgotten in values, JSON lines and raw bytes, and takes it out of them.
 import { readFileSync } from "node:fs";
 import { errnoCode, sha256 } from "../lib/index.ts";
-import { cleanText } from "./entry-checks.ts";
+import { cleanText } from "./entries.ts";
 import { decodeRecord, encodeRecord } from "./journal.ts";
 import type { JournalRecord } from "./journal-replay.ts";
 

@@ -1,8 +1,8 @@
 // A memory write, from start to end. `transact` is the one transaction that every change of a curated file goes through, under the
 // target's lock and in one synchronous stretch: read the file, check it for drift, note edits by other programs, let the planner
-// decide, archive, journal, replace the file, tidy up.
-import { mkdirSync, readFileSync, unlinkSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+// decide, archive, journal, replace the file, verify that nobody edited the old one meanwhile.
+import { mkdirSync, unlinkSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
 import {
   type Clock,
   describeCause,
@@ -15,7 +15,7 @@ import {
   sha256,
   syncDirectory,
   systemClock,
-  withFileLockSync,
+  tryWithFileLocks,
   writeFileAtomic,
 } from "../lib/index.ts";
 import { Archive } from "./archive.ts";
@@ -29,32 +29,22 @@ import {
   lockedError,
   unreadableError,
 } from "./file-errors.ts";
+import { Journal, type JournalEnd, knowsFile, refusalRecord } from "./journal.ts";
+import { difference, externalRecord, type RecordHead, type Replay } from "./journal-replay.ts";
 import {
-  externalRecord,
-  type FileBefore,
-  Journal,
-  knowsFile,
-  type OpenJournal,
-  refusalRecord,
-} from "./journal.ts";
-import { type ChangeRecord, difference, type RecordHead, type Replay } from "./journal-replay.ts";
-import {
-  HELD_SUFFIX,
-  HeldFile,
-  type KnownContent,
-  listTargetTemps,
-  moveToBackup,
+  locate,
+  type MemoryFile,
   type OpenMemoryFile,
   openMemoryFile,
   pinsPath,
   type ReadableFile,
   readMemoryFile,
-  removeStaleTemps,
-  TargetLock,
+  removeTemps,
   type TargetPaths,
   targetPaths,
+  withTargetLock,
 } from "./memory-file.ts";
-import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
+import { carryPins, changePins, type Pins, readPins } from "./pins.ts";
 import {
   type Change,
   DEFAULT_MEMORY_CHAR_LIMIT,
@@ -78,17 +68,15 @@ export type CommitOptions = {
 };
 
 const MAX_ATTEMPTS = 5;
-const PINS_WAIT_MS = 500;
 const REFUSAL_WAIT_MS = 250;
 
-/** Another program changed or replaced the file after we read it, without taking the lock. */
+/** Another program changed or replaced the file after we read it, without taking the lock. The journal has our change already. */
 class ChangedUnderneath extends Error {
-  /** The journal has a line about our change already. */
-  readonly isJournalled: boolean;
+  readonly before: ReadableFile;
 
-  constructor(isJournalled: boolean) {
-    super("the file was changed by another program");
-    this.isJournalled = isJournalled;
+  constructor(before: ReadableFile) {
+    super("another program changed the file meanwhile");
+    this.before = before;
   }
 }
 
@@ -97,19 +85,13 @@ export class TargetStore {
   readonly limit: number;
   readonly paths: TargetPaths;
   readonly journal: Journal;
-  readonly #dir: string;
+  readonly #pins: string;
   readonly #lockTimeoutMs: number;
   readonly #clock: Clock;
   readonly #write: typeof writeFileAtomic;
   readonly #warn: (line: string) => void;
-  readonly #lock: TargetLock;
-  #archive: Archive | undefined;
   #entries: readonly string[] = [];
-  /** The content this store wrote last. A file that still holds it need not be hashed and parsed again. */
-  #written: (KnownContent & { readonly entries: readonly string[] }) | undefined;
-  /** The directory whose stale temporary files were removed. */
-  #cleaned: string | undefined;
-  #hasWarned = false;
+  #isSwept = false;
 
   /** `othersSequence`: the last sequence number in the other target's journal. */
   constructor(
@@ -117,18 +99,17 @@ export class TargetStore {
     options: MemoryStoreOptions,
     { warn, othersSequence }: { warn: (line: string) => void; othersSequence?: () => number },
   ) {
-    checkNumbers(options);
     const { memoryCharLimit = DEFAULT_MEMORY_CHAR_LIMIT, userCharLimit = DEFAULT_USER_CHAR_LIMIT } = options;
     const { historyMaxBytes: maxBytes = 1024 * 1024, historyKeep: keepChanges = 200 } = options;
+    const dir = resolve(options.dir);
     this.target = target;
     this.limit = target === "user" ? userCharLimit : memoryCharLimit;
-    this.#dir = resolve(options.dir);
-    this.paths = targetPaths(this.#dir, target);
+    this.paths = targetPaths(dir, target);
+    this.#pins = pinsPath(dir);
     this.#lockTimeoutMs = options.lockTimeoutMs ?? 10_000;
     this.#clock = options.clock ?? systemClock;
     this.#write = options.writeFile ?? writeFileAtomic;
     this.#warn = warn;
-    this.#lock = new TargetLock(this.paths.file, warn);
     this.journal = new Journal(this.paths.journal, { maxBytes, keepChanges }, othersSequence);
   }
 
@@ -138,22 +119,17 @@ export class TargetStore {
   }
 
   get archive(): Archive {
-    this.#archive ??= new Archive(this.paths.archive);
-    return this.#archive;
+    return new Archive(this.paths.archive);
   }
 
   /** Waits for no lock. An unreadable file gives no entries and one warning. */
   load(): void {
     const file = readMemoryFile(this.paths.file);
+    this.#entries = file.kind === "unreadable" ? [] : distinctEntries(file.text);
     if (file.kind === "unreadable") {
-      this.#entries = [];
-      this.#warn(
-        `${fileNameOf(this.target)} could not be read (${file.reason}); it will not be written until it can.`,
-      );
-      return;
-    }
-    this.#entries = distinctEntries(file.text);
-    this.#noteExternalWhenFree(file);
+      const name = fileNameOf(this.target);
+      this.#warn(`${name} could not be read (${file.reason}); it will not be written until it can.`);
+    } else this.#noteExternalWhenFree(file);
   }
 
   // ---- The write ----
@@ -163,170 +139,174 @@ export class TargetStore {
     meta: WriteMeta,
     options: CommitOptions = {},
   ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const commit = (lockGap: LockGap | undefined, isLinkRefused: boolean) => {
-      const outcome = this.#commit(planner, meta, { ...options, lockGap, isLinkRefused });
-      if (outcome.ok) options.onDone?.();
-      return outcome;
-    };
-    const plain = this.#lock.tryPlain((lockGap) => commit(lockGap, true));
-    if (plain) return Promise.resolve(plain);
-    return this.exclusively((lockGap) => commit(lockGap, false));
+    return this.exclusively((gap) => {
+      if (!this.#isSwept) removeTemps(this.paths, this.#now());
+      this.#isSwept = true;
+      // Starts over when another program changes the file between our reading and our replacing it.
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        try {
+          const outcome = this.#commit(planner, meta, options, gap);
+          if (outcome.ok) options.onDone?.();
+          return outcome;
+        } catch (cause) {
+          if (!(cause instanceof ChangedUnderneath)) throw cause;
+          this.#noteExternal(readMemoryFile(this.paths.file), this.journal.end(), cause.before);
+        }
+      }
+      const cause = new Error("another program keeps changing it without taking the lock");
+      return err(ioError(this.paths.file, cause));
+    });
   }
 
-  /** Runs synchronous work under this target's lock. System errors become `io`. */
-  exclusively<T>(
-    work: LockedWork<Result<T, MemoryError>>,
-    describeFailure?: (cause: unknown) => MemoryError,
-  ): Promise<Result<T, MemoryError>> {
-    return this.#lock.hold(work, this.#lockTimeoutMs, describeFailure);
-  }
-
-  /** Starts over when another program changes the file between our reading and our replacing it. */
   #commit(
     planner: Planner,
     meta: WriteMeta,
-    options: CommitOptions & { isLinkRefused?: boolean; lockGap: LockGap | undefined },
+    options: CommitOptions,
+    gap: LockGap | undefined,
   ): Result<MemoryOpOutcome, MemoryError> {
-    let abandoned: FileBefore | undefined;
-    this.#cleanOnce();
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      using opened = openMemoryFile(this.paths.file, this.#written, options);
-      const { file } = opened;
-      const objection = options.guard?.();
-      if (objection) return err(objection);
-      if (file.kind === "unreadable") return err(unreadableError(this.paths.file, file, this.#now()));
-      this.#entries = this.#entriesOf(file);
-      using journal = this.journal.open();
-      const drift = this.#checkDrift(file, journal, options.isDriftAccepted ?? false);
-      if (drift) return err(drift);
-      if (!knowsFile(journal.tail, file.hash)) this.#noteExternal(file, journal, abandoned);
-      const before = this.#entries;
-      const planned = planner({ entries: before, hash: file.hash, pins: () => this.readPins() });
-      if (!planned.ok) return planned;
-      const plan = planned.value;
-      if (isIdle(plan, file.hash)) return ok(outcomeOf(this, plan));
-      try {
-        const written = this.#replaceFile(opened, file, plan, meta, journal);
-        const lockWarning = options.lockGap && describeGap(options.lockGap);
-        return ok(outcomeOf(this, plan, { ...written, lockWarning }));
-      } catch (cause) {
-        if (!(cause instanceof ChangedUnderneath)) throw cause;
-        if (cause.isJournalled) abandoned = { hash: file.hash, entries: before };
-      }
-    }
-    const cause = new Error("another program keeps changing it without taking the lock");
-    return err(ioError(this.paths.file, cause));
-  }
-
-  #entriesOf(file: ReadableFile): readonly string[] {
-    const isOurs = file.hash !== null && file.hash === this.#written?.hash;
-    return isOurs ? (this.#written?.entries ?? []) : distinctEntries(file.text);
+    using opened = openMemoryFile(this.paths.file);
+    const { file } = opened;
+    const objection = options.guard?.();
+    if (objection) return err(objection);
+    if (file.kind === "unreadable") return err(unreadableError(this.paths.file, file, this.#now()));
+    const before = distinctEntries(file.text);
+    this.#entries = before;
+    const read = this.journal.end();
+    const drift = this.#checkDrift(file, read, options.isDriftAccepted ?? false);
+    if (drift) return err(drift);
+    const end = this.#noteExternal(file, read);
+    const planned = planner({ entries: before, hash: file.hash, pins: () => this.readPins() });
+    if (!planned.ok) return planned;
+    const plan = planned.value;
+    if (isIdle(plan, file.hash)) return ok(outcomeOf(this, plan));
+    const text = formatEntries(plan.entries);
+    const bytes = plan.isFileRemoved ? undefined : (plan.bytes ?? Buffer.from(text, "utf8"));
+    const fileAfter = bytes ? sha256(bytes) : null;
+    const archived = plan.archive?.length ? plan.archive : undefined;
+    const record = {
+      ...this.recordHead(meta),
+      kind: "change",
+      group: meta.group,
+      action: plan.action,
+      ...recordedSteps(before, plan, text),
+      fileBefore: file.hash,
+      fileAfter,
+      archived,
+      undoes: plan.undoes,
+    } as const;
+    const replaced = plan.changes.filter(({ before, after }) => before !== null && after !== null);
+    if (plan.isBackedUp && file.kind === "text") backUp(this.paths.file, file.bytes, this.#now());
+    let journalSize = 0;
+    const { warning } = this.replaceFile(opened, bytes, () => {
+      if (archived) this.archive.add(archived, record);
+      if (replaced.length > 0) carryPins(this.#pins, this.target, replaced);
+      // If the process dies between this line and the rename, the hashes in it show that the change did not happen. When the file
+      // is deleted, this line is the only place that keeps its text.
+      journalSize = this.journal.append(record, { end, isDurable: bytes === undefined });
+    });
+    this.#entries = plan.entries;
+    this.#tidyUp(plan, record.time, journalSize, fileAfter);
+    const written = { changeId: record.id, warning, lockWarning: gap && describeGap(gap) };
+    return ok(outcomeOf(this, plan, written));
   }
 
   /** A file that is exactly what one of our programs wrote last holds nothing that a rewrite could destroy. */
-  #checkDrift(file: ReadableFile, { tail }: OpenJournal, isAccepted: boolean): MemoryError | undefined {
-    const isOwnWork = tail?.isOurs === true && tail.fileAfter === file.hash;
-    const drift = isOwnWork ? undefined : findDrift(file.text, this.limit);
+  #checkDrift(file: ReadableFile, { tail }: JournalEnd, isAccepted: boolean): MemoryError | undefined {
+    if (tail?.isOurs && tail.fileAfter === file.hash) return undefined;
+    const drift = findDrift(file.text, this.limit);
     if (!drift || file.kind !== "text") return undefined;
     if (!isAccepted) return driftError(this.paths.file, file.bytes, drift, this.#now());
     backUp(this.paths.file, file.bytes, this.#now());
     return undefined;
   }
 
-  #replaceFile(
+  /**
+   * Puts `bytes` in the place of the file that was read; undefined deletes it. Readers take no lock, so they only ever see a complete
+   * file. `journal` runs before that, once the new content is on disk. Afterwards the old file is read once more: an edit that another program made after we
+   * had read it becomes a backup. Call it under the lock.
+   */
+  replaceFile(
     opened: OpenMemoryFile,
-    file: ReadableFile,
-    plan: Plan,
-    meta: WriteMeta,
-    journal: OpenJournal,
-  ): { readonly changeId: string; readonly warning?: string } {
-    const text = formatEntries(plan.entries);
-    const bytes = plan.bytes ?? Buffer.from(text, "utf8");
-    const hash = sha256(bytes);
-    const record: ChangeRecord = {
-      ...this.recordHead(meta),
-      kind: "change",
-      group: meta.group,
-      action: plan.action,
-      ...recordedSteps(this.#entries, plan, text),
-      fileBefore: file.hash,
-      fileAfter: plan.isFileRemoved ? null : hash,
-      archived: plan.archive?.length ? plan.archive : undefined,
-      undoes: plan.undoes,
-    };
-    const { real } = this.#lock;
-    using held = this.holdFile(opened, real, `${this.paths.tempPrefix}${record.id}${HELD_SUFFIX}`);
-    // The last steps before the file changes. Readers take no lock, so they must only ever see a complete file. If the process dies
-    // after these steps and before the rename, the hashes in the journal show that the change did not happen.
+    bytes: Uint8Array | undefined,
+    journal: () => void,
+  ): { readonly backup?: string; readonly warning?: string } {
+    const file = opened.file as ReadableFile;
+    const { real } = locate(this.paths.file);
     const beforeReplace = (): void => {
-      if (!opened.isUnchanged() || !held.take()) throw new ChangedUnderneath(false);
-      if (plan.archive?.length) this.archive.add(plan.archive, record);
-      this.#carryPins(plan.changes);
-      // When the file is deleted, this line is the only place that keeps its text.
-      journal.append(record, { isDurable: plan.isFileRemoved ?? false });
-      if (!held.isInPlace()) throw new ChangedUnderneath(true);
+      journal();
+      if (!opened.isUnchanged(real)) throw new ChangedUnderneath(file);
     };
-    if (plan.isBackedUp && file.kind === "text") backUp(this.paths.file, file.bytes, this.#now());
-    if (plan.isFileRemoved) {
+    if (bytes) {
+      // Taking the lock created the directory, except where there are no locks.
+      if (file.kind === "missing") mkdirSync(dirname(real), { recursive: true, mode: 0o700 });
+      const resolved = { previous: file.kind === "text" ? file.owner : undefined };
+      this.#write(real, bytes, {
+        tempName: `${this.paths.tempPrefix}${randomHex(6)}.tmp`,
+        beforeReplace,
+        resolved,
+      });
+    } else {
       beforeReplace();
       unlinkSync(real);
       syncDirectory(dirname(real));
-    } else {
-      // Taking the lock created the directory, except where there are no locks.
-      if (file.kind === "missing") mkdirSync(dirname(real), { recursive: true, mode: 0o700 });
-      const tempName = `${this.paths.tempPrefix}${record.id}.tmp`;
-      const resolved = { previous: file.kind === "text" ? file.owner : undefined };
-      this.#write(real, bytes, { tempName, beforeReplace, resolved });
     }
-    this.#entries = plan.entries;
-    const isPlain = plan.bytes === undefined && survivesReading(plan.entries);
-    this.#written = isPlain ? { bytes, hash, text, entries: plan.entries } : undefined;
-    const written = plan.isFileRemoved ? undefined : bytes;
-    const { warning } = this.keepIfEdited(held, { written, hash: record.fileAfter, journal });
-    this.#afterCommit(record, plan);
-    return { changeId: record.id, warning };
+    const now = file.kind === "text" ? opened.readAgain() : undefined;
+    const isEdited = (known: Uint8Array): boolean => now !== undefined && !Buffer.from(known).equals(now);
+    // A mounted file is overwritten, not replaced.
+    if (file.kind !== "text" || !now || !isEdited(file.bytes) || (bytes && !isEdited(bytes))) return {};
+    return this.#keepEdit(now, bytes ? sha256(bytes) : null);
+  }
+
+  #keepEdit(edited: Uint8Array, hash: string | null): { readonly backup: string; readonly warning: string } {
+    const name = fileNameOf(this.target);
+    const backup = freeBackupPath(this.paths.file, this.#now());
+    writeFileAtomic(backup, edited, { mode: 0o600 });
+    const reason = `an edit made without the lock while ${name} was being replaced; kept in ${basename(backup)}`;
+    const head = this.recordHead({ origin: "external", reason });
+    const hashes = { fileBefore: hash, fileAfter: hash };
+    this.journal.append({ ...head, kind: "change", action: "external", changes: [], ...hashes });
+    const warning = `Another program edited ${name} without taking the lock while it was being replaced. That version is kept in ${backup}; add what is missing from it.`;
+    this.#warn(warning);
+    return { backup, warning };
   }
 
   /** The change is on disk, so a failure here is a warning. */
-  #afterCommit(record: ChangeRecord, plan: Plan): void {
+  #tidyUp({ action, changes }: Plan, time: string, journalSize: number, hash: string | null): void {
     try {
-      if (plan.action === "restore" || plan.action === "undo") {
-        const restored = plan.changes.flatMap(({ after }) => after ?? []);
-        this.archive.take(restored, record.time);
-      }
-      this.journal.compactIfLarge(record.fileAfter, this.#clock);
+      if (action === "restore" || action === "undo")
+        this.archive.take(
+          changes.flatMap(({ after }) => after ?? []),
+          time,
+        );
+      this.journal.compactIfLarge(journalSize, hash, this.#clock);
     } catch (cause) {
       this.#warn(`Saved, but the clean-up after it failed: ${describeCause(cause)}.`);
+    }
+  }
+
+  /** Runs synchronous work under this target's lock. System errors become `io`. */
+  async exclusively<T>(
+    work: LockedWork<Result<T, MemoryError>>,
+    describeFailure = (cause: unknown): MemoryError => ioError(this.paths.file, cause),
+    timeoutMs = this.#lockTimeoutMs,
+  ): Promise<Result<T, MemoryError>> {
+    try {
+      const outcome = await withTargetLock(this.paths.file, { timeoutMs, warn: this.#warn }, work);
+      return outcome.ok ? outcome.value : err(lockedError(this.paths.file, outcome.error));
+    } catch (cause) {
+      return err(describeFailure(cause));
     }
   }
 
   // ---- Pins ----
 
   readPins(): Pins {
-    return readPins(pinsPath(this.#dir));
+    return readPins(this.#pins);
   }
 
   /** Call under the lock. */
-  changePins(change: (pins: Pins) => Pins): Result<void, MemoryError> {
-    const path = pinsPath(this.#dir);
-    const options = { timeoutMs: PINS_WAIT_MS };
-    const outcome = withFileLockSync(`${path}.lock`, options, () => writePins(path, change(readPins(path))));
-    return outcome.ok ? ok(undefined) : err(lockedError(path, outcome.error));
-  }
-
-  /** The replacement of a pinned entry is pinned too. The old hash stays, for an undo. */
-  #carryPins(changes: readonly Change[]): void {
-    const replaced = changes.filter(({ before, after }) => before !== null && after !== null);
-    if (replaced.length === 0) return;
-    const pins = this.readPins();
-    const pinned = replaced.flatMap(({ before, after }) =>
-      before !== null && after !== null && isPinned(pins, this.target, before) ? [after] : [],
-    );
-    if (pinned.length === 0) return;
-    const outcome = this.changePins((now) =>
-      pinned.reduce((all, text) => withPin(all, this.target, text, true), now),
-    );
-    if (!outcome.ok) throw new Error(outcome.error.message);
+  changePins(change: (pins: Pins) => Pins): void {
+    changePins(this.#pins, change);
   }
 
   // ---- The journal ----
@@ -352,16 +332,14 @@ export class TargetStore {
     meta: WriteMeta,
   ): Promise<void> {
     const record = refusalRecord(this.recordHead(meta), action, error, text);
-    const noted = await this.#lock.hold(
-      () => {
-        this.journal.append(record);
-        const file = readMemoryFile(this.paths.file);
-        const hash = file.kind === "unreadable" ? (this.journal.tail()?.fileAfter ?? null) : file.hash;
-        this.journal.compactIfLarge(hash, this.#clock);
-        return ok(undefined);
-      },
-      Math.min(REFUSAL_WAIT_MS, this.#lockTimeoutMs),
-    );
+    const note = (): Result<void, MemoryError> => {
+      const size = this.journal.append(record);
+      const file = readMemoryFile(this.paths.file);
+      const hash = file.kind === "unreadable" ? (this.journal.end().tail?.fileAfter ?? null) : file.hash;
+      this.journal.compactIfLarge(size, hash, this.#clock);
+      return ok(undefined);
+    };
+    const noted = await this.exclusively(note, undefined, Math.min(REFUSAL_WAIT_MS, this.#lockTimeoutMs));
     if (noted.ok) return;
     try {
       // Without the lock: one write of one line does not mix with another's; only a compaction at this moment could drop it.
@@ -372,149 +350,47 @@ export class TargetStore {
     }
   }
 
-  // ---- Edits by other programs, which may take no lock ----
-
-  /** Notes what other programs did to the file since the journal's last line. Call under the lock. */
-  #noteExternal(
-    file: ReadableFile,
-    journal: Pick<OpenJournal, "append"> = this.journal,
-    before?: FileBefore,
-  ): void {
-    const head = this.recordHead({ origin: "external" });
-    const record = externalRecord(this.journal, file.hash, distinctEntries(file.text), head, before);
-    if (record) journal.append(record);
+  /**
+   * Notes what other programs, which may take no lock, did to the file since the journal's last line. Call under the lock. `before`: the
+   * file until then, where the last line is about a change of ours that was given up. Returns the end of the journal if it still is that.
+   */
+  #noteExternal(file: MemoryFile, end: JournalEnd, before?: ReadableFile): JournalEnd | undefined {
+    if (file.kind === "unreadable") return undefined;
+    const { tail } = end;
+    if (!before && knowsFile(tail, file.hash)) return end;
+    const known = tail ? this.journal.replay(file.hash).entries : [];
+    const record = externalRecord(this.recordHead({ origin: "external" }), tail === undefined, {
+      previous: before ? distinctEntries(before.text) : known,
+      entries: distinctEntries(file.text),
+      hashes: { fileBefore: before ? before.hash : (tail?.fileAfter ?? null), fileAfter: file.hash },
+    });
+    this.journal.compactIfLarge(this.journal.append(record, { end }), file.hash, this.#clock);
+    return undefined;
   }
 
   #noteExternalWhenFree(seen: ReadableFile): void {
     try {
-      if (knowsFile(this.journal.tail(), seen.hash)) return;
-      this.#lock.tryHold(() => {
-        const file = readMemoryFile(this.paths.file);
-        if (file.kind === "unreadable") return;
-        this.#noteExternal(file);
-        this.journal.compactIfLarge(file.hash, this.#clock);
+      if (knowsFile(this.journal.end().tail, seen.hash)) return;
+      tryWithFileLocks(locate(this.paths.file).locks, () => {
+        this.#noteExternal(readMemoryFile(this.paths.file), this.journal.end());
       });
     } catch {
       // A read-only home, or a full disk: reading memory must still work. The next write notes the edit.
     }
   }
 
-  /** Call under the lock: holds the file that was read until the new one is in its place. */
-  holdFile(opened: OpenMemoryFile, real: string, linkName: string): HeldFile {
-    return new HeldFile(opened, real, join(dirname(real), linkName), this.#warnOnce);
-  }
+  // ---- Temporary files that a killed writer left ----
 
-  /** If a program wrote into the old file after we had read it, that version goes to a backup, and the journal notes it. */
-  keepIfEdited(
-    held: HeldFile,
-    now: {
-      readonly written: Uint8Array | undefined;
-      readonly hash: string | null;
-      readonly journal?: Pick<OpenJournal, "append">;
-    },
-  ): { readonly backup?: string; readonly warning?: string } {
-    try {
-      const backup = held.keepIfEdited(now.written, this.paths.file, this.#now());
-      if (backup === undefined) return {};
-      return { backup, warning: this.#noteBackedUpEdit(backup, now.hash, now.journal ?? this.journal) };
-    } catch (cause) {
-      const warning = `Saved, but another program edited ${fileNameOf(this.target)} meanwhile, and its version could not be moved to a backup: ${describeCause(cause)}. Look for a file that ends with '${HELD_SUFFIX}' in ${dirname(this.#lock.real)}.`;
-      this.#warn(warning);
-      return { warning };
-    }
-  }
-
-  #noteBackedUpEdit(backup: string, hash: string | null, journal: Pick<OpenJournal, "append">): string {
-    const name = fileNameOf(this.target);
-    const reason = `an edit made without the lock while ${name} was being replaced; kept in ${basename(backup)}`;
-    const head = this.recordHead({ origin: "external", reason });
-    journal.append({
-      ...head,
-      kind: "change",
-      action: "external",
-      changes: [],
-      fileBefore: hash,
-      fileAfter: hash,
-    });
-    const warning = `Another program edited ${name} without taking the lock while it was being replaced. That version is kept in ${backup}; add what is missing from it.`;
-    this.#warn(warning);
-    return warning;
-  }
-
-  // ---- Files that a killed writer left ----
-
-  /** Runs before the file is opened: a leftover may be a second name of it, and removing that would look like an edit. */
-  #cleanOnce(): void {
-    const directory = dirname(this.#lock.real); // another one than the home's where the file is a link
-    if (this.#cleaned === directory) return;
-    this.#cleaned = directory;
-    const now = this.#now();
-    removeStaleTemps(directory, this.paths.tempPrefix, now, (path) => this.#settleHeld(path, now));
-  }
-
-  /**
-   * Removes leftovers of any age: while we hold the lock no other process uses them. Skipped where the lock does not exclude other
-   * processes of this library.
-   */
+  /** Of any age: while we hold the lock no other process uses them. Skipped where the lock does not exclude our own processes. */
   async removeLeftovers(): Promise<void> {
     await this.exclusively((gap) => {
-      if (gap !== undefined && gap.missing !== "kernel") return ok(undefined);
-      for (const path of listTargetTemps(this.paths)) {
-        try {
-          if (path.endsWith(HELD_SUFFIX)) this.#settleHeld(path, this.#now());
-          else unlinkSync(path);
-        } catch {
-          // It stays; the next call tries again.
-        }
-      }
+      if (gap === undefined || gap.missing === "kernel") removeTemps(this.paths, this.#now(), 0);
       return ok(undefined);
     });
   }
 
-  /** For the old file that a writer held when it died: deleted when the journal knows its content, else kept as a backup. */
-  #settleHeld(path: string, now: Date): void {
-    const file = readMemoryFile(this.paths.file);
-    if (file.kind === "unreadable") return;
-    const bytes = readFileSync(path);
-    const held = sha256(bytes);
-    const isKnown =
-      held === file.hash ||
-      this.journal
-        .read()
-        .records.some(
-          (record) =>
-            (record.kind === "change" && record.fileBefore === held) ||
-            (record.kind !== "refusal" && record.fileAfter === held),
-        );
-    if (isKnown) unlinkSync(path);
-    else {
-      const backup = freeBackupPath(this.paths.file, now);
-      moveToBackup(path, backup, bytes);
-      this.#noteBackedUpEdit(backup, file.hash, this.journal);
-    }
-  }
-
-  readonly #warnOnce = (line: string): void => {
-    if (!this.#hasWarned) this.#warn(line);
-    this.#hasWarned = true;
-  };
-
   #now(): Date {
     return this.#clock.now();
-  }
-}
-
-function checkNumbers(options: MemoryStoreOptions): void {
-  for (const name of [
-    "memoryCharLimit",
-    "userCharLimit",
-    "historyMaxBytes",
-    "historyKeep",
-    "lockTimeoutMs",
-  ] as const) {
-    const value = options[name];
-    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
-    throw new TypeError(`MemoryStore: ${name} must be a number of at least 0, but is ${String(value)}.`);
   }
 }
 
@@ -523,7 +399,7 @@ function recordedSteps(
   before: readonly string[],
   plan: Plan,
   text: string,
-): Pick<ChangeRecord, "changes" | "entries"> {
+): { readonly changes: readonly Change[]; readonly entries?: readonly string[] } {
   if (survivesReading(plan.entries)) return { changes: plan.changes };
   const entries = distinctEntries(text);
   return { changes: difference(before, entries), entries };

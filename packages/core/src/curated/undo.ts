@@ -1,8 +1,7 @@
 // Takes recorded changes back: one change, if the current list still allows it, or all changes of a group together.
 import { readFileSync } from "node:fs";
 import { err, normalizeNewlines, ok, preview, type Result, sha256 } from "../lib/index.ts";
-import { distinctEntries } from "./entries.ts";
-import { problemComingBack, type ScanOptions } from "./entry-checks.ts";
+import { distinctEntries, problemComingBack, type ScanOptions } from "./entries.ts";
 import { listBackups } from "./file-errors.ts";
 import { type ReplayedChange, whyNotUndoable } from "./journal-replay.ts";
 import type { TargetStore } from "./target-store.ts";
@@ -79,14 +78,10 @@ function planUndo(
 }
 
 function invert(list: readonly string[], { at, before, after }: Change): Result<Change, string> {
-  if (after === null) {
-    if (before === null) throw new Error("a change without before and after");
-    if (list.includes(before)) return err(`${quote(before)} is stored again`);
-    return ok({ at: Math.min(at, list.length), before: null, after: before });
-  }
+  if (before !== null && list.includes(before)) return err(`${quote(before)} is stored again`);
+  if (after === null) return ok({ at: Math.min(at, list.length), before: null, after: before });
   const index = list.indexOf(after);
   if (index < 0) return err(`${quote(after)} is not in memory any more`);
-  if (before !== null && list.includes(before)) return err(`${quote(before)} is stored again`);
   return ok({ at: index, before: after, after: before });
 }
 

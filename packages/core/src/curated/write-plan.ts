@@ -1,8 +1,18 @@
 // Decides what a write does to the list of entries, and describes afterwards what it did. Pure: no files, no clock. The only
 // code that carries a plan out is TargetStore.transact.
 import { codePointLength, err, ok, preview, type Result, sha256, withoutUndefined } from "../lib/index.ts";
-import { findEntry, formatEntries, formatFraction, isOver, measure, usageWarning } from "./entries.ts";
-import { cleanText, newTextProblem, problemComingBack, type ScanOptions } from "./entry-checks.ts";
+import {
+  cleanText,
+  findEntry,
+  formatEntries,
+  formatFraction,
+  isOver,
+  measure,
+  newTextProblem,
+  problemComingBack,
+  type ScanOptions,
+  usageWarning,
+} from "./entries.ts";
 import type { ChangeAction } from "./journal-replay.ts";
 import { isPinned, type Pins } from "./pins.ts";
 import {

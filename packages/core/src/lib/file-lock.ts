@@ -6,8 +6,7 @@ import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { randomHex } from "./ports.ts";
-import { describeCause, err, errnoCode, ok, type Result, sqliteCode } from "./result.ts";
+import { describeCause, err, errnoCode, ok, type Result, randomHex, sqliteCode } from "./basics.ts";
 
 export type LockBusy = { readonly kind: "locked"; readonly path: string; readonly waitedMs: number };
 

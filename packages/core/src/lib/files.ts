@@ -23,8 +23,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { randomHex } from "./ports.ts";
-import { describeCause, err, errnoCode, HermesError, ok, type Result } from "./result.ts";
+import { describeCause, err, errnoCode, HermesError, ok, type Result, randomHex } from "./basics.ts";
 
 type AtomicWriteOptions = {
   /** Mode of a file that did not exist. An existing file keeps its own. Default 0600. */
@@ -241,137 +240,33 @@ export function parseJsonLines(text: string): JsonLines {
   return { values, damaged };
 }
 
-const PROOF_BYTES = 256;
-
-/**
- * Reads a growing file of lines, each byte once: every call of `next` continues where the last one stopped. It starts over
- * when the file was replaced, was truncated, or ends inside a line.
- */
-export class GrowingLines {
-  readonly #path: string;
-  #file: { readonly dev: number; readonly ino: number } | undefined;
-  #offset = 0;
-  /** The last bytes that were read. A new file can get the inode number of a deleted one, but not these bytes at this offset. */
-  #proof: Buffer = Buffer.alloc(0);
-  #bytesRead = 0;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  /** Bytes read by all calls of `next` so far. */
-  get bytesRead(): number {
-    return this.#bytesRead;
-  }
-
-  /** `isRestart`: the caller must drop the values of earlier calls; `values` is the whole file. */
-  next(): JsonLines & { readonly isRestart: boolean } {
-    const fd = openToRead(this.#path);
-    if (fd === undefined) {
-      this.#forget();
-      return { values: [], damaged: 0, isRestart: true };
-    }
-    try {
-      const { dev, ino, size } = fstatSync(fd);
-      const isRestart = !this.#continues(fd, { dev, ino, size });
-      if (isRestart) this.#forget();
-      const bytes = readRange(fd, this.#offset, size);
-      this.#bytesRead += bytes.length;
-      if (bytes.length > 0 && bytes.at(-1) !== 0x0a) {
-        // Half a line, or a whole one without its newline. The next call has to read it again.
-        const all = this.#offset === 0 ? bytes : readRange(fd, 0, size);
-        this.#forget();
-        return { ...parseJsonLines(all.toString("utf8")), isRestart: true };
-      }
-      this.#file = { dev, ino };
-      this.#offset += bytes.length;
-      if (bytes.length > 0)
-        this.#proof = Buffer.concat([this.#proof, bytes.subarray(-PROOF_BYTES)]).subarray(-PROOF_BYTES);
-      return { ...parseJsonLines(bytes.toString("utf8")), isRestart };
-    } finally {
-      closeSync(fd);
-    }
-  }
-
-  #continues(fd: number, { dev, ino, size }: FileState): boolean {
-    if (!this.#file || this.#file.dev !== dev || this.#file.ino !== ino || size < this.#offset) return false;
-    return readRange(fd, this.#offset - this.#proof.length, this.#offset).equals(this.#proof);
-  }
-
-  #forget(): void {
-    this.#file = undefined;
-    this.#offset = 0;
-    this.#proof = Buffer.alloc(0);
-  }
-}
-
-function openToRead(path: string): number | undefined {
-  try {
-    return openSync(path, "r");
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return undefined;
-    throw cause;
-  }
-}
-
-function readRange(fd: number, start: number, end: number): Buffer {
-  const bytes = Buffer.allocUnsafe(Math.max(0, end - start));
-  let length = 0;
-  while (length < bytes.length) {
-    const count = readSync(fd, bytes, length, bytes.length - length, start + length);
-    if (count === 0) break;
-    length += count;
-  }
-  return bytes.subarray(0, length);
-}
-
-/** Changes whenever the file grows or is replaced. */
-export type FileVersion = string;
-
 type AppendOptions = {
   /** Calls fsync before returning. */
   readonly isDurable?: boolean;
-  /** The version at which the file is known to end with a whole line; saves reading its last byte. */
-  readonly knownWhole?: FileVersion | undefined;
 };
 
-type Appended = { readonly version: FileVersion; readonly size: number };
-
-/** Appends to a file; creates it and its directory if missing. Returns the file's new version and size. */
+/**
+ * Appends to a file; creates it and its directory if missing. One write call, so that lines of several processes do not mix. Returns
+ * the file's new size.
+ */
 export function appendJsonLines(
   path: string,
   values: readonly unknown[],
   options: AppendOptions = {},
-): Appended {
+): number {
   const fd = openForAppend(path);
   try {
-    return appendToOpen(fd, fstatSync(fd), values, options);
+    const { size } = fstatSync(fd);
+    const lines = values.map((value) => `${JSON.stringify(value)}\n`).join("");
+    const data = Buffer.from(endsInsideLine(fd, size) ? `\n${lines}` : lines, "utf8");
+    const written = writeSync(fd, data);
+    if (written < data.length)
+      throw Object.assign(new Error("ENOSPC: a line was cut short"), { code: "ENOSPC" });
+    if (options.isDurable) fsyncSync(fd);
+    return size + written;
   } finally {
     closeSync(fd);
   }
-}
-
-/** For a file that is already open for reading and appending. One write call, so that lines of several processes do not mix. */
-export function appendToOpen(
-  fd: number,
-  { dev, ino, size }: FileState,
-  values: readonly unknown[],
-  options: AppendOptions = {},
-): Appended {
-  const lines = values.map((value) => `${JSON.stringify(value)}\n`).join("");
-  const isTorn = versionOf({ dev, ino, size }) !== options.knownWhole && endsInsideLine(fd, size);
-  const data = Buffer.from(isTorn ? `\n${lines}` : lines, "utf8");
-  const written = writeSync(fd, data);
-  if (written < data.length)
-    throw Object.assign(new Error("ENOSPC: a line was cut short"), { code: "ENOSPC" });
-  if (options.isDurable) fsyncSync(fd);
-  return { version: versionOf({ dev, ino, size: size + written }), size: size + written };
-}
-
-type FileState = { readonly dev: number; readonly ino: number; readonly size: number };
-
-export function versionOf({ dev, ino, size }: FileState): FileVersion {
-  return `${dev}:${ino}:${size}`;
 }
 
 function openForAppend(path: string): number {

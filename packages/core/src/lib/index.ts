@@ -1,5 +1,44 @@
 // The lowest folder: values, text, files and locks. Imports nothing else of the project.
 
+export {
+  type Clock,
+  codePointLength,
+  describeCause,
+  err,
+  errnoCode,
+  groupThousands,
+  HermesError,
+  hasLoneSurrogate,
+  isAbsent,
+  isRecord,
+  isStringList,
+  isTimeZone,
+  isWhitespaceUnit,
+  isWithin,
+  type JsonLimits,
+  type JsonProblem,
+  lowerAscii,
+  normalizeNewlines,
+  OUTSIDE_JSON,
+  ok,
+  outsideJsonOr,
+  outsideJsonProblem,
+  parseOutsideJson,
+  percentOf,
+  preview,
+  pyStrip,
+  type Result,
+  randomHex,
+  sha256,
+  sliceCodePoints,
+  snakeCase,
+  sqliteCode,
+  systemClock,
+  type TextModel,
+  takeCodePoints,
+  untilAborted,
+  withoutUndefined,
+} from "./basics.ts";
 export { type ByteLine, ByteLines } from "./byte-lines.ts";
 export {
   holdFileLock,
@@ -14,10 +53,7 @@ export {
 } from "./file-lock.ts";
 export {
   appendJsonLines,
-  appendToOpen,
   type FileOwner,
-  type FileVersion,
-  GrowingLines,
   isDirectory,
   isFile,
   namesIn,
@@ -29,34 +65,11 @@ export {
   syncDirectory,
   type TextUpdate,
   updateTextFile,
-  versionOf,
   writeFileAtomic,
 } from "./files.ts";
-export {
-  isAbsent,
-  isRecord,
-  isStringList,
-  type JsonLimits,
-  type JsonProblem,
-  OUTSIDE_JSON,
-  outsideJsonOr,
-  outsideJsonProblem,
-  parseOutsideJson,
-  withoutUndefined,
-} from "./json.ts";
 export { describeHolder, forgetHolder, isAliveHere, isDeadHere, newHolder } from "./lease-holders.ts";
 export {
-  type Clock,
-  isTimeZone,
-  randomHex,
-  sha256,
-  systemClock,
-  type TextModel,
-} from "./ports.ts";
-export { describeCause, err, errnoCode, HermesError, ok, type Result, sqliteCode } from "./result.ts";
-export {
-  CURATOR_TEMP,
-  isStagedId,
+  findStaged,
   listStagedFiles,
   readStagedFile,
   removeStagedFile,
@@ -64,17 +77,3 @@ export {
   type StagedRecords,
   stageFile,
 } from "./staged-files.ts";
-export {
-  codePointLength,
-  groupThousands,
-  hasLoneSurrogate,
-  isWhitespaceUnit,
-  lowerAscii,
-  normalizeNewlines,
-  percentOf,
-  preview,
-  pyStrip,
-  sliceCodePoints,
-  snakeCase,
-  takeCodePoints,
-} from "./text.ts";

@@ -4,8 +4,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { threadId } from "node:worker_threads";
-import { randomHex } from "./ports.ts";
-import { errnoCode } from "./result.ts";
+import { errnoCode, randomHex } from "./basics.ts";
 
 /** Holders of the agents that are open in this thread, shared with other copies of this package in the process. */
 const LIVE = Symbol.for("hermes-memory.live-lease-holders");
@@ -15,7 +14,7 @@ shared[LIVE] = liveHolders;
 
 /** Counts as alive until `forgetHolder`. Hermes Agent looks for `pid=<number>:` in the text. */
 export function newHolder(): string {
-  const holder = `pid=${process.pid}:host=${hostname()}${NAMESPACE}:nonce=${THREAD}${randomHex(4)}`;
+  const holder = `pid=${process.pid}:host=${hostname()}${namespace()}:nonce=${THREAD}${randomHex(4)}`;
   liveHolders.add(holder);
   return holder;
 }
@@ -26,17 +25,18 @@ export function forgetHolder(holder: string): void {
 }
 
 /** The pid namespace of this process. Only Linux reports it; empty elsewhere. */
-const NAMESPACE = namespace();
-/** The outermost namespace has this fixed number in the Linux kernel. */
-const OUTERMOST = "/pid:[4026531836]";
-
+let known: string | undefined;
 function namespace(): string {
   try {
-    return `/${readlinkSync("/proc/self/ns/pid")}`;
+    known ??= `/${readlinkSync("/proc/self/ns/pid")}`;
   } catch {
-    return "";
+    known = "";
   }
+  return known;
 }
+
+/** The outermost namespace has this fixed number in the Linux kernel. */
+const OUTERMOST = "/pid:[4026531836]";
 
 /** Part of the holder, because each thread knows only its own agents. */
 const THREAD = threadId === 0 ? "" : `${threadId}_`;
@@ -80,8 +80,8 @@ function isProcessGone(pid: number): boolean {
  */
 function isStrangerDead(pid: number): boolean {
   if (!isProcessGone(pid)) return false;
-  if (NAMESPACE === "") return true; // a system without pid namespaces
-  return NAMESPACE === OUTERMOST && !isNumberInContainer(pid);
+  if (namespace() === "") return true; // a system without pid namespaces
+  return namespace() === OUTERMOST && !isNumberInContainer(pid);
 }
 
 function isNumberInContainer(pid: number): boolean {
@@ -103,14 +103,14 @@ function statusOf(name: string): string {
 }
 
 /** The pids of a process in the namespaces below ours, from `/proc/<pid>/status`. */
-export function innerNumbers(status: string): number[] {
+function innerNumbers(status: string): number[] {
   const line = /^NSpid:\s*(.*)$/m.exec(status)?.[1] ?? "";
   return line.split(/\s+/).slice(1).map(Number);
 }
 
 /** A host without a namespace comes from a system that has none. */
 function isHere(host: string): boolean {
-  return host === hostname() || host === `${hostname()}${NAMESPACE}`;
+  return host === hostname() || host === `${hostname()}${namespace()}`;
 }
 
 /** Killed, but its parent has not collected it yet. Only Linux reports it. */

@@ -2,7 +2,7 @@
 // counts the lines that could not be written.
 import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { type Clock, systemClock } from "./ports.ts";
+import { type Clock, systemClock } from "./basics.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 /** Values that belong to a line of a log. */

@@ -18,8 +18,6 @@ export type FileHeader = {
   readonly userVersion: number;
   readonly applicationId: number;
   readonly schemaCookie: number;
-  /** False when the first page is lost and the values above are guesses or defaults. */
-  readonly isRead: boolean;
 };
 
 type PageKind = "table-leaf" | "table-interior" | "index-leaf" | "index-interior";
@@ -48,7 +46,7 @@ const KINDS: Readonly<Record<number, PageKind>> = {
   13: "table-leaf",
 };
 const MAGIC = "SQLite format 3\0";
-const PAGE_SIZES = [4096, 1024, 8192, 2048, 16_384, 32_768, 65_536, 512];
+const PAGE_SIZES = [512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 const ENCODINGS = ["UTF-8", "UTF-8", "UTF-16le", "UTF-16be"] as const;
 
 export class PageFile implements Disposable {
@@ -62,7 +60,7 @@ export class PageFile implements Disposable {
     const { size } = fstatSync(this.#fd);
     const first = Buffer.alloc(100);
     readSync(this.#fd, first, 0, 100, 0);
-    this.header = readHeader(first) ?? guessHeader((pageSize) => this.#countPages(pageSize, size));
+    this.header = readHeader(first) ?? USUAL_HEADER;
     this.pageCount = Math.ceil(size / this.header.pageSize);
   }
 
@@ -103,17 +101,6 @@ export class PageFile implements Disposable {
     return next === 0 ? Buffer.concat(parts) : undefined;
   }
 
-  /** The pages of an overflow chain, as far as it can be followed. */
-  *overflowPages(cell: Cell): Generator<number> {
-    let left = cell.payloadSize - cell.local.length;
-    for (let next = cell.overflow; left > 0 && next > 1; left -= this.header.usable - 4) {
-      const bytes = this.bytes(next);
-      if (bytes === undefined) return;
-      yield next;
-      next = bytes.readUInt32BE(0);
-    }
-  }
-
   record(cell: Cell): Value[] | undefined {
     const payload = this.payload(cell);
     return payload && parseRecord(payload);
@@ -136,20 +123,6 @@ export class PageFile implements Disposable {
   [Symbol.dispose](): void {
     closeSync(this.#fd);
   }
-
-  #countPages(pageSize: number, fileSize: number): number {
-    const bytes = Buffer.alloc(pageSize);
-    const total = Math.floor(fileSize / pageSize);
-    const step = Math.max(1, Math.floor(total / 2000)); // a sample of 2,000 pages is enough to tell sizes apart
-    let seen = 0;
-    let good = 0;
-    for (let number = 2; number <= total; number += step) {
-      readSync(this.#fd, bytes, 0, pageSize, (number - 1) * pageSize);
-      seen += 1;
-      if (isWholePage(parsePage(bytes, number, pageSize), pageSize)) good += 1;
-    }
-    return seen === 0 ? 0 : good / seen;
-  }
 }
 
 function readHeader(first: Buffer): FileHeader | undefined {
@@ -166,20 +139,21 @@ function readHeader(first: Buffer): FileHeader | undefined {
     userVersion: first.readInt32BE(60),
     applicationId: first.readInt32BE(68),
     schemaCookie: first.readUInt32BE(40),
-    isRead: true,
   };
 }
 
-/** Without the first page: uses the page size at which most pages are complete; other values are those of new files. */
-function guessHeader(shareOfPages: (pageSize: number) => number): FileHeader {
-  const shares = [...PAGE_SIZES].sort((a, b) => a - b).map((size) => ({ size, share: shareOfPages(size) }));
-  // A larger page starts where a smaller one does, so sizes above the right one score about the same, and the next smaller size
-  // half of that. The right size is the smallest with clearly more than half of the best score.
-  const most = Math.max(...shares.map(({ share }) => share));
-  const best = shares.find(({ share }) => share > 0 && share >= most * 0.7)?.size ?? 4096;
-  const unknown = { autoVacuum: 0, firstFreePage: 0, userVersion: 0, applicationId: 0, schemaCookie: 0 };
-  return { pageSize: best, usable: best, encoding: "UTF-8", isWal: false, isRead: false, ...unknown };
-}
+/** What new files have. */
+const USUAL_HEADER: FileHeader = {
+  pageSize: 4096,
+  usable: 4096,
+  encoding: "UTF-8",
+  isWal: false,
+  autoVacuum: 0,
+  firstFreePage: 0,
+  userVersion: 0,
+  applicationId: 0,
+  schemaCookie: 0,
+};
 
 function parsePage(bytes: Buffer, number: number, usable: number): Page | undefined {
   const at = number === 1 ? 100 : 0;

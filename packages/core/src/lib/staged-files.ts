@@ -1,10 +1,17 @@
 // Changes that wait for the user's approval: one private JSON file each, in the form the Python original uses.
 import { mkdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import {
+  describeCause,
+  distinctSeconds,
+  err,
+  errnoCode,
+  isRecord,
+  ok,
+  type Result,
+  randomHex,
+} from "./basics.ts";
 import { namesIn, writeFileAtomic } from "./files.ts";
-import { isRecord } from "./json.ts";
-import { distinctSeconds, randomHex } from "./ports.ts";
-import { describeCause, err, errnoCode, ok, type Result } from "./result.ts";
 
 /** What every staged change has; `payload` is the change itself. */
 export type StagedRecord<Subsystem extends string, Payload> = {
@@ -28,13 +35,11 @@ export type StagedRecords<Staged> = {
   readonly skipped: readonly string[];
 };
 
-/** Start of the names of temporary files of the curator, whose runs exclude each other: the next run may delete a leftover. */
-export const CURATOR_TEMP = ".curator-";
 /** Enough for a file of 1 MiB with every character escaped. */
 const MAX_RECORD_BYTES = 8 * 1_048_576;
 
 /** Eight hex digits and nothing else: an id is part of a path. */
-export function isStagedId(id: string): boolean {
+function isStagedId(id: string): boolean {
   return /^[0-9a-f]{8}$/.test(id);
 }
 
@@ -52,8 +57,7 @@ export function stageFile<Subsystem extends string, Payload>(
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const text = `${JSON.stringify({ ...record, payload: stored }, null, 2)}\n`;
-    const tempName = `${group === undefined ? "" : CURATOR_TEMP}${id}.json.tmp`;
-    writeFileAtomic(join(directory, `${id}.json`), text, { tempName });
+    writeFileAtomic(join(directory, `${id}.json`), text, { tempName: `${id}.json.tmp` });
     return ok(record);
   } catch (cause) {
     const message = `The change could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`;
@@ -99,6 +103,19 @@ export function listStagedFiles<Staged extends { readonly id: string; readonly c
     else skipped.push(name);
   }
   return { records: records.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1)), skipped };
+}
+
+/** `read` as for `listStagedFiles`. An error for an id under which no usable change waits. */
+export function findStaged<Staged extends { readonly id: string }>(
+  directory: string,
+  id: string,
+  read: (path: string) => Staged | undefined,
+): Result<Staged, { readonly kind: "unknown" | "damaged"; readonly path: string }> {
+  const path = join(directory, `${id}.json`);
+  if (!isStagedId(id) || statSync(path, { throwIfNoEntry: false }) === undefined)
+    return err({ kind: "unknown", path });
+  const record = read(path);
+  return record?.id === id ? ok(record) : err({ kind: "damaged", path });
 }
 
 /** Also removes a damaged file. False: there is none. */

@@ -15,8 +15,20 @@ import { isSpoken, withoutRecall } from "./chat-messages.ts";
 
 /** Without refused texts, system rows, empty messages, and recall that was stored by mistake. A call without a result stays open. */
 export function forModel(stored: readonly Message[]): readonly Message[] {
-  const clean = withoutRefused(stored).map(withoutRecall).filter(isSpoken);
-  return withoutStubs(repairPairs(clean));
+  return withoutStubs(repairPairs(withoutRefused(stored).flatMap((message) => cleaned(message) ?? [])));
+}
+
+const clean = new WeakMap<Message, Message | null>();
+
+/** Null: nothing is said in it. Kept, because the messages of a long chat are the same with every turn. */
+function cleaned(message: Message): Message | null {
+  let said = clean.get(message);
+  if (said === undefined) {
+    said = withoutRecall(message);
+    if (!isSpoken(said)) said = null;
+    clean.set(message, said);
+  }
+  return said;
 }
 
 /** Messages that both sides of an alignment have. A stand-in for a missing result is only in lists made by `context`. */

@@ -232,29 +232,11 @@ function plainCall({ id, function: called }: NonNullable<OpenAiMessage["tool_cal
 
 /** The common part of the AI SDK's versions. Parts that one of them refuses become text, which says what was there. */
 function toChatMessages(messages: readonly Message[]): ChatMessage[] {
-  return toAiSdk(messages.map(withoutVendorsCalls), { version: 5 }).flatMap((message): ChatMessage[] => {
-    switch (message.role) {
-      case "system":
-        return [message];
-      case "user":
-        return [
-          {
-            ...message,
-            content: typeof message.content === "string" ? message.content : message.content.map(userPart),
-          },
-        ];
-      case "assistant":
-        return [
-          {
-            ...message,
-            content: typeof message.content === "string" ? message.content : message.content.map(replyPart),
-          },
-        ];
-      case "tool":
-        return [{ ...message, content: message.content.flatMap(resultPart) }];
-      default:
-        return message satisfies never;
-    }
+  return toAiSdk(messages.map(withoutVendorsCalls), { version: 5 }).map((message): ChatMessage => {
+    if (message.role === "tool") return { ...message, content: message.content.map(resultPart) };
+    if (typeof message.content === "string") return message as ChatMessage;
+    if (message.role === "user") return { ...message, content: message.content.map(userPart) };
+    return message.role === "assistant" ? { ...message, content: message.content.map(replyPart) } : message;
   });
 }
 
@@ -284,10 +266,10 @@ function replyPart(part: PartOf<Sdk<"assistant">>): PartOf<Chat<"assistant">> {
   }
 }
 
-function resultPart(part: PartOf<Sdk<"tool">>): PartOf<Chat<"tool">>[] {
+function resultPart(part: PartOf<Sdk<"tool">>): PartOf<Chat<"tool">> {
   const { type, toolCallId, toolName, output } = part;
   const plain = output.type === "content" ? ({ type: "text", value: outputText(output) } as const) : output;
-  return [{ type, toolCallId, toolName, output: plain }];
+  return { type, toolCallId, toolName, output: plain };
 }
 
 type SdkOutput = PartOf<Sdk<"tool">>["output"];

@@ -13,7 +13,7 @@ import {
 } from "../providers/index.ts";
 import { sanitizeContext, strippedUserText } from "../security/index.ts";
 import {
-  cleanSnippet,
+  cleanText,
   INTERNAL_SOURCES,
   isRecallTool,
   isStopWord,
@@ -260,7 +260,7 @@ function isTelling(term: string): boolean {
 function excerpt({ snippet }: SearchHit, said: string): string {
   const text = oneLine(said);
   if (codePointLength(text) <= EXCERPT_CHARS) return text;
-  const place = oneLine(cleanSnippet(snippet).replaceAll(/>>>|<<</g, ""));
+  const place = oneLine(cleanText(snippet).replaceAll(/>>>|<<</g, ""));
   // A place outside of what was said is in a part that is not quoted.
   const isSaid = text.includes(place.replace(/^\.\.\.|\.\.\.$/g, ""));
   return takeCodePoints(isSaid ? place : text, EXCERPT_CHARS);

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isHandoff, isTaskList, withoutHandoff } from "../context/index.ts";
 import { errnoCode, HermesError } from "../lib/index.ts";
-import { fromRow, type Message, textOf } from "../message/index.ts";
+import { fromRow, fromRows, type Message, textOf } from "../message/index.ts";
 import {
   checkSessionId,
   describeHolder,
@@ -53,7 +53,7 @@ export async function openChat(
       : await followedChat(store, person, chatId, options.sessionId);
   if (known !== undefined) return { store, row: known, isNew: false };
   const { parentChatId, forkOf = [] } = options;
-  const origin = forkOf.length === 0 ? null : await store.findMark(forkOf);
+  const origin = forkOf.length === 0 ? null : await store.gateway.findMark(forkOf);
   if (origin !== null) {
     await store.branchSession(origin.session_id, { id, title: null }).catch(async (cause: unknown) => {
       if ((await store.getSession(id)) === null) throw cause; // otherwise another request of the chat was first
@@ -92,7 +92,7 @@ async function followedChat(
   chatId: string,
   sessionId: string,
 ): Promise<SessionRow | undefined> {
-  const marked = (await store.findMark([transcriptMark(sessionId)]))?.session_id;
+  const marked = (await store.gateway.findMark([transcriptMark(sessionId)]))?.session_id;
   for (const id of marked === undefined ? [chatSessionId(person.user, chatId), sessionId] : [marked]) {
     const row = await currentSession(store, id, true);
     if (row === null) continue;
@@ -104,7 +104,7 @@ async function followedChat(
 
 /** An import of the program's transcript is merged with the session. */
 async function noteFollowed(store: SessionStore, id: string, sessionId: string): Promise<void> {
-  await store.saveMarks(id, [transcriptMark(sessionId)]);
+  await store.gateway.saveMarks(id, [transcriptMark(sessionId)]);
 }
 
 /** Throws `bad-chat-id`, `bad-session-id` and `bad-option`. */
@@ -162,8 +162,7 @@ function sourceOf({ user }: Person): string {
 
 /** Active messages, oldest first, with the ids of their rows. */
 export async function loadChat(store: SessionStore, sessionId: string): Promise<readonly Message[]> {
-  const rows = await store.getMessages(sessionId);
-  return rows.map(fromRow).filter((message) => message !== undefined);
+  return fromRows(await store.getMessages(sessionId));
 }
 
 /** Below this, reading a chat again costs less than keeping it. */
@@ -176,7 +175,8 @@ const READ_AGAIN = 32;
 
 /**
  * Long chats that were read before. Whether rows were added, deleted, taken back or restored since is seen from their ids. An edit of an
- * older row in place is not, so what is found here may show that nothing differs, and not that something does (`isFresh`).
+ * older row in place is not: `context` may give its earlier text for `KEPT_MS`, and for a write what is found here may show that nothing
+ * differs, and not that something does (`isFresh`).
  */
 export class LoadedChats {
   /** By session, the least recently used first. */
@@ -190,13 +190,13 @@ export class LoadedChats {
     const kept = this.#kept.get(sessionId)?.messages;
     const messages = kept && (await refreshed(store, sessionId, kept));
     if (messages === undefined) return { messages: await this.loadAgain(store, sessionId), isFresh: true };
-    this.keep(sessionId, messages);
+    this.#keep(sessionId, messages);
     return { messages, isFresh: false };
   }
 
   async loadAgain(store: SessionStore, sessionId: string): Promise<readonly Message[]> {
     const messages = await loadChat(store, sessionId);
-    this.keep(sessionId, messages);
+    this.#keep(sessionId, messages);
     return messages;
   }
 
@@ -208,13 +208,12 @@ export class LoadedChats {
     added: readonly number[],
   ): Promise<readonly Message[]> {
     if (added.length === 0) return messages;
-    const rows = await store.getMessagesById(added);
-    const all = [...messages, ...rows.map(fromRow).filter((message) => message !== undefined)];
-    this.keep(sessionId, all);
+    const all = [...messages, ...fromRows(await store.getMessagesById(added))];
+    this.#keep(sessionId, all);
     return all;
   }
 
-  keep(sessionId: string, messages: readonly Message[]): void {
+  #keep(sessionId: string, messages: readonly Message[]): void {
     this.#kept.delete(sessionId);
     if (messages.length < LEAST_KEPT) return;
     const chars = messages.reduce((sum, { content }) => sum + textOf(content).length, 0);
@@ -249,8 +248,7 @@ async function refreshed(
       return rowId === id && originId === (origin_id ?? undefined);
     });
   if (!isSame) return undefined;
-  const newest = await store.getMessagesById(keys.slice(-READ_AGAIN).map(({ id }) => id));
-  const again = newest.map(fromRow).filter((message) => message !== undefined);
+  const again = fromRows(await store.getMessagesById(keys.slice(-READ_AGAIN).map(({ id }) => id)));
   return again.length === Math.min(kept.length, READ_AGAIN)
     ? [...kept.slice(0, -READ_AGAIN), ...again]
     : undefined;
@@ -276,11 +274,8 @@ export async function loadWholeChat(
   if (summary < 0) return { messages: newest, changeable };
   const taken = new Set(tail.map(originOf));
   const { rows } = await listChatRows(store, sessionId);
-  const before = await loadRows(
-    store,
-    rows.filter(({ origin }) => !taken.has(origin)),
-  );
-  return { messages: [...before, ...tail], changeable };
+  const before = rows.flatMap(({ id, origin }) => (taken.has(origin) ? [] : [id]));
+  return { messages: [...fromRows(await store.getMessagesById(before)), ...tail], changeable };
 }
 
 /**
@@ -362,12 +357,6 @@ async function findSummaries(
   );
 }
 
-/** In the order of the list. */
-async function loadRows(store: SessionStore, rows: readonly ChatRow[]): Promise<readonly Message[]> {
-  const found = await store.getMessagesById(rows.map(({ id }) => id));
-  return found.map(fromRow).filter((message) => message !== undefined);
-}
-
 export type TranscriptPage = {
   readonly messages: readonly Message[];
   /** How many older messages there are, and the row from which the next page goes back. */
@@ -429,6 +418,8 @@ type Waiting = {
   readonly isKnown?: boolean;
   /** How it is created. */
   readonly create?: NewChat;
+  /** What the caller has found before in the same turn. */
+  readonly opened?: OpenChat | undefined;
 };
 
 /** The calls that work on a chat now, by its first session. */
@@ -462,16 +453,20 @@ export class ChatTurns {
   async #leased<T>(
     chatId: string,
     work: (chat: HeldChat) => Promise<T>,
-    { signal, waitMs = WAIT_MS, holder: given, isKnown = false, create }: Waiting,
+    { signal, waitMs = WAIT_MS, holder: given, isKnown = false, create, opened }: Waiting,
   ): Promise<T> {
     const holder = given ?? newHolder();
     const until = performance.now() + waitMs;
+    let known = opened;
     try {
       for (;;) {
         signal?.throwIfAborted();
-        const { store, row } = isKnown
-          ? await openKnownChat(this.#person, chatId)
-          : await openChat(this.#person, chatId, create);
+        const { store, row } =
+          known ??
+          (isKnown
+            ? await openKnownChat(this.#person, chatId)
+            : await openChat(this.#person, chatId, create));
+        known = undefined; // the next round looks again
         const lease = await store.acquireSessionLease(row.id, holder, { ttl: LEASE_SECONDS });
         if (lease.acquired) {
           let isLocked = false;

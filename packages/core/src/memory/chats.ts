@@ -26,12 +26,13 @@ import {
   loadChat,
   loadTranscript,
   loadWholeChat,
+  type OpenChat,
   openChat,
   openKnownChat,
 } from "./chat-session.ts";
 import { badNumber, checkLimit, formatOf, isPositive } from "./options.ts";
 import { alignChat, asNew, type Change, planChange, type RememberArguments } from "./remember.ts";
-import type { Person } from "./types.ts";
+import type { Home, Person } from "./types.ts";
 import type {
   Asked,
   AskOptions,
@@ -49,24 +50,7 @@ import type {
   Remembered,
   Transcript,
   TranscriptOptions,
-  UserMemory,
 } from "./user-memory.ts";
-
-type Members = Pick<
-  UserMemory,
-  | "openChat"
-  | "block"
-  | "recall"
-  | "context"
-  | "ask"
-  | "answer"
-  | "transcript"
-  | "chats"
-  | "chat"
-  | "rename"
-  | "forgetChat"
-  | "compact"
->;
 
 /** Stored with the memory block; the agent's prompts have other versions. */
 const BLOCK_VERSION = 1_001;
@@ -92,7 +76,9 @@ type WritePlan = {
   readonly ask?: NonNullable<Parameters<SessionStore["appendMany"]>[2]>["ask"];
 };
 
-export class Chats implements Members {
+type FoundChat = OpenChat & { readonly messages?: readonly Message[] };
+
+export class Chats {
   readonly #person: Person;
   readonly #log: Logger;
   readonly #turns: ChatTurns;
@@ -100,6 +86,8 @@ export class Chats implements Members {
   /** Recall of recent turns, so that every step of a turn sends the same bytes. */
   readonly #recalls = new Map<string, { readonly answer: Promise<RecallAnswer>; readonly untilMs: number }>();
   readonly #loaded = new LoadedChats();
+  /** What was found for a turn, and, after what was asked is stored, the messages of the chat. */
+  readonly #opened = new WeakMap<OpenedChat, FoundChat>();
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(person: Person, log: Logger = silentLogger) {
@@ -132,23 +120,35 @@ export class Chats implements Members {
         throw new HermesError("bad-option", `'${name}' is not a text, or is empty.`, {
           hint: "Leave it out, or pass a text.",
         });
-    const { row, isNew } = await openChat(this.#person, chatId, { source, sessionId, parentChatId, forkOf });
-    return { sessionId: row.id, isNew };
+    const found = await openChat(this.#person, chatId, { source, sessionId, parentChatId, forkOf });
+    const opened = { chatId, sessionId: found.row.id, isNew: found.isNew };
+    this.#opened.set(opened, { store: found.store, row: found.row });
+    return opened;
   }
 
-  async block(chatId: string): Promise<string> {
-    const { store, row } = await openChat(this.#person, chatId);
+  async #open(chat: string | OpenedChat): Promise<FoundChat & { readonly chatId: string }> {
+    const chatId = typeof chat === "string" ? chat : chat.chatId;
+    const found = typeof chat === "string" ? undefined : this.#opened.get(chat);
+    return { ...(found ?? (await openChat(this.#person, chatId))), chatId };
+  }
+
+  async block(chat: string | OpenedChat): Promise<string> {
+    const { chatId, store, row } = await this.#open(chat);
     return this.#block(chatId, store, row.id);
   }
 
-  async recall(chatId: string, query: string, { signal }: RecallOptions = {}): Promise<RecallAnswer> {
+  async recall(
+    chat: string | OpenedChat,
+    query: string,
+    { signal }: RecallOptions = {},
+  ): Promise<RecallAnswer> {
     if (typeof query !== "string")
       throw new HermesError("bad-option", "The query of recall is not a text.", {
         hint: "Pass what the user said.",
       });
     signal?.throwIfAborted();
-    const { store, row } = await openChat(this.#person, chatId);
-    const { messages } = await this.#loaded.load(store, row.id);
+    const { chatId, store, row, ...known } = await this.#open(chat);
+    const messages = known.messages ?? (await this.#loaded.load(store, row.id)).messages;
     const answer = await this.#recall(chatId, store, row.id, messages, query);
     signal?.throwIfAborted();
     return answer;
@@ -167,7 +167,7 @@ export class Chats implements Members {
     signal?.throwIfAborted();
     const { store, row } = await openChat(this.#person, chatId);
     const block = await this.#block(chatId, store, row.id);
-    const stored = await this.#loaded.loadAgain(store, row.id);
+    const { messages: stored } = await this.#loaded.load(store, row.id);
 
     const spoken = given.filter(isTold);
     const { late, fresh } = await alignChat(store, row.id, stored, spoken);
@@ -175,8 +175,11 @@ export class Chats implements Members {
     const summary = await findSummary(store, row.id, stored);
     const fitted = fitTurns(history, maxTokens, summary?.meta.rowId);
     const asked = query ?? lastUserText(spoken); // in the middle of a turn, what the user said is stored already
-    const { text: recall } =
-      options.recall === false ? { text: "" } : await this.#recall(chatId, store, row.id, stored, asked);
+    const startedAtMs = performance.now();
+    const isAgain = this.#recalls.has(recallKey(row.id, stored, asked));
+    const recalled =
+      options.recall === false ? undefined : await this.#recall(chatId, store, row.id, stored, asked);
+    const recall = recalled?.text ?? "";
     signal?.throwIfAborted();
 
     const front = given.filter(({ role }) => role === "system");
@@ -187,6 +190,9 @@ export class Chats implements Members {
         ? withRecall(messages, recall)
         : [...messages, newMessage({ role: "user", content: injectRecall(query, recall) })];
     const system = [identity ?? "", block].filter((text) => pyStrip(text) !== "").join("\n\n");
+    const tokens = estimateRequest({ system, messages: request });
+    if (recalled !== undefined && !isAgain && pyStrip(asked) !== "")
+      await this.#noteTurn(store, row, { ...recalled, query: asked, tokens, startedAtMs });
     return {
       chatId,
       sessionId: row.id,
@@ -195,8 +201,28 @@ export class Chats implements Members {
       recall,
       request: { ...(system === "" ? {} : { system }), messages: inFormat(request, format) },
       leftOut: fitted.leftOut,
-      tokens: estimateRequest({ system, messages: request }),
+      tokens,
     };
+  }
+
+  /** For people who look into it later. What the model used is not known here: the tokens are an estimate. */
+  async #noteTurn(
+    { turns, readOnly }: SessionStore,
+    { id: session_id, model }: SessionRow,
+    { query, text: injected, found, durationMs, tokens, startedAtMs }: NotedTurn,
+  ): Promise<void> {
+    if (readOnly) return;
+    const at = this.#person.memory.clock.now().getTime() / 1000;
+    const of = { session_id, at, mode: "library" } as const;
+    try {
+      const what = { query, injected, found: JSON.stringify(found), duration_ms: durationMs };
+      const recall = await turns.addRecall({ ...of, ...what });
+      const duration_ms = performance.now() - startedAtMs;
+      await turns.addTurn({ ...of, duration_ms, model, input_tokens: tokens, recall });
+      await pruneTurnsOf(this.#person.memory);
+    } catch (cause) {
+      this.#log.warn("What was recalled could not be stored", { cause });
+    }
   }
 
   /** The memory block of the session: stored with the first call, and the same until the chat is compacted. */
@@ -256,10 +282,8 @@ export class Chats implements Members {
     stored: readonly Message[],
     query: string,
   ): Promise<RecallAnswer> {
-    const users = stored.filter(({ role }) => role === "user");
-    const isStored = pyStrip(textOf(users.at(-1)?.content ?? "")) === pyStrip(query);
-    const turn = users.length + (isStored ? 0 : 1);
-    const key = JSON.stringify([sessionId, turn, query]);
+    const turn = turnOf(stored, query);
+    const key = recallKey(sessionId, stored, query);
     const known = this.#recalls.get(key);
     if (known !== undefined && performance.now() < known.untilMs) return known.answer;
     const answer = recallFor({
@@ -297,35 +321,48 @@ export class Chats implements Members {
     return this.#turns.alone(chatId, work, { signal, create: { source, sessionId } });
   }
 
-  async ask(chatId: string, messages: readonly GivenMessage[], options: AskOptions): Promise<Asked> {
+  async ask(
+    asking: string | OpenedChat,
+    messages: readonly GivenMessage[],
+    options: AskOptions,
+  ): Promise<Asked> {
     const { request, key, hiddenTools = [], signal, source, sessionId } = options;
+    const chatId = typeof asking === "string" ? asking : asking.chatId;
+    const opened = typeof asking === "string" ? undefined : this.#opened.get(asking);
     const given = readGiven(messages, "messages").filter(isTold);
     const token = randomHex(6);
     const work = async (chat: HeldChat): Promise<Asked> => {
       // The client of a request that waited, or whose process was stopped, may have hung up and asked elsewhere.
       await setImmediate();
       signal?.throwIfAborted();
-      const newest = await chat.store.getAsk(chat.row.id);
-      const { change, ids } = await this.#write(chat, chatId, async (stored) => {
+      const newest = await chat.store.gateway.getAsk(chat.row.id);
+      const done = await this.#write(chat, chatId, async (stored) => {
         const plan = await planAsk(chat, stored, given, options, newest);
         const ask = { token, request, ...(plan.rowId === undefined ? {} : { rowId: plan.rowId }) };
         return { change: plan, idAt: plan.add.length - 1, id: key, ask };
       });
-      const rowId = change.rowId ?? ids.at(-1) ?? -1;
+      const rowId = done.change.rowId ?? done.ids.at(-1) ?? -1;
+      if (typeof asking !== "string") {
+        const { store, row } = chat;
+        this.#opened.set(asking, { store, row, messages: done.messages });
+      }
       return { chatId, sessionId: chat.row.id, rowId, token, hiddenTools };
     };
-    return this.#turns.alone(chatId, work, { signal, create: { source, sessionId } });
+    return this.#turns.alone(chatId, work, { signal, opened, create: { source, sessionId } });
   }
 
   async answer(asked: Asked, reply: readonly GivenMessage[]): Promise<{ readonly isShown: boolean }> {
     const { chatId, rowId, token, hiddenTools } = asked;
     const add = readGiven(reply, "messages").filter(isTold);
     const work = async (chat: HeldChat): Promise<{ readonly isShown: boolean }> => {
-      const newest = await chat.store.getAsk(chat.row.id);
+      const newest = await chat.store.gateway.getAsk(chat.row.id);
       const { isShown } = await this.#write(chat, chatId, async (stored) => {
         const plan = planAnswer(stored, add, { rowId, isNewest: newest?.token === token, hiddenTools });
-        const change = { known: 0, takenBack: 0, add, isNew: plan.isShown, isAppend: false };
-        return { change: { ...change, takeBackFrom: plan.takeBackFrom }, idAt: 0, isShown: plan.isShown };
+        const { isShown, takeBackFrom } = plan;
+        // Where no row follows what was asked, ids alone decide, and those are read again.
+        const isAppend = isShown && takeBackFrom === undefined;
+        const change = { known: 0, takenBack: 0, add, isNew: isShown, isAppend, takeBackFrom };
+        return { change, idAt: 0, isShown };
       });
       return { isShown };
     };
@@ -582,6 +619,34 @@ function turnsOf(
       ? []
       : [{ user: user.content, assistant: reply.content }];
   });
+}
+
+const pruned = new WeakSet<Home>();
+
+/** Once for each opened home: a program that only uses the library has nobody else who does it. */
+async function pruneTurnsOf(home: Home): Promise<void> {
+  if (pruned.has(home)) return;
+  pruned.add(home);
+  const { gateway } = await home.config();
+  await (await home.administrator.sessions({ mode: "write" }))?.pruneTurns(gateway.recallTraceDays);
+}
+
+type NotedTurn = RecallAnswer & {
+  readonly query: string;
+  readonly tokens: number;
+  readonly startedAtMs: number;
+};
+
+/** The same for every request of a turn. */
+function recallKey(sessionId: string, stored: readonly Message[], query: string): string {
+  return JSON.stringify([sessionId, turnOf(stored, query), query]);
+}
+
+/** The number of the turn that asks this. */
+function turnOf(stored: readonly Message[], query: string): number {
+  const users = stored.filter(({ role }) => role === "user");
+  const isStored = pyStrip(textOf(users.at(-1)?.content ?? "")) === pyStrip(query);
+  return users.length + (isStored ? 0 : 1);
 }
 
 async function storedBlock(store: SessionStore, sessionId: string): Promise<string | undefined> {

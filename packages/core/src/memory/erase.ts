@@ -47,9 +47,7 @@ async function eraseSessions(person: Person, dryRun: boolean): Promise<ErasedSes
   const none = { sessions: 0, messages: 0, files: 0, remaining: [] };
   try {
     const store = await person.sessions({ mode: dryRun ? "read" : "write" });
-    return (
-      (await store?.eraseSessions({ ...person.scope, ...sessionFiles(person.memory.home), dryRun })) ?? none
-    );
+    return (await store?.eraseSessions({ ...sessionFiles(person.memory.home), dryRun })) ?? none;
   } catch (cause) {
     if (isClosed(cause)) throw cause;
     const why =

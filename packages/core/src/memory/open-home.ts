@@ -16,7 +16,7 @@ import {
 import { type Clock, HermesError, isRecord, type Result, systemClock } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { MemoryManager } from "../providers/index.ts";
-import type { Scope, SessionStore } from "../sessions/index.ts";
+import type { HomeStore, Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
 import type { SessionDatabase } from "./session-database.ts";
@@ -246,7 +246,7 @@ class PersonOfHome implements Person {
     return database.use((store) => work(this.sessionsIn(database, store)));
   }
 
-  protected sessionsIn(database: SessionDatabase, store: SessionStore | undefined): SessionStore | undefined {
+  protected sessionsIn(database: SessionDatabase, store: HomeStore | undefined): SessionStore | undefined {
     return database.boundTo(this.user, store);
   }
 
@@ -287,11 +287,14 @@ class PersonOfHome implements Person {
 class AdministratorOfHome extends PersonOfHome implements Administrator {
   override readonly scope: Scope = {};
 
-  protected override sessionsIn(
-    _database: SessionDatabase,
-    store: SessionStore | undefined,
-  ): SessionStore | undefined {
-    return store;
+  override sessions(wanted: SessionsWanted & { readonly create: true }): Promise<HomeStore>;
+  override sessions(wanted: SessionsWanted): Promise<HomeStore | undefined>;
+  override async sessions(wanted: SessionsWanted): Promise<HomeStore | undefined> {
+    return (await this.memory.database()).open(wanted);
+  }
+
+  override async withSessions<T>(work: (store: HomeStore | undefined) => Promise<T>): Promise<T> {
+    return (await this.memory.database()).use(work);
   }
 
   async curatedIn(directory: string, options: CuratedInOptions = {}): Promise<MemoryStore> {

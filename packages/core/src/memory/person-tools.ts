@@ -32,7 +32,7 @@ export async function toolsOf(person: Person, rules: ToolRules): Promise<readonl
     sessionSearchEntry({ summarize: false }, async (work) => {
       const config = await memory.config(); // it may forbid reading other profiles
       const settings = { ...sessionSearchSettings(config), summarize: "off" as const };
-      return person.withSessions((store) => work({ store, context: { home, settings, ...scope } }));
+      return person.withSessions((store) => work({ store, context: { home, settings, scope } }));
     }),
     // Reading must not create the home.
     memoryHistoryEntry((work) =>

@@ -48,7 +48,8 @@ function readOptions(value: unknown): RememberOptions {
     throw new HermesError("bad-option", "The options of remember were not passed as an object.", {
       hint: "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
     });
-  const { id, follow, signal, hiddenTools, keepsUnrelated, source, sessionId } = value as RememberOptions;
+  const options = value as RememberOptions;
+  const { id, follow, hiddenTools } = options;
   if (id !== undefined && (typeof id !== "string" || id === ""))
     throw new HermesError("bad-option", "The id of an exchange must be a text that is not empty.", {
       hint: "Leave it out, or pass the id of the request.",
@@ -64,7 +65,7 @@ function readOptions(value: unknown): RememberOptions {
     throw new HermesError("bad-option", "'hiddenTools' is not a list of names.", {
       hint: "Pass the names of the tools whose calls the client does not see.",
     });
-  return { id, follow, signal, hiddenTools, keepsUnrelated, source, sessionId };
+  return options;
 }
 
 // ---- What changes ----
@@ -273,6 +274,7 @@ export async function alignChat(
   given: readonly Message[],
   kind: { readonly isExchange?: boolean; readonly isNew?: boolean } = {},
 ): Promise<Alignment> {
+  if (given.length === 0) return { fresh: 0, late: [], isAnchored: false };
   const options = { ...kind, shown: asShown };
   const newest = stored.filter(isSpoken);
   const summary = await findSummary(store, sessionId, stored);

@@ -6,7 +6,7 @@ import { entryId, type MemoryStore, rankByWords } from "../curated/index.ts";
 import { codePointLength, HermesError, preview } from "../lib/index.ts";
 import { contentText } from "../message/index.ts";
 import {
-  cleanSnippet,
+  cleanText,
   leftOutRemark,
   type MessageRow,
   type SearchAnswer,
@@ -170,7 +170,7 @@ async function openSessions(person: Person): Promise<SessionStore | undefined> {
 function textOf(hit: SearchHit, row: MessageRow | undefined): string {
   const whole = row === undefined ? "" : contentText(row.content);
   if (whole !== "" && codePointLength(whole) <= WHOLE_MESSAGE_CHARS) return whole;
-  return cleanSnippet(hit.snippet, row?.content).replaceAll(">>>", "").replaceAll("<<<", "");
+  return cleanText(hit.snippet).replaceAll(">>>", "").replaceAll("<<<", "");
 }
 
 function notesOn(answer: SearchAnswer): string[] {

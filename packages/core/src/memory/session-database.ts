@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { type Clock, describeCause, errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import {
-  bindStore,
+  type HomeStore,
   openSessionStore,
   type SessionStore,
   salvageCopy,
@@ -23,7 +23,7 @@ const READABLE_STILL: ReadonlySet<string> = new Set([
 ]);
 
 type Handle = {
-  readonly store: SessionStore;
+  readonly store: HomeStore;
   readonly file: string;
   /** Opened read-only because writing failed; the next call tries to write again. */
   readonly isFallback: boolean;
@@ -42,7 +42,7 @@ export class SessionDatabase implements AsyncDisposable {
   readonly #path: string;
   readonly #warn: Logger["warn"];
   readonly #clock: Clock;
-  readonly #opened = new Map<SessionsWanted["mode"], Promise<SessionStore>>();
+  readonly #opened = new Map<SessionsWanted["mode"], Promise<HomeStore>>();
   readonly #copies = new AsyncDisposableStack();
   readonly #refuseIfClosed: () => void;
   #handle: Handle | undefined;
@@ -55,7 +55,7 @@ export class SessionDatabase implements AsyncDisposable {
     this.#refuseIfClosed = refuseIfClosed;
   }
 
-  async open(wanted: SessionsWanted): Promise<SessionStore | undefined> {
+  async open(wanted: SessionsWanted): Promise<HomeStore | undefined> {
     this.#refuseIfClosed();
     const store = await this.#openingOf(wanted);
     this.#refuseIfClosed(); // the home began to close meanwhile
@@ -66,7 +66,7 @@ export class SessionDatabase implements AsyncDisposable {
    * One connection for all writers, which readers share. A new file is created by one of them only. After a failure the next call
    * tries again.
    */
-  #openingOf({ mode: wanted, create = false }: SessionsWanted): Promise<SessionStore> | undefined {
+  #openingOf({ mode: wanted, create = false }: SessionsWanted): Promise<HomeStore> | undefined {
     const known = this.#opened.get("write") ?? this.#opened.get(wanted);
     if (known !== undefined) return known;
     const isNew = !isThere(this.#path);
@@ -84,8 +84,8 @@ export class SessionDatabase implements AsyncDisposable {
   }
 
   /** A store in which the sessions of others do not exist. Without a user: for the owner of the home. */
-  boundTo(user: MemoryUser | undefined, store: SessionStore | undefined): SessionStore | undefined {
-    return store && bindStore(store, user ?? WITHOUT_USER);
+  boundTo(user: MemoryUser | undefined, store: HomeStore | undefined): SessionStore | undefined {
+    return store?.forUser(user ?? WITHOUT_USER);
   }
 
   async salvage(): ReturnType<Administrator["salvage"]> {
@@ -99,7 +99,7 @@ export class SessionDatabase implements AsyncDisposable {
   }
 
   /** See `Person.withSessions`. Rejects with a `HermesError` if the database cannot be opened. */
-  async use<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
+  async use<T>(work: (store: HomeStore | undefined) => Promise<T>): Promise<T> {
     for (let isLastTry = false; ; isLastTry = true) {
       this.#refuseIfClosed();
       const handle = await this.#current();
@@ -158,7 +158,7 @@ export class SessionDatabase implements AsyncDisposable {
     }
   }
 
-  #keep(store: SessionStore, file: string, isFallback: boolean): Handle {
+  #keep(store: HomeStore, file: string, isFallback: boolean): Handle {
     for (const warning of store.warnings) this.#warn(warning);
     // Opening may have repaired the database and replaced the file.
     this.#handle = { store, file: isFallback ? file : (fileAt(this.#path) ?? file), isFallback };

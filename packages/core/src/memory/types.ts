@@ -13,7 +13,7 @@ import type {
   Uploaded,
   UploadRequest,
 } from "../providers/index.ts";
-import type { ExportLoss, Scope, SessionStore } from "../sessions/index.ts";
+import type { ExportLoss, HomeStore, Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
 
@@ -97,10 +97,13 @@ export interface Person {
 
 /** Sees the sessions of all users; sessions it creates have no user. */
 export interface Administrator extends Person {
+  sessions(wanted: SessionsWanted & { readonly create: true }): Promise<HomeStore>;
+  sessions(wanted: SessionsWanted): Promise<HomeStore | undefined>;
+  withSessions<T>(work: (store: HomeStore | undefined) => Promise<T>): Promise<T>;
   /** The curated files in any directory, even if config disables them: the store then refuses writes. */
   curatedIn(directory: string, options?: CuratedInOptions): Promise<MemoryStore>;
   /** A copy with every readable row of a damaged database. Deleted when the home is closed. */
-  salvage(): Promise<{ readonly store: SessionStore; readonly loss: ExportLoss }>;
+  salvage(): Promise<{ readonly store: HomeStore; readonly loss: ExportLoss }>;
   /** Names of the users' directories below `memories/users`, sorted. They do not reveal the user ids. */
   userDirectories(): readonly string[];
 }

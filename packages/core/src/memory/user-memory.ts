@@ -47,9 +47,9 @@ export interface UserMemory {
    */
   openChat(chatId: string, options?: OpenChatOptions): Promise<OpenedChat>;
   /** The memory block of the chat, as `context` puts it into `system`: the entries as they were when the chat began. Empty: there are none. */
-  block(chatId: string): Promise<string>;
+  block(chat: string | OpenedChat): Promise<string>;
   /** What is known about a query besides the chat itself, as `context` adds it to a request, and what was found for it. */
-  recall(chatId: string, query: string, options?: RecallOptions): Promise<RecallAnswer>;
+  recall(chat: string | OpenedChat, query: string, options?: RecallOptions): Promise<RecallAnswer>;
   /** What to send to a model for the next turn. The system text stays the same, byte for byte, until the chat is compacted. */
   context<F extends MessageFormat = "ai-sdk">(
     chatId: string,
@@ -69,7 +69,7 @@ export interface UserMemory {
    * same, and ends with what is asked. A request that is sent again adds nothing. Store the reply with `answer`. Nothing is stored if
    * `signal` was aborted before.
    */
-  ask(chatId: string, messages: readonly GivenMessage[], options: AskOptions): Promise<Asked>;
+  ask(chat: string | OpenedChat, messages: readonly GivenMessage[], options: AskOptions): Promise<Asked>;
   /**
    * Stores the reply to a request, behind what it asked. An earlier reply to it is taken back if no newer request came. If the chat went
    * on meanwhile, the reply is kept and not shown, and takes back nothing.
@@ -174,8 +174,8 @@ export type OpenChatOptions = {
   readonly forkOf?: readonly string[];
 };
 
-/** The session that stores a chat now. */
-export type OpenedChat = { readonly sessionId: string; readonly isNew: boolean };
+/** The session that stores a chat now. In place of the chat's id for the calls of the same turn, which need not look for it again. */
+export type OpenedChat = { readonly chatId: string; readonly sessionId: string; readonly isNew: boolean };
 
 /** The signal ends the waiting for recall. */
 export type RecallOptions = { readonly signal?: AbortSignal };

@@ -6,7 +6,7 @@
 // Text alone becomes plain text: one text part of a message, and adjacent text parts of a reply, which the SDK joins as well, unless they
 // have `providerOptions` or other parts beside them. Empty text of a reply is left out. Otherwise a list that was only held in memory
 // converts back unchanged. The session store keeps the same, with the kind of each output and the order of a reply's parts
-// (part-order.ts). It has no column for the `providerOptions` of a message, of a result and of its output, and loses them.
+// (openai.ts). It has no column for the `providerOptions` of a message, of a result and of its output, and loses them.
 import { isRecord } from "../lib/index.ts";
 import type { PartKind } from "./message.ts";
 

@@ -63,29 +63,7 @@ export function toMessageColumns(
   };
 }
 
-type GivenKey =
-  | "role"
-  | "content"
-  | "timestamp"
-  | "observed"
-  | "reasoning"
-  | "message_id"
-  | `tool${"Calls" | "CallId" | "Name"}`
-  | `tool_${"calls" | "call_id" | "name"}`
-  | "tokenCount"
-  | "token_count"
-  | "finishReason"
-  | "finish_reason"
-  | `reasoning${"Content" | "Details"}`
-  | `reasoning_${"content" | "details"}`
-  | `codex${"Reasoning" | "Message"}Items`
-  | `codex_${"reasoning" | "message"}_items`
-  | "platformMessageId"
-  | "platform_message_id"
-  | "originId"
-  | "origin_id";
-
-type Given = { readonly [key in GivenKey]?: unknown };
+type Given = Readonly<Record<string, unknown>>;
 
 // JavaScript callers can pass anything, and messages often come from JSON.
 function keysOf(input: unknown): Given {

@@ -14,10 +14,10 @@ import {
   type TextPart,
   type ToolCall,
   type ToolMessage,
+  usualOrder,
   type Vendor,
   vendorField,
 } from "./message.ts";
-import { usualOrder } from "./part-order.ts";
 
 /**
  * A tool message becomes one message per result. Throws `bad-message` with the index of the first entry that is not a message of

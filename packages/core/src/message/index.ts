@@ -24,9 +24,11 @@ export {
   REFUSED_NOTE,
   roleOf,
   type SystemMessage,
+  type TextOptions,
   type TextPart,
   type ToolCall,
   type ToolMessage,
+  textOf,
   toolCallsOf,
   type UserMessage,
   type Vendor,
@@ -54,6 +56,7 @@ export {
   decodeUtf8,
   encodeContent,
   fromRow,
+  fromRows,
   type MessageInput,
   type MessageRow,
   type NewMessage,
@@ -66,6 +69,6 @@ export {
   toNewMessage,
   type Warn,
 } from "./rows.ts";
-export { callText, flattenContent, partJson, partName, type TextOptions, textOf } from "./text.ts";
+export { callText, flattenContent, partJson, partName } from "./text.ts";
 export { toAiSdk } from "./to-ai-sdk.ts";
 export { wordsOf } from "./user-words.ts";

@@ -99,6 +99,17 @@ export type Meta = {
 /** The kinds of parts in a reply. `result`: of a tool that the vendor ran. */
 export type PartKind = NonNullable<Meta["partOrder"]>[number];
 
+/** The kinds in their usual order. Results are those of tools that the vendor ran. */
+export const PART_KINDS: readonly PartKind[] = ["reasoning", "content", "call", "result"];
+
+export function usualOrder(kinds: readonly PartKind[]): readonly PartKind[] {
+  return kinds.toSorted((one, other) => PART_KINDS.indexOf(one) - PART_KINDS.indexOf(other));
+}
+
+export function isPartOrder(value: unknown): value is readonly PartKind[] {
+  return Array.isArray(value) && value.every((kind) => PART_KINDS.includes(kind as PartKind));
+}
+
 /** A message before it has its meta. */
 export type Draft = WithoutMeta<Message>;
 type WithoutMeta<M> = M extends Message ? Omit<M, "meta"> : never;
@@ -179,7 +190,8 @@ function wrongField(value: unknown): string | undefined {
   if (role === "tool" && typeof toolCallId !== "string") return "names no tool call";
   if (role === "tool" && !isOptional(toolName, isString)) return "has a tool name that is not text";
   if (!isRecord(meta)) return "has no meta";
-  const wrong = Object.entries(META_FIELDS).find(([name, isRight]) => !isRight(meta[name]))?.[0];
+  let wrong: string | undefined; // a loop: lists of thousands are checked
+  for (const name in META_FIELDS) if (!META_FIELDS[name as keyof Meta](meta[name])) wrong ??= name;
   if (wrong !== undefined) return `has the wrong value in meta.${wrong}`;
   if (meta.writtenRole === undefined || roleFor(String(meta.writtenRole)) === role) return undefined;
   return "has another role in meta.writtenRole";
@@ -251,6 +263,28 @@ function isNumber(value: unknown): boolean {
 export function partsOf(content: Content): readonly Part[] {
   if (typeof content !== "string") return content ?? [];
   return content === "" ? [] : [{ type: "text", text: content }];
+}
+
+/** How `textOf` joins parts and shows those that are no text. */
+export type TextOptions = {
+  /** Placed between two parts. Default: a line break. */
+  readonly separator?: string;
+  /** Replaces an image, or a part whose type says that it is one. Default: nothing. */
+  readonly image?: string | ((part: ImagePart | OtherPart) => string);
+  /** Replaces a part that is neither text nor image. Default: nothing. */
+  readonly other?: (part: OtherPart) => string;
+};
+
+/** The text of a content, without images and other parts unless `options` says how to show them. */
+export function textOf(content: Content, options: TextOptions = {}): string {
+  if (typeof content === "string") return content;
+  const { separator = "\n", image = "", other = () => "" } = options;
+  const texts = (content ?? []).map((part) => {
+    if (part.type === "text") return part.text;
+    if (part.type === "other" && !isImage(part)) return other(part);
+    return typeof image === "string" ? image : image(part);
+  });
+  return texts.filter((text) => text !== "").join(separator);
 }
 
 /** The sender's role: one of the union, `developer`, or any other text. */

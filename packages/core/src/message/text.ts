@@ -1,29 +1,7 @@
-// The text of a message's content, with placeholders for images and other parts where the caller wants them.
+// Parts as text: previews, placeholders for images and other parts, calls.
 import { isRecord, pyStrip } from "../lib/index.ts";
-import { type Content, type ImagePart, isImage, type OtherPart, type ToolCall } from "./message.ts";
+import { type ImagePart, isImage, type OtherPart, type ToolCall, textOf } from "./message.ts";
 import { parseContent, renderContent } from "./openai.ts";
-
-/** How `textOf` joins parts and shows those that are no text. */
-export type TextOptions = {
-  /** Placed between two parts. Default: a line break. */
-  readonly separator?: string;
-  /** Replaces an image, or a part whose type says that it is one. Default: nothing. */
-  readonly image?: string | ((part: ImagePart | OtherPart) => string);
-  /** Replaces a part that is neither text nor image. Default: nothing. */
-  readonly other?: (part: OtherPart) => string;
-};
-
-/** The text of a content, without images and other parts unless `options` says how to show them. */
-export function textOf(content: Content, options: TextOptions = {}): string {
-  if (typeof content === "string") return content;
-  const { separator = "\n", image = "", other = nothing } = options;
-  const texts = (content ?? []).map((part) => {
-    if (part.type === "text") return part.text;
-    if (part.type === "other" && !isImage(part)) return other(part);
-    return typeof image === "string" ? image : image(part);
-  });
-  return texts.filter((text) => text !== "").join(separator);
-}
 
 /**
  * The text and the number of images, for readers that only handle text. Accepts content of a row or of a message. A part without
@@ -68,8 +46,4 @@ export function callText({ name, arguments: given, vendor }: ToolCall): string {
 
 function written(part: ImagePart | OtherPart): unknown {
   return part.type === "other" ? part.value : renderContent([part])?.[0];
-}
-
-function nothing(): string {
-  return "";
 }

@@ -7,19 +7,22 @@ import {
   type AssistantMessage,
   type Content,
   type ImagePart,
+  isPartOrder,
   isResult,
   type Message,
   outputKindOf,
+  PART_KINDS,
   type Part,
   type PartKind,
   partsOf,
   type ToolCall,
   type ToolMessage,
+  textOf,
   toolCallsOf,
+  usualOrder,
   type Vendor,
 } from "./message.ts";
-import { isPartOrder, PART_KINDS, usualOrder } from "./part-order.ts";
-import { partJson, textOf } from "./text.ts";
+import { partJson } from "./text.ts";
 
 /**
  * Consecutive results become one tool message. Results without a call id and messages with unknown roles are left out.
@@ -220,9 +223,6 @@ function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
   if (typeof type !== "string" || !KNOWN[place][version].includes(type)) return undefined;
   const texts = NEEDED_TEXTS[place === "output" ? `output ${type}` : type] ?? [];
   if (!texts.every((name) => typeof part[name] === "string")) return undefined;
-  if (OPTIONAL_TEXTS.some((name) => part[name] !== undefined && typeof part[name] !== "string"))
-    return undefined;
-  if (part.providerOptions !== undefined && !isOptions(part.providerOptions)) return undefined;
   switch (type) {
     case "image":
       return version === 7 && isReference(part.image) ? part : undefined;
@@ -239,15 +239,8 @@ function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
     case "file":
     case "reasoning-file": {
       const data = revivedData(part.data, version, place);
-      const isRefused = data === undefined || (type === "reasoning-file" && !isReasoningData(data));
-      return isRefused ? undefined : { ...part, data };
+      return data === undefined ? undefined : { ...part, data };
     }
-    case "file-id":
-    case "image-file-id":
-      return typeof part.fileId === "string" || isReference(part.fileId) ? part : undefined;
-    case "file-reference":
-    case "image-file-reference":
-      return isReference(part.providerReference) ? part : undefined;
     default:
       return part;
   }
@@ -267,8 +260,6 @@ const NEEDED_TEXTS: Readonly<Record<string, readonly string[]>> = {
   "output image-url": ["url"],
 };
 
-const OPTIONAL_TEXTS = ["mediaType", "filename", "reason"];
-
 /** An object per vendor. */
 function isOptions(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every(isRecord);
@@ -277,11 +268,6 @@ function isOptions(value: unknown): boolean {
 /** The id of a file at each vendor. */
 function isReference(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every((id) => typeof id === "string");
-}
-
-/** Files in reasoning are bytes or an address; version 7 refuses texts and references there. */
-function isReasoningData(data: unknown): boolean {
-  return !isRecord(data) || data instanceof URL || data.type === "data" || data.type === "url";
 }
 
 /** For versions without files in reasoning. */

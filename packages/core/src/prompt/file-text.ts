@@ -1,12 +1,12 @@
 // The text of one file that may become part of a prompt: reading it safely, then scanning and cutting it.
 import { isUtf8 } from "node:buffer";
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from "node:fs";
-import { isAbsolute, relative, sep } from "node:path";
 import {
   codePointLength,
   describeCause,
   errnoCode,
   groupThousands,
+  isWithin,
   normalizeNewlines,
   pyStrip,
   takeCodePoints,
@@ -40,7 +40,7 @@ const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 export function readTextFile(path: string, rules: ReadRules = {}): TextFile {
   try {
     const real = realpathSync(path);
-    if (rules.within !== undefined && !isInside(real, realpathSync(rules.within)))
+    if (rules.within !== undefined && !isWithin(realpathSync(rules.within), real))
       return unusable("it is a link that leads out of the project");
     const fd = openSync(real, OPEN_FLAGS);
     try {
@@ -86,11 +86,6 @@ function readUpTo(fd: number, most: number): Buffer {
     length += count;
   }
   return Buffer.concat(chunks);
-}
-
-function isInside(path: string, directory: string): boolean {
-  const way = relative(directory, path);
-  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 function unusable(reason: string): TextFile {

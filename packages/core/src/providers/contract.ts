@@ -41,7 +41,7 @@ export const DEADLINES_MS = {
   drain: 5_000,
   /** Together with the drain less than 8 s, the most that a hanging provider may add to an exit. */
   shutdown: 2_500,
-  /** Replaces the wait (not the deadline) in all calls of one step together, while the provider is known to hang. */
+  /** Replaces the wait (not the deadline) of a call, and of the queue, while the provider is known to hang. */
   hanging: 1_000,
 } as const;
 

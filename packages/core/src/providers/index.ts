@@ -22,53 +22,63 @@ export {
   type TurnStartOptions,
 } from "./contract.ts";
 export {
+  activeProviderName,
   type BundledProvider,
   type BundledProviders,
   bundledProviders,
+  type FoundProvider,
+  type FoundProviders,
+  findProvider,
+  findProviders,
   ifReadable,
   type KnownEntry,
   type LostOutbox,
   type StoreUser,
   type UserTrace,
   unreachableStores,
-} from "./discovery/bundled.ts";
-export {
-  describeProviderCommands,
-  loadProviderCommands,
-} from "./discovery/cli-commands.ts";
-export type { FoundProvider, FoundProviders } from "./discovery/find-providers.ts";
-export {
-  activeProviderName,
-  findProvider,
-  findProviders,
-  isProviderName,
-  pluginsDirectory,
 } from "./discovery/find-providers.ts";
-export type { Availability, LoadedProvider, LoadFailure } from "./discovery/load-provider.ts";
 export {
+  type Availability,
   backupPathsOf,
   checkAvailability,
   checkProvider,
-  importFile,
+  describeProviderCommands,
   isOwnFault,
+  type LoadedProvider,
+  type LoadFailure,
   loadProvider,
+  loadProviderCommands,
 } from "./discovery/load-provider.ts";
 export {
+  cannotInspect,
+  checkPlugin,
   EMPTY_MANIFEST,
-  type EntryFile,
+  entryProblem,
   findEntryFile,
+  importFile,
+  instantiatePlugin,
+  isProviderName,
+  type PluginKind,
   type PluginManifest,
+  PYTHON_ENTRY,
+  pluginFolders,
+  pluginsDirectory,
   readManifest,
-} from "./discovery/plugin-files.ts";
-export { AnswerScrubber, scrubAnswer } from "./fence/answer-scrubber.ts";
+  registrations,
+} from "./discovery/plugins.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
-export { buildMemoryContextBlock, injectRecall, StreamingContextScrubber } from "./fence/recall-fence.ts";
+export {
+  AnswerScrubber,
+  buildMemoryContextBlock,
+  injectRecall,
+  StreamingContextScrubber,
+  scrubAnswer,
+} from "./fence/recall-fence.ts";
 export { Breaker, LOST_CALL_MS } from "./kit/breaker.ts";
 export { type ChildEnd, runChild } from "./kit/child-process.ts";
 export { describeForeign, oneLine, runForeign } from "./kit/foreign-code.ts";
 export { type JobOutcome, SerialQueue } from "./kit/serial-queue.ts";
 export {
-  checkAnswer,
   readBoolean,
   readNumber,
   readSettings,
@@ -107,7 +117,6 @@ export {
   type UploadRequest,
   uploadEntries,
 } from "./manager/upload.ts";
-export { type ConnectionCheck, inspectConnection } from "./setup/connection.ts";
 export {
   checkExternal,
   installPackages,
@@ -115,23 +124,24 @@ export {
 } from "./setup/dependencies.ts";
 export {
   type Answers,
+  type ConnectionCheck,
+  checkAnswer,
   collectAnswers,
+  currentSettings,
+  deactivate,
   defaultAnswer,
   type Existing,
   fieldsOf,
+  inspectConnection,
   isAsked,
   labelOf,
   maskSecret,
   preselected,
-  setupHint,
-  splitAnswers,
-  variableOf,
-} from "./setup/questions.ts";
-export {
-  currentSettings,
-  deactivate,
   readExisting,
   type SetupOutcome,
   type SetupWrite,
   saveSetup,
-} from "./setup/saved-setup.ts";
+  setupHint,
+  splitAnswers,
+  variableOf,
+} from "./setup/setup.ts";

@@ -94,16 +94,12 @@ const LAST_LINE = /\n\nRuntime: agent=[^\s|]* \| [^\n]*$/;
 // ---- The words of the user ----
 
 const OPENING = new RegExp(
-  `(?<=(?:^|\\n|</[\\w:-]{1,64}>)[ \\t]*)<(${oneOf(REMOVED)})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
+  `(?<=(?:^|\\n|</[\\w:-]{1,64}>)[ \\t]*)<(${REMOVED.join("|").replaceAll("*", "[\\w-]{1,64}")})(?=[\\s>])[^<>]{0,4096}>|(?<![^\\n])${OPENCLAW_BEGIN}(?=\\r?\\n)`,
   "g",
 );
 const AT_START = new RegExp(`^<(${REMOVED_AT_START.join("|")})(?=[\\s>])[^<>]{0,4096}>`);
 const WRAPPER = new RegExp(`^<(${UNWRAPPED.join("|")})(?: mode="[\\w-]{1,32}")?>`);
 const MACHINE = new RegExp(`^<(${MACHINE_TAGS.join("|")})(?=[\\s>])[^<>]{0,4096}>`);
-
-function oneOf(names: readonly string[]): string {
-  return names.join("|").replaceAll("*", "[\\w-]{1,64}");
-}
 
 /** Clients wrap the words two or three times. More of them would cost time for each. */
 const MOST_LAYERS = 8;

@@ -1,48 +1,31 @@
 // Masks secrets in text that leaves the process: logs, reports, summaries. Every step takes linear time and gives the same result
 // when it runs twice. A mask keeps the public prefix, which tells the kind of secret.
 import { isRecord } from "../lib/index.ts";
-import { isSecretValue, namedValues } from "./secrets/find.ts";
 import {
-  AUTHORIZATION,
   alternatives,
-  BEARER,
-  BOT_TOKEN,
-  CURL_PASSWORD,
-  DISCORD_TOKEN,
+  EXACT_FORMATS,
+  isSecretValue,
   KEY_BLOCK_START,
   looksRandom,
-  MAILCHIMP_KEY,
-  OTHER_AUTHORIZATION,
-  TERRAFORM_TOKEN,
+  MASK,
+  namedValues,
+  PLACED_FORMATS,
   TOKEN,
-  URL_PASSWORD,
-  URL_SIGNATURE,
-  URL_TOKEN,
-  WEB_TOKEN,
-  WEBHOOK,
-} from "./secrets/formats.ts";
-
-const MASK = "***";
+} from "./secrets.ts";
 
 /** Replaces credentials in a text by a mark, for logs and messages. */
 export function redactSecrets(text: string): string {
-  let safe = maskKeyBlocks(text).replace(WEBHOOK, `$1${MASK}`).replace(WEB_TOKEN, `eyJ${MASK}`);
-  safe = safe.replace(DISCORD_TOKEN, MASK);
-  // A pattern that starts with any letters is slow; each has a part that few texts contain.
-  if (safe.includes("-us")) safe = safe.replace(MAILCHIMP_KEY, `${MASK}$1`);
-  if (safe.includes(".atlasv1.")) safe = safe.replace(TERRAFORM_TOKEN, `${MASK}$1${MASK}`);
-  safe = safe.replace(BOT_TOKEN, `$1:${MASK}`).replace(TOKEN, maskToken);
-  if (safe.includes("://"))
-    safe = safe
-      .replace(URL_PASSWORD, `$1:${MASK}@`)
-      .replace(URL_TOKEN, (whole, user: string) => (looksRandom(user) ? `${MASK}@` : whole));
-  if (safe.includes("sig=")) safe = safe.replace(URL_SIGNATURE, MASK);
-  if (safe.includes("curl")) safe = safe.replace(CURL_PASSWORD, `$1$2:${MASK}`);
-  safe = safe
-    .replace(AUTHORIZATION, `$1$2${MASK}`)
-    .replace(OTHER_AUTHORIZATION, maskAuthorization)
-    .replace(BEARER, maskBearer);
-  return maskNamedValues(safe);
+  const exact = withMasks(maskKeyBlocks(text), EXACT_FORMATS);
+  return maskNamedValues(withMasks(exact.replace(TOKEN, maskToken), PLACED_FORMATS));
+}
+
+function withMasks(text: string, formats: typeof EXACT_FORMATS): string {
+  return formats.reduce((safe, { hint, pattern, mask }) => {
+    if (hint !== undefined && !hint.test(safe)) return safe;
+    return typeof mask === "string"
+      ? safe.replace(pattern, mask)
+      : safe.replace(pattern, mask as () => string);
+  }, text);
 }
 
 /** Also masks these literal values, such as those of `.env`, and their JSON and URL encodings. */
@@ -66,19 +49,6 @@ const ORDINARY_SETTING =
 function maskToken(whole: string, ...groups: unknown[]): string {
   const prefix = groups.find((group) => typeof group === "string") ?? "";
   return looksRandom(whole.slice(prefix.length)) ? prefix + MASK : whole; // `sk-learn-pipeline` is a word
-}
-
-function maskBearer(whole: string, scheme: string, token: string, at: number, text: string): string {
-  const isMaskedAlready = text.startsWith(MASK, at + whole.length); // the public prefix of a masked key
-  return looksRandom(token) && !isMaskedAlready ? scheme + MASK : whole;
-}
-
-function maskAuthorization(whole: string, head: string, value: string): string {
-  const words = value.split(/[ \t]+/);
-  const isProse =
-    words.length > 1 && words.every((word) => /^[A-Za-z'.,-]+$/.test(word) && !looksRandom(word));
-  const isJsonValue = /["'][ \t]*:[ \t]*$/.test(head) && /^(?:[[{]|-?[0-9]|true|false|null)/.test(value);
-  return isProse || isJsonValue ? whole : head + MASK;
 }
 
 /** A JSON value with `***` for secrets: in texts, and for texts whose field name says that they are one. */

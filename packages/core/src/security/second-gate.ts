@@ -10,13 +10,7 @@ import {
   readings,
   readOtherwise,
 } from "./folded-text.ts";
-import {
-  type FoundSecret,
-  findSecrets,
-  findTokens,
-  isSecretFormat,
-  withoutOverlaps,
-} from "./secrets/find.ts";
+import { type FoundSecret, findSecrets, findTokens, isSecretFormat, withoutOverlaps } from "./secrets.ts";
 import type { ThreatScope } from "./threats/patterns.ts";
 import { isThreatId, scanThreats, THREAT_IDS } from "./threats/threat-scan.ts";
 

@@ -26,7 +26,6 @@ export type SessionErrorCode =
   | "already-continued"
   | "bad-session-id"
   | "bad-user-id"
-  | "not-for-one-user" // the store is bound to one user, and the call affects all users
   | "bad-message"
   | "no-summary-nodes"; // another program uses the table name that summaries need
 
@@ -99,7 +98,7 @@ export type ObjectClass = "canonical" | "side" | "passing" | "derived";
 export type LostRows = {
   readonly table: string;
   readonly class: ObjectClass;
-  /** How many rows. An upper bound when `isExact` is false, null when not even a bound is known. */
+  /** How many rows. Null when `isExact` is false. */
   readonly rows: number | null;
   /** True when a readable index of the table names each of them. */
   readonly isExact: boolean;
@@ -110,8 +109,8 @@ export type LostRows = {
 };
 
 /** One line about the lost rows of a table. */
-export function describeLoss({ table, rows, isExact, ids, sessions }: LostRows): string {
-  const count = rows === null ? "an unknown number of rows" : `${isExact ? "" : "at most "}${rows} row(s)`;
+export function describeLoss({ table, rows, ids, sessions }: LostRows): string {
+  const count = rows === null ? "an unknown number of rows" : `${rows} row(s)`;
   const ranges = ids.slice(0, 5).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`));
   const where = ranges.length === 0 ? "" : `, ids ${ranges.join(", ")}${ids.length > 5 ? " and others" : ""}`;
   const named = sessions.slice(0, 5).map(({ id }) => id);

@@ -56,8 +56,8 @@ function padded(value: number, width: number): string {
 // user: that is an error, and never means "all users".
 
 /**
- * Empty: administration, the sessions of all users and those without a user. With `userId`: only the sessions of that user. With
- * `withoutUser`: only those of the owner of the home. A read that is passed a key without a value rejects with `bad-user-id`.
+ * Whose sessions a store has. Empty: those of everybody. With `userId`: only the sessions of that user. With `withoutUser`: only those of
+ * the owner of the home. A key without a value is refused with `bad-user-id`.
  */
 export type Scope = {
   readonly userId?: string;

@@ -2,8 +2,8 @@
 
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "../lib/index.ts";
 export type { MessageInput, NewMessage } from "../message/index.ts";
-export { bindStore } from "./bound-store.ts";
 export { describeLoss, type SessionErrorCode, sessionDatabaseUnavailable } from "./errors.ts";
+export type { Ask, GatewayRecords, LiveSession } from "./gateway-records.ts";
 export {
   checkSessionId,
   newSessionId,
@@ -17,13 +17,12 @@ export {
   WITHOUT_USER,
 } from "./identity.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
-export { openSessionStore, type SessionStoreOptions } from "./open.ts";
+export { narrowed, openSessionStore, type SessionStoreOptions } from "./open.ts";
 export { longestStart, READ_RESULT, type ResultLimits, readResultEntry } from "./read-result.ts";
 export {
   type ActiveSession,
   type AnchoredView,
   type ExportedSession,
-  type HandoffState,
   INTERNAL_SOURCES,
   type KeptResult,
   type ListedSession,
@@ -35,6 +34,7 @@ export {
   type SummaryNode,
   type UserMessagePreview,
 } from "./rows.ts";
+export { HIDDEN_SOURCES } from "./search/document.ts";
 export { isRecallTool } from "./search/ranking.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
 export { parseMoment } from "./search/time.ts";
@@ -49,8 +49,7 @@ export type {
 } from "./search/types.ts";
 export { isStopWord, stem, tokenize } from "./search/words.ts";
 export {
-  cleanSnippet,
-  HIDDEN_SOURCES,
+  cleanText,
   leftOutRemark,
   weakRemark,
 } from "./search-tool/answer-parts.ts";
@@ -87,7 +86,6 @@ export {
 } from "./session-files.ts";
 export type { RepairOptions, RepairReport } from "./sqlite/repair.ts";
 export type {
-  Ask,
   AutoMaintenance,
   BetterSummary,
   BranchOptions,
@@ -96,9 +94,9 @@ export type {
   ExportLoss,
   Health,
   HeldLease,
+  HomeStore,
   ImportOutcome,
   ListOptions,
-  LiveSession,
   LongWork,
   NewLineageSession,
   NewSession,
@@ -110,22 +108,26 @@ export type {
   SessionMark,
   SessionStore,
   Spend,
-  StoredTranscript,
   StoreStats,
   TokenUpdate,
+  UndoOutcome,
+} from "./store.ts";
+export { sanitizeTitle } from "./titles.ts";
+export { transcriptMark, transcriptSessionId } from "./transcript-id.ts";
+export type {
+  StoredTranscript,
   TranscriptFinish,
   TranscriptInput,
   TranscriptMerge,
   TranscriptOrigin,
   TranscriptPlace,
+  TranscriptRecords,
   TranscriptRow,
   TranscriptState,
   TranscriptWrite,
   UnclaimedChat,
-  UndoOutcome,
-} from "./store.ts";
-export { sanitizeTitle } from "./titles.ts";
-export { transcriptMark, transcriptSessionId } from "./transcript-id.ts";
+} from "./transcript-records.ts";
+export type { RecallTrace, TurnRecord, TurnRecords } from "./turn-records.ts";
 
 /** Loaded when called, like the store itself. */
 export async function repairDatabase(
@@ -137,9 +139,7 @@ export async function repairDatabase(
 }
 
 /** A new database with every row of a damaged one that can be read, in a temporary folder until it is disposed of. */
-export async function salvageCopy(
-  path: string,
-): Promise<import("./sqlite/salvage/salvage-copy.ts").SalvageCopy> {
-  const { salvageCopy: make } = await import("./sqlite/salvage/salvage-copy.ts");
+export async function salvageCopy(path: string): Promise<import("./sqlite/salvage/rebuild.ts").SalvageCopy> {
+  const { salvageCopy: make } = await import("./sqlite/salvage/rebuild.ts");
   return make(path);
 }

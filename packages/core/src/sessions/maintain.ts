@@ -2,7 +2,7 @@
 import type { SessionFiles } from "../home.ts";
 import { describeCause } from "../lib/index.ts";
 import { findOrphans, type OrphanFile, removeOrphans } from "./session-files.ts";
-import type { AutoMaintenance, SessionStore } from "./store.ts";
+import type { AutoMaintenance, HomeStore } from "./store.ts";
 
 /** What maintenance may remove, and how often it runs. */
 export type MaintenanceSettings = {
@@ -12,6 +12,8 @@ export type MaintenanceSettings = {
   readonly minIntervalHours: number;
   /** Files that belong to no session are removed after this many days. 0 or absent: never. */
   readonly orphanFileDays?: number;
+  /** Records of turns, and what was recalled for them, are removed after this many days. Absent: never. */
+  readonly turnDays?: number;
 };
 
 /** What one round of maintenance removed. */
@@ -31,7 +33,7 @@ const FILES_TIDIED = "hermes_memory_files_tidied";
 
 /** Never rejects: a conversation must not fail because maintenance failed. */
 export async function maintainSessions(
-  store: SessionStore,
+  store: HomeStore,
   settings: MaintenanceSettings,
   files: SessionFiles = {},
 ): Promise<Maintained> {
@@ -44,24 +46,27 @@ export async function maintainSessions(
       return 0;
     }
   };
-  const ghosts = await attempt(() => store.pruneEmptyGhostSessions());
-  const orphans = await attempt(() => store.finalizeOrphanedCompressionSessions());
+  const ghosts = await attempt(async () => store.file?.pruneEmptyGhostSessions() ?? 0);
+  const orphans = await attempt(async () => store.file?.finalizeOrphanedCompressionSessions() ?? 0);
+  const { turnDays } = settings;
+  if (turnDays !== undefined) await attempt(() => store.pruneTurns(turnDays));
   const pruning = settings.autoPrune ? await prune(store, settings, files) : null;
   if (pruning?.error !== undefined) problems.push(pruning.error);
   const orphanFiles = await attempt(() => removeOldOrphans(store, settings, files));
   return { ghosts, orphans, pruning, orphanFiles, problems };
 }
 
-function prune(
-  store: SessionStore,
+async function prune(
+  store: HomeStore,
   { retentionDays, minIntervalHours, vacuumAfterPrune: vacuum }: MaintenanceSettings,
   files: SessionFiles,
-): Promise<AutoMaintenance> {
-  return store.maybeAutoPruneAndVacuum({ retentionDays, minIntervalHours, vacuum, ...files });
+): Promise<AutoMaintenance | null> {
+  const options = { retentionDays, minIntervalHours, vacuum, ...files };
+  return (await store.file?.maybeAutoPruneAndVacuum(options)) ?? null;
 }
 
 async function removeOldOrphans(
-  store: SessionStore,
+  store: HomeStore,
   { orphanFileDays = 0, minIntervalHours }: MaintenanceSettings,
   files: SessionFiles,
 ): Promise<number> {
@@ -76,7 +81,7 @@ async function removeOldOrphans(
   return removed;
 }
 
-async function isDue(store: SessionStore, nowMs: number, hours: number): Promise<boolean> {
+async function isDue(store: HomeStore, nowMs: number, hours: number): Promise<boolean> {
   const last = Number.parseFloat((await store.getMeta(FILES_TIDIED)) ?? "");
   return Number.isNaN(last) || last > nowMs || nowMs - last >= hours * HOUR_MS;
 }

@@ -21,7 +21,7 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "../tools/index.ts";
-import { readMarks, type Scope } from "./identity.ts";
+import { readMarks } from "./identity.ts";
 import { type NotedResult, notedResult, RESULT_ID, readKeptResult } from "./session-files.ts";
 import type { SessionStore } from "./store.ts";
 
@@ -39,10 +39,6 @@ export type ReadResultDeps = {
   /** The directory of kept results. */
   readonly directory: string;
   readonly store: () => SessionStore | undefined;
-  /** The user whose sessions may be read; empty for all users. */
-  readonly scope: Scope;
-  /** True when this process kept the file for this conversation. Then no other row has to be checked. */
-  readonly isKeptHere?: (id: string) => boolean;
   /** Called for each request, because the context window can change. */
   readonly limits: () => ResultLimits;
   /** Estimates the tokens of the text. The estimate belongs to the caller. */
@@ -157,7 +153,7 @@ function wholeNumber(value: unknown, standard: number): number | undefined {
 
 /** Newest last. */
 async function readable(
-  { store, scope }: ReadResultDeps,
+  { store }: ReadResultDeps,
   sessionId: string,
   messages: readonly Message[],
 ): Promise<readonly Readable[]> {
@@ -168,8 +164,8 @@ async function readable(
     found.set(id, { id, chars, source, tool: typeof tool === "string" ? tool : "a tool" });
   };
   if (stored !== undefined)
-    for (const { sessions, before } of await conversationParts(stored, sessionId, scope))
-      for (const row of await stored.listKeptResults(sessions, scope))
+    for (const { sessions, before } of await conversationParts(stored, sessionId))
+      for (const row of await stored.listKeptResults(sessions))
         if (row.message_id < before) add(row, row.content, row.tool_name);
   // Without a database, or while it cannot be written, only the live messages are known.
   for (const message of messages) {
@@ -182,17 +178,11 @@ async function readable(
 }
 
 /** Reads every message of the database, so it is called once per result. Administration may read every file. */
-async function isOwnFile(
-  { store, scope: given, isKeptHere }: ReadResultDeps,
-  sessionId: string,
-  id: string,
-): Promise<boolean> {
+async function isOwnFile({ store }: ReadResultDeps, sessionId: string, id: string): Promise<boolean> {
   const stored = store();
-  const scope = { ...stored?.scope, ...given };
-  const isOfAll = scope.userId === undefined && scope.withoutUser === undefined;
-  if (isOfAll || stored === undefined || isKeptHere?.(id)) return true;
-  for (const { sessions } of await conversationParts(stored, sessionId, scope)) {
-    const own = await stored.listKeptResults(sessions, { ...scope, ownFilesOnly: true });
+  if (stored === undefined || Object.keys(stored.scope).length === 0) return true;
+  for (const { sessions } of await conversationParts(stored, sessionId)) {
+    const own = await stored.listKeptResults(sessions, { ownFilesOnly: true });
     if (own.some((result) => result.id === id)) return true;
   }
   return false;
@@ -209,20 +199,19 @@ const MOST_FORKS = 100;
 async function conversationParts(
   store: SessionStore,
   sessionId: string,
-  scope: Scope,
 ): Promise<readonly ConversationPart[]> {
   const past: ConversationPart[] = [];
   let [id, before] = [sessionId, Number.POSITIVE_INFINITY];
   for (let fork = 0; fork < MOST_FORKS; fork += 1) {
-    const sessions = await store.listContinued(id, scope);
+    const sessions = await store.listContinued(id);
     const [first] = sessions;
     if (first === undefined) break;
     past.unshift({ sessions, before });
-    const root = await store.getSession(first, scope);
+    const root = await store.getSession(first);
     const { branchedFrom } = readMarks(root?.model_config ?? null);
     const parent = root?.parent_session_id;
     if (branchedFrom === undefined || parent === undefined || parent === null) break;
-    const [oldest] = await store.listMessageKeys([first], scope);
+    const [oldest] = await store.listMessageKeys([first]);
     if (oldest === undefined) break;
     // Ids grow across all sessions, so messages of the parent after the fork have higher ids than the branch's copies.
     [id, before] = [parent, Math.min(before, oldest.id)];

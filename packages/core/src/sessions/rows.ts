@@ -151,10 +151,3 @@ export type UserMessagePreview = {
 
 /** A session with its messages, as it is exported and imported. */
 export type ExportedSession = SessionRow & { readonly messages: readonly MessageRow[] };
-
-/** Where the handoff of a session to another platform stands. */
-export type HandoffState = {
-  readonly state: string | null;
-  readonly platform: string | null;
-  readonly error: string | null;
-};

@@ -5,7 +5,7 @@ import { lstat, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { SessionFiles } from "../home.ts";
 import { errnoCode, groupThousands, namesIn, randomHex } from "../lib/index.ts";
-import type { SessionStore } from "./store.ts";
+import type { HomeStore, SessionStore } from "./store.ts";
 
 // ---- The note of a kept tool result ----
 // A tool result that is too long for a conversation is kept in a file. The stored row ends with a note that names the file, and
@@ -264,7 +264,7 @@ type OrphanSearch = {
 };
 
 export async function findOrphans(
-  store: Pick<SessionStore, "getSession" | "listAllKeptResultIds">,
+  store: Pick<HomeStore, "getSession" | "listAllKeptResultIds">,
   { sessionsDir, resultsDir }: SessionFiles,
   { nowMs, olderThanMs = YOUNG_MS }: OrphanSearch,
 ): Promise<Orphans> {

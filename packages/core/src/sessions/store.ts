@@ -1,19 +1,19 @@
 // The contract of the session store: every conversation, stored durably. Every backend passes the same conformance suite
-// (testing/session-store.ts). The members are in nine groups, each with its types; the store has all of them, flat.
+// (testing/session-store.ts). Its members are in six groups, each with its types; the store has all of them, flat. What only the lossless
+// engine, a gateway or an import needs are ports beside them, which the same backend holds.
 // Every method rejects with a `HermesError` when the database cannot be used (`session-db-locked`, `session-db-full`,
-// `session-db-damaged`, `session-db-read-only`, ...) and when the arguments are invalid; the codes are in errors.ts. A store that
-// was opened is administration: its writes reach the sessions of all users, and so do its reads without a scope. A read with `userId`
-// sees only the sessions of that user, one with `withoutUser` only those of the owner of the home: others do not exist. A member that
-// is passed `userId: undefined` rejects with `bad-user-id` (identity.ts). A store for one person, also for writes: bound-store.ts.
+// `session-db-damaged`, `session-db-read-only`, ...) and when the arguments are invalid; the codes are in errors.ts.
+// A store that was opened is that of the whole home: its reads and writes reach the sessions of everybody. `forUser` gives the store of one
+// person, in which the sessions of others do not exist: reads do not find them, and writes do what they do for an unknown id.
 import type { SessionFiles } from "../home.ts";
 import type { MessageInput, MessageRow, OpenAiMessage } from "../message/index.ts";
 import type { LostRows } from "./errors.ts";
-import type { Page, Scope, SessionUser } from "./identity.ts";
+import type { Ask, GatewayRecords } from "./gateway-records.ts";
+import type { Page, Scope, SessionUser, WITHOUT_USER } from "./identity.ts";
 import type {
   ActiveSession,
   AnchoredView,
   ExportedSession,
-  HandoffState,
   KeptResult,
   ListedSession,
   MessageKey,
@@ -24,18 +24,17 @@ import type {
   UserMessagePreview,
 } from "./rows.ts";
 import type { SearchAnswer, SearchOptions, SearchRow } from "./search/types.ts";
+import type { TranscriptPlace, TranscriptRecords } from "./transcript-records.ts";
+import type { TurnRecords } from "./turn-records.ts";
 
-/** Everything a session database does. Rows have the column names of the database. For one user, bind it with `bindStore`. */
+/** The sessions of one person, or of everybody. Rows have the column names of the database. */
 export interface SessionStore
   extends SessionRecords,
     MessageRecords,
     Lineage,
-    SummaryNodes,
     SessionSearch,
     SessionClaims,
-    TranscriptRecords,
-    StoreMaintenance,
-    GatewayRecords,
+    SessionCopies,
     AsyncDisposable {
   /** A file path, or the address of a server without its password. */
   readonly location: string;
@@ -45,13 +44,26 @@ export interface SessionStore
    * Absent: `june`.
    */
   readonly rules?: "june" | "today";
-  /** The only sessions that exist here (bound-store.ts). Absent: administration, the sessions of all users. */
-  readonly scope?: Scope;
-  /** The user of `scope`. Absent: all users, or the owner of the home. */
+  /** The only sessions that exist here. Empty: those of everybody. */
+  readonly scope: Scope;
+  /** The user of `scope`. Absent: everybody, or the owner of the home. */
   readonly user?: SessionUser;
   /** Problems that opening had to work around. */
   readonly warnings: readonly string[];
+  readonly summaries: SummaryNodes;
+  readonly turns: TurnRecords;
+  readonly gateway: GatewayRecords;
+  /** Closing the store of one person leaves the store of the home open. */
   close(): Promise<void>;
+}
+
+/** The store of a whole home, for administration. */
+export interface HomeStore extends SessionStore, HomeUpkeep {
+  /** Throws `bad-user-id` if it names nobody. `WITHOUT_USER` is the owner of the home. */
+  forUser(person: SessionUser | typeof WITHOUT_USER): SessionStore;
+  readonly transcripts: TranscriptRecords;
+  /** Only where the database is a file. */
+  readonly file?: DatabaseFile;
 }
 
 // ---- 1. Sessions: rows, prompts, titles and flags ----
@@ -111,7 +123,7 @@ export interface SessionRecords {
   reopenSession(id: string): Promise<void>;
   updateSessionModel(id: string, model: string | null): Promise<void>;
   updateTokenCounts(id: string, update: TokenUpdate): Promise<void>;
-  getSession(id: string, scope?: Scope): Promise<SessionRow | null>;
+  getSession(id: string): Promise<SessionRow | null>;
 
   // System prompts
   /**
@@ -119,33 +131,30 @@ export interface SessionRecords {
    * saved here. Rejects with `unknown-session`.
    */
   saveOwnPrompt(id: string, text: string, version: number): Promise<void>;
-  getOwnPrompt(id: string, scope?: Scope): Promise<OwnPrompt | null>;
+  getOwnPrompt(id: string): Promise<OwnPrompt | null>;
 
   // Extraction of facts
   /** Messages up to this one were looked at for facts. For a copy, its original's id counts. Rejects with `unknown-session`. */
   setExtractedId(id: string, messageId: number): Promise<void>;
   /** Null: none was looked at. */
-  getExtractedId(id: string, scope?: Scope): Promise<number | null>;
+  getExtractedId(id: string): Promise<number | null>;
 
   // Titles
   /**
    * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`,
    * and with `title-taken` when another session of the same person has it, also if this one is not created yet. Titles of others
-   * do not matter. With a scope: a session outside of it is unknown.
+   * do not matter.
    */
   setSessionTitle(
     id: string,
     title: string | null,
-    options?: Scope & { readonly source?: "user" | "llm" },
+    options?: { readonly source?: "user" | "llm" },
   ): Promise<boolean>;
-  getSessionTitle(id: string, scope?: Scope): Promise<string | null>;
+  getSessionTitle(id: string): Promise<string | null>;
   /** Free among the titles the caller may see, and numbered after them. */
-  getNextTitleInLineage(base: string, scope?: Scope): Promise<string>;
+  getNextTitleInLineage(base: string): Promise<string>;
   /** The newest, if several persons have the title. `ignoreCase`: if no title is equal, also finds one that differs only in case, accents and the like. */
-  resolveSessionByTitle(
-    title: string,
-    options?: Scope & { readonly ignoreCase?: boolean },
-  ): Promise<string | null>;
+  resolveSessionByTitle(title: string, options?: { readonly ignoreCase?: boolean }): Promise<string | null>;
 
   // Flags
   /** Changes all continuations of the conversation too. True when any row changed. */
@@ -225,26 +234,23 @@ export interface MessageRecords {
   clearMessages(sessionId: string, options?: EditOptions): Promise<void>;
 
   // Reading
-  getMessages(
-    sessionId: string,
-    options?: Scope & { readonly includeInactive?: boolean },
-  ): Promise<MessageRow[]>;
+  getMessages(sessionId: string, options?: { readonly includeInactive?: boolean }): Promise<MessageRow[]>;
   /** Messages that were not taken back, in the order of `ids`. Unknown and invisible ones are left out. */
-  getMessagesById(ids: readonly number[], scope?: Scope): Promise<MessageRow[]>;
+  getMessagesById(ids: readonly number[]): Promise<MessageRow[]>;
   /**
    * The messages that users see: active messages and those that compactions archived in the session, each once, in order. Messages with
    * `display_kind` hidden are for models only.
    */
-  getDisplayHistory(sessionId: string, scope?: Scope): Promise<MessageRow[]>;
+  getDisplayHistory(sessionId: string): Promise<MessageRow[]>;
   getMessagesAround(
     sessionId: string,
     messageId: number,
-    options?: Scope & { readonly window?: number },
+    options?: { readonly window?: number },
   ): Promise<MessageWindow>;
   getAnchoredView(
     sessionId: string,
     messageId: number,
-    options?: Scope & {
+    options?: {
       readonly window?: number;
       readonly bookend?: number;
       readonly keepRoles?: readonly string[] | null;
@@ -252,31 +258,29 @@ export interface MessageRecords {
   ): Promise<AnchoredView>;
   getMessagesAsConversation(
     sessionId: string,
-    options?: Scope & { readonly includeAncestors?: boolean; readonly includeInactive?: boolean },
+    options?: { readonly includeAncestors?: boolean; readonly includeInactive?: boolean },
   ): Promise<OpenAiMessage[]>;
   listRecentUserMessages(
     sessionId: string,
-    options?: Scope & { readonly limit?: number; readonly includeInactive?: boolean },
+    options?: { readonly limit?: number; readonly includeInactive?: boolean },
   ): Promise<UserMessagePreview[]>;
   /** The active messages of the sessions: in the order of the sessions, then by id. */
   listMessageKeys(
     sessionIds: readonly string[],
-    options?: Scope & { readonly includeInactive?: boolean },
+    options?: { readonly includeInactive?: boolean },
   ): Promise<MessageKey[]>;
   /** Changes whenever a process adds messages to the session, rewinds it, or ends it. */
-  getSessionMark(id: string, scope?: Scope): Promise<SessionMark | null>;
+  getSessionMark(id: string): Promise<SessionMark | null>;
   /** Of one session, or of all. Includes rewound messages. */
-  messageCount(sessionId?: string, scope?: Scope): Promise<number>;
+  messageCount(sessionId?: string): Promise<number>;
   /**
    * Kept tool results that rows of these sessions name: in the order of the sessions, then by id. `ownFilesOnly` with a user:
    * without those that a row of another user named first, because those files belong to that user; this reads every message.
    */
   listKeptResults(
     sessionIds: readonly string[],
-    options?: Scope & { readonly includeInactive?: boolean; readonly ownFilesOnly?: boolean },
+    options?: { readonly includeInactive?: boolean; readonly ownFilesOnly?: boolean },
   ): Promise<KeptResult[]>;
-  /** For all users and sessions, including rewound messages. A file whose id is not in the set is named by no row. */
-  listAllKeptResultIds(): Promise<ReadonlySet<string>>;
 
   // Taking turns back
   /** Rejects with `unknown-message` or `not-a-user-message`. Messages archived by a compaction are not valid targets. */
@@ -323,19 +327,19 @@ export type NewLineageSession = {
 };
 
 export interface Lineage {
-  getCompressionTip(id: string, scope?: Scope): Promise<string>;
+  getCompressionTip(id: string): Promise<string>;
   /** The session in which a conversation goes on after its compactions; null for an unknown id. */
-  getNewestSession(id: string, scope?: Scope): Promise<SessionRow | null>;
-  resolveResumeSessionId<T extends string | null | undefined>(id: T, scope?: Scope): Promise<T | string>;
+  getNewestSession(id: string): Promise<SessionRow | null>;
+  resolveResumeSessionId<T extends string | null | undefined>(id: T): Promise<T | string>;
   /** An exact id or a unique prefix of one. */
-  resolveSessionId(text: string, scope?: Scope): Promise<string | null>;
+  resolveSessionId(text: string): Promise<string | null>;
   /** Every session connected with this one by parents of any kind, in both directions. */
-  listLineage(id: string, scope?: Scope): Promise<string[]>;
+  listLineage(id: string): Promise<string[]>;
   /**
    * The session and those it continues after compaction, root first. Stops at branches and subagent runs. Empty for an unknown
    * id.
    */
-  listContinued(id: string, scope?: Scope): Promise<string[]>;
+  listContinued(id: string): Promise<string[]>;
   /**
    * Ends the parent with `compression` and starts its continuation, in one transaction. Rejects with `lock-lost`,
    * `already-continued`, and with `session-busy` while another process has a turn running in it or compacts it.
@@ -345,34 +349,11 @@ export interface Lineage {
   branchSession(parentId: string, options?: BranchOptions): Promise<NewLineageSession>;
 }
 
-// ---- 4. Summary nodes of the lossless context engine ----
-
-/** A summary that replaces an earlier one of the same messages. */
-export type BetterSummary = Pick<SummaryNode, "summary" | "tokens" | "method">;
-
-export interface SummaryNodes {
-  /**
-   * All of them or none, in one transaction. False, and nothing stored, when another writer was first: a message is already
-   * covered by a leaf, or a source belongs to another node or was deleted. Rejects with `unknown-session`, `no-summary-nodes`.
-   */
-  insertSummaryNodes(nodes: readonly SummaryNode[]): Promise<boolean>;
-  /** Replaces a summary made without a model by a model's text. False when the node was deleted or already has a model's text. */
-  improveSummaryNode(nodeId: string, better: BetterSummary): Promise<boolean>;
-  /** The nodes of these sessions, oldest first. */
-  listSummaryNodes(sessionIds: readonly string[], scope?: Scope): Promise<SummaryNode[]>;
-  getSummaryNode(nodeId: string, scope?: Scope): Promise<SummaryNode | null>;
-  /** Best first, then newest first. Same query language as `search`. */
-  searchSummaryNodes(
-    query: string,
-    options?: Scope & { readonly sessionIds?: readonly string[]; readonly limit?: number },
-  ): Promise<SummaryHit[]>;
-}
-
-// ---- 5. Finding sessions and messages ----
+// ---- 4. Finding sessions and messages ----
 // Options and answers of a search over messages are in search/types.ts.
 
 /** Which sessions are meant. */
-export type SessionFilter = Scope & {
+export type SessionFilter = {
   readonly source?: string;
   readonly excludeSources?: readonly string[];
   readonly minMessageCount?: number;
@@ -402,19 +383,21 @@ export interface SessionSearch {
   // Sessions
   sessionCount(options?: SessionFilter & { readonly excludeChildren?: boolean }): Promise<number>;
   listSessionsRich(options?: ListOptions): Promise<ListedSession[]>;
-  searchSessions(options?: Scope & Page & { readonly source?: string }): Promise<ActiveSession[]>;
+  searchSessions(options?: Page & { readonly source?: string }): Promise<ActiveSession[]>;
   searchSessionsById(
     query: string,
-    options?: Scope & { readonly limit?: number; readonly includeArchived?: boolean },
+    options?: { readonly limit?: number; readonly includeArchived?: boolean },
   ): Promise<ListedSession[]>;
-  listCronJobRuns(jobId: string, options?: Scope & Page): Promise<ListedSession[]>;
+  listCronJobRuns(jobId: string, options?: Page): Promise<ListedSession[]>;
   /** Only ids, most recently active first: of all sessions, or of those that begin with `prefix`. */
-  listSessionIds(
-    options?: Scope & { readonly prefix?: string; readonly source?: string; readonly limit?: number },
-  ): Promise<string[]>;
+  listSessionIds(options?: {
+    readonly prefix?: string;
+    readonly source?: string;
+    readonly limit?: number;
+  }): Promise<string[]>;
 }
 
-// ---- 6. Claims: leases for turns, locks for compactions, handoffs between platforms ----
+// ---- 5. Claims: leases for turns, locks for compactions ----
 
 /** `ttl` in seconds, default 60. */
 export type LeaseOptions = { readonly ttl?: number };
@@ -463,200 +446,9 @@ export interface SessionClaims {
   ): Promise<boolean>;
   releaseCompressionLock(sessionId: string, holder: string): Promise<void>;
   getCompressionLockHolder(sessionId: string): Promise<string | null>;
-
-  // Handoff between platforms
-  requestHandoff(id: string, platform: string): Promise<boolean>;
-  claimHandoff(id: string): Promise<boolean>;
-  completeHandoff(id: string): Promise<void>;
-  failHandoff(id: string, error: string): Promise<void>;
-  getHandoffState(id: string, scope?: Scope): Promise<HandoffState | null>;
-  listPendingHandoffs(): Promise<SessionRow[]>;
 }
 
-// ---- 7. Transcripts of other programs ----
-// Sessions that were imported from the files of another agent and follow them as they grow. Their rows are the only ones these members
-// change; a session that a turn here has continued is left alone.
-
-/** The mark `_import` in the settings of an imported session. */
-export type TranscriptOrigin = {
-  readonly source: string;
-  readonly native_id: string;
-  readonly path?: string;
-  readonly [key: string]: unknown;
-};
-
-export type StoredTranscript = {
-  readonly id: string;
-  readonly source: string;
-  readonly origin: TranscriptOrigin;
-};
-
-export type TranscriptState =
-  | { readonly kind: "none" }
-  /** A session of this id that no import made. */
-  | { readonly kind: "own" }
-  /** It was imported, and then got messages or lost them here. */
-  | { readonly kind: "continued" }
-  /** A gateway stores it too, from the requests of the program that writes the transcript: in the session with its `transcriptMark`. */
-  | { readonly kind: "followed"; readonly session: string; readonly origin?: TranscriptOrigin }
-  | { readonly kind: "imported"; readonly origin: TranscriptOrigin; readonly messages: number };
-
-/** A stored message of a transcript, as far as an import compares it. */
-export type TranscriptRow = Pick<
-  MessageRow,
-  | "id"
-  | "role"
-  | "tool_call_id"
-  | "tool_name"
-  | "timestamp"
-  | "finish_reason"
-  | "reasoning"
-  | "platform_message_id"
-> &
-  TranscriptPlace & { readonly content: string | null; readonly tool_calls: string | null };
-
-/** Where a message of an imported transcript stands. */
-export type TranscriptPlace = {
-  readonly line: number | null;
-  /** Null: the file of the session. */
-  readonly path: string | null;
-};
-
-export type TranscriptInput = {
-  readonly role: string;
-  readonly content: string;
-  readonly platformMessageId: string;
-  /** In seconds. */
-  readonly timestamp: number;
-  /** JSON text. */
-  readonly toolCalls?: string | undefined;
-  readonly toolCallId?: string | undefined;
-  readonly toolName?: string | undefined;
-  readonly finishReason?: string | undefined;
-  readonly reasoning?: string | undefined;
-  readonly line?: number | undefined;
-  /** If it is another file than the `path` of the session's origin. */
-  readonly path?: string | undefined;
-};
-
-export type NewTranscript = {
-  readonly id: string;
-  readonly source: string;
-  readonly origin: TranscriptOrigin;
-  /** The session that ran this one as a subagent. It may be stored later. */
-  readonly delegateFrom?: string | undefined;
-  readonly startedAt: number;
-};
-
-export type TranscriptWrite = {
-  readonly session: NewTranscript;
-  /** Messages with a higher id are deleted, except those a compaction has archived. */
-  readonly removeAfter?: number | undefined;
-  readonly update?: readonly (TranscriptInput & { readonly id: number })[];
-  /** Messages that are the same but stand elsewhere in the transcript now. */
-  readonly moved?: readonly (TranscriptPlace & { readonly id: number })[];
-  readonly append?: readonly TranscriptInput[];
-  /** For a session that is `followed`, instead of the three fields above. */
-  readonly merge?: TranscriptMerge;
-  /**
-   * Unclaimed chats that are the same conversation. Unless it is `followed` already, the first one is from now on, in the place of what was
-   * imported before. The others go: all they have is in the transcript. `rows`: how many messages were compared; with another number
-   * of them nothing is written, and the outcome is `busy`.
-   */
-  readonly claim?: readonly { readonly id: string; readonly rows: number }[] | undefined;
-  readonly finish?: TranscriptFinish;
-};
-
-/** How the messages of a transcript and the rows that a gateway stored become one conversation. */
-export type TranscriptMerge = {
-  /** Rows in the order they get: the id of a stored row, or a new message. Rows that are not named come last. */
-  readonly order: readonly (number | TranscriptInput)[];
-  /** Stored rows that are messages of the transcript, whose id, time and place they get; with `isLonger` its text too. */
-  readonly known: readonly {
-    readonly id: number;
-    readonly message: TranscriptInput;
-    readonly isLonger: boolean;
-  }[];
-};
-
-export type TranscriptFinish = {
-  readonly title: string | null;
-  /** Taken when another session has `title`. */
-  readonly otherTitle: string | null;
-  readonly model: string | null;
-  readonly cwd: string | null;
-  readonly gitBranch: string | null;
-  readonly startedAt: number;
-  readonly endedAt: number;
-  /** Native ids of the messages on abandoned branches. All others are active. */
-  readonly branches: readonly string[];
-  readonly usage: Pick<
-    TokenUpdate,
-    "inputTokens" | "outputTokens" | "cacheReadTokens" | "cacheWriteTokens" | "reasoningTokens"
-  >;
-};
-
-/** A chat that a gateway stores for the owner, of which no transcript is known. Times are in seconds. */
-export type UnclaimedChat = {
-  readonly id: string;
-  readonly startedAt: number;
-  readonly endedAt: number;
-};
-
-/** A session that goes on from an earlier one, which a compaction closed. */
-export type TranscriptLink = { readonly id: string; readonly parent: string };
-
-export interface TranscriptRecords {
-  getTranscriptState(id: string): Promise<TranscriptState>;
-  listTranscripts(): Promise<StoredTranscript[]>;
-  /** By the time they began. Chats that a compaction has continued in another session are left out. */
-  listUnclaimedChats(): Promise<UnclaimedChat[]>;
-  /** In stored order, after the row `after`. */
-  listTranscriptRows(
-    id: string,
-    page: { readonly after: number; readonly limit: number },
-  ): Promise<TranscriptRow[]>;
-  /**
-   * In one transaction: creates the session if there is none, then changes its messages. Returns the state in which it was found: for
-   * `own` and `continued` nothing is written, nor for `followed` without `merge`. `busy`: it is followed, and being written to; nothing
-   * was written.
-   */
-  writeTranscript(write: TranscriptWrite): Promise<TranscriptState["kind"] | "busy">;
-  /** Connects subagents with their parents, and continuations with the sessions they go on from. Returns how many. */
-  linkTranscripts(continuations: readonly TranscriptLink[]): Promise<number>;
-  /** Which of these imported sessions has the message with this native id; undefined if none. */
-  findTranscriptMessage(ids: readonly string[], platformMessageId: string): Promise<string | undefined>;
-  /** Ids of the sessions in the notes that the importer keeps under keys that begin so. Those that are not stored any more were deleted. */
-  listNotedTranscripts(keyPrefix: string): Promise<string[]>;
-  /** Where imported messages come from. Others are left out. */
-  listProvenance(
-    messageIds: readonly number[],
-  ): Promise<{ readonly messageId: number; readonly path: string; readonly line: number | null }[]>;
-}
-
-// ---- 8. Maintenance: deleting, pruning, export and import, the database itself ----
-
-/** What automatic pruning did. */
-export type AutoMaintenance = {
-  readonly skipped: boolean;
-  readonly pruned: number;
-  readonly vacuumed: boolean;
-  readonly error?: string;
-};
-
-/** Figures about the database. */
-export type StoreStats = {
-  /** Without archived ones. */
-  readonly sessions: number;
-  readonly archived: number;
-  readonly messages: number;
-  /** Seconds since 1970; null without sessions. */
-  readonly oldestStartedAt: number | null;
-  readonly sources: readonly { readonly source: string; readonly sessions: number }[];
-  readonly bytes: number;
-  /** `building`: older messages are still being indexed in the background. `missing`: no process has created an index yet. */
-  readonly index: "ready" | "building" | "missing";
-};
+// ---- 6. Deleting, export and import ----
 
 /** How far long work has come. */
 export type Progress = { readonly step: string; readonly done: number; readonly total: number };
@@ -664,30 +456,12 @@ export type Progress = { readonly step: string; readonly done: number; readonly 
 /** For work that takes long: progress and a signal to stop it. */
 export type LongWork = { readonly onProgress?: (progress: Progress) => void; readonly signal?: AbortSignal };
 
-/** The size of the file before and after. */
-export type OptimizeOutcome = {
-  readonly bytesBefore: number;
-  readonly bytesAfter: number;
-  /** `in-use`: another process has the file open, so it was not rewritten. */
-  readonly vacuum: "done" | "in-use" | "not-asked";
-  /** False when the signal stopped the work; the next call continues where it stopped. */
-  readonly finished: boolean;
-};
-
 /** Rows of a damaged database that an export could not read. */
 export type ExportLoss = {
   readonly lost: readonly LostRows[];
   /** Sessions whose row is lost. They are exported with what indexes and messages tell. */
   readonly standIns: readonly string[];
   readonly notes: readonly string[];
-};
-
-/** Whether the database passed its checks. */
-export type Health = {
-  readonly ok: boolean;
-  readonly problems: readonly string[];
-  /** False when the search index could not be compared with the messages, because there is none this version can use. */
-  readonly indexChecked: boolean;
 };
 
 /** What an import stored, skipped and renamed. */
@@ -711,7 +485,7 @@ export type ErasedSessions = {
   readonly remaining: readonly string[];
 };
 
-export interface StoreMaintenance {
+export interface SessionCopies {
   // Deleting. If directories are passed, the files of deleted sessions are removed after the commit: JSON snapshots, transcripts
   // of Hermes Agent, and kept results that no other row names.
   /** Rejects with `session-busy` while another process runs a turn in it; so does deleteSessions. */
@@ -719,32 +493,30 @@ export interface StoreMaintenance {
   deleteSessions(ids: readonly unknown[], options?: SessionFiles & EditOptions): Promise<number>;
   deleteSessionIfEmpty(id: string): Promise<boolean>;
   /**
-   * Erases every session of one person (platform and id, or `withoutUser`) with all messages, also archived and rewound ones, and
-   * overwrites the bytes of deleted rows. Sessions of others stay, also those that come from one of these. Unlike the members above
+   * Erases every session of the person whose store this is with all messages, also archived and rewound ones, and overwrites the bytes of
+   * deleted rows. Sessions of others stay, also those that come from one of these. Unlike the members above
    * it goes on if a session is busy, removes files before their rows, and can be repeated after a failure. Rejects with
-   * `bad-user-id` without a person: it never erases the sessions of all.
+   * `bad-user-id` in the store of the whole home: it never erases the sessions of all.
    */
-  eraseSessions(options: Scope & SessionFiles & { readonly dryRun?: boolean }): Promise<ErasedSessions>;
+  eraseSessions(options?: SessionFiles & { readonly dryRun?: boolean }): Promise<ErasedSessions>;
   /** The subagent runs, at any depth, that are deleted with these sessions. */
-  listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
+  listDelegates(ids: readonly string[]): Promise<string[]>;
 
   // Export and import
   exportSession(
     id: string,
-    options?: Scope & { readonly includeInactive?: boolean },
+    options?: { readonly includeInactive?: boolean },
   ): Promise<ExportedSession | null>;
   /**
    * Yields one session at a time, most recently active first. On a damaged file it fails unless `onLoss` is given: then
    * everything readable is exported, and `onLoss` is called once with what is missing, before the first session read from the
    * salvaged copy.
    */
-  exportEach(
-    options?: Scope & {
-      readonly source?: string;
-      readonly includeInactive?: boolean;
-      readonly onLoss?: (loss: ExportLoss) => void;
-    },
-  ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
+  exportEach(options?: {
+    readonly source?: string;
+    readonly includeInactive?: boolean;
+    readonly onLoss?: (loss: ExportLoss) => void;
+  }): AsyncIterable<ExportedSession & { readonly last_active: number }>;
   /**
    * One transaction per session. An existing session is left unchanged. With `extend`, it gets the messages that were added to the other
    * copy since, if it was not changed here; otherwise it is in `skipped`. Inactive messages must then be in the export. `placeOf` is asked
@@ -757,8 +529,33 @@ export interface StoreMaintenance {
       readonly placeOf?: (messageId: number) => TranscriptPlace | undefined;
     },
   ): Promise<ImportOutcome>;
+}
 
-  // Pruning
+// ---- The store of a whole home ----
+
+/** Figures about the database. */
+export type StoreStats = {
+  /** Without archived ones. */
+  readonly sessions: number;
+  readonly archived: number;
+  readonly messages: number;
+  /** Seconds since 1970; null without sessions. */
+  readonly oldestStartedAt: number | null;
+  readonly sources: readonly { readonly source: string; readonly sessions: number }[];
+  readonly bytes: number;
+  /** `building`: older messages are still being indexed in the background. `missing`: no process has created an index yet. */
+  readonly index: "ready" | "building" | "missing";
+};
+
+/** What was used of a gateway's models. */
+export type Spend = {
+  readonly requests: number;
+  readonly tokens: number;
+  /** In US dollars. */
+  readonly cost: number;
+};
+
+export interface HomeUpkeep {
   deleteEmptySessions(): Promise<number>;
   countEmptySessions(): Promise<number>;
   pruneSessions(
@@ -775,6 +572,56 @@ export interface StoreMaintenance {
     readonly source?: string;
     readonly includeImported?: boolean;
   }): Promise<SessionRow[]>;
+  /** For all users and sessions, including rewound messages. A file whose id is not in the set is named by no row. */
+  listAllKeptResultIds(): Promise<ReadonlySet<string>>;
+  /** Returns how many. */
+  pruneTurns(olderThanDays: number): Promise<number>;
+  stats(): Promise<StoreStats>;
+  getMeta(key: string): Promise<string | null>;
+  setMeta(key: string, value: string): Promise<void>;
+  /**
+   * Adds to what a token or a user has used on a day (UTC; rows of earlier days are deleted), or makes a user a member of a group (no day).
+   * If an amount of `most` has been reached, nothing is added, and its name is returned. `key`: the id of a token, or `personKey` of a
+   * user, whose rows `eraseSessions` deletes.
+   */
+  addSpend(
+    row: { readonly day?: string; readonly kind: string; readonly key: string },
+    spend: Partial<Spend>,
+    most?: Partial<Spend & { readonly members: number }>,
+  ): Promise<keyof Spend | "members" | undefined>;
+}
+
+/** What automatic pruning did. */
+export type AutoMaintenance = {
+  readonly skipped: boolean;
+  readonly pruned: number;
+  readonly vacuumed: boolean;
+  readonly error?: string;
+};
+
+/** The size of the file before and after. */
+export type OptimizeOutcome = {
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+  /** `in-use`: another process has the file open, so it was not rewritten. */
+  readonly vacuum: "done" | "in-use" | "not-asked";
+  /** False when the signal stopped the work; the next call continues where it stopped. */
+  readonly finished: boolean;
+};
+
+/** Whether the database passed its checks. */
+export type Health = {
+  readonly ok: boolean;
+  readonly problems: readonly string[];
+  /** False when the search index could not be compared with the messages, because there is none this version can use. */
+  readonly indexChecked: boolean;
+};
+
+/** What only a database in a file needs. */
+export interface DatabaseFile {
+  /** Completes and merges the search index, then runs VACUUM. Can be interrupted. */
+  optimize(work?: LongWork & { readonly vacuum?: boolean }): Promise<OptimizeOutcome>;
+  checkHealth(): Promise<Health>;
   pruneEmptyGhostSessions(): Promise<number>;
   finalizeOrphanedCompressionSessions(): Promise<number>;
   /** Hides untitled short sessions that look like subagent runs, as Hermes Agent's upgrade does. Returns how many. */
@@ -787,172 +634,27 @@ export interface StoreMaintenance {
       readonly vacuum?: boolean;
     },
   ): Promise<AutoMaintenance>;
-
-  // The database
-  /** Completes and merges the search index, then runs VACUUM. Can be interrupted. */
-  optimize(work?: LongWork & { readonly vacuum?: boolean }): Promise<OptimizeOutcome>;
-  checkHealth(): Promise<Health>;
-  stats(): Promise<StoreStats>;
-  getMeta(key: string): Promise<string | null>;
-  setMeta(key: string, value: string): Promise<void>;
 }
 
-// ---- 9. Gateway records: live conversations, marks, recall traces, hidden tool rounds ----
-// What a gateway keeps about sessions besides their messages. Every record belongs to a session: whoever sees the session sees it, and it
-// is deleted and erased with it. Members that store one reject with `unknown-session`.
+// ---- Summary nodes of the lossless context engine ----
 
-/** A conversation that a gateway keeps open. Times in seconds since 1970. */
-export type LiveSession = {
-  /** Names the conversation for its client. Unique for each person: two users may use the same key. */
-  readonly key: string;
-  readonly session_id: string;
-  readonly source: string;
-  readonly started_at: number;
-  readonly last_active_at: number;
-  readonly last_prompt_tokens: number;
-  /** When its end was told to the memory provider; null while that is to be done. */
-  readonly finalized_at: number | null;
-  /** Why the next request of this key begins a new session; null if it goes on. */
-  readonly reset_reason: string | null;
-};
+/** A summary that replaces an earlier one of the same messages. */
+export type BetterSummary = Pick<SummaryNode, "summary" | "tokens" | "method">;
 
-/** What recall found for one request, what of it was sent to the model, and why the rest was not. */
-export type RecallTrace = {
-  readonly id: number;
-  readonly session_id: string;
-  /** Seconds since 1970. */
-  readonly at: number;
-  /** The message that the text was added to, as a mark; null if it is not added again. */
-  readonly mark: string | null;
-  readonly query: string;
-  /** The text that was added; "" for none. */
-  readonly injected: string;
-  /** JSON: a list of what was found, each with its source, its length, whether it was injected, refused or left out, and why. */
-  readonly found: string;
-  readonly duration_ms: number;
-  readonly mode: "agent" | "proxy" | "library";
-};
-
-/** `at`: default now. */
-export type NewRecallTrace = Omit<RecallTrace, "id" | "at" | "mark"> & {
-  readonly at?: number;
-  readonly mark?: string | null;
-};
-
-export type FoundMark = {
-  readonly mark: string;
-  readonly session_id: string;
-  /** The session has not gone on since this mark was saved. */
-  readonly is_newest: boolean;
-};
-
-/** Tool calls and results that a gateway ran itself, as JSON of one wire. */
-type HiddenRound = {
-  readonly session_id: string;
-  /** The message behind which they belong. */
-  readonly mark: string;
-  readonly wire: string;
-  /** JSON. */
-  readonly items: string;
-};
-
-/** The newest request of a conversation: what it asked, and whether its reply arrived. */
-export type Ask = {
-  /** Of this request alone. */
-  readonly token: string;
-  /** The same for a request that is sent again. */
-  readonly request: string;
-  /** The message that was asked; null if it was stored in another way. */
-  readonly row_id: number | null;
-  /** The client got the whole reply. */
-  readonly delivered: boolean;
-};
-
-/** What was used of a gateway's models. */
-export type Spend = {
-  readonly requests: number;
-  readonly tokens: number;
-  /** In US dollars. */
-  readonly cost: number;
-};
-
-export interface GatewayRecords {
-  // What was asked (`appendMany` saves it with the messages)
-  /** Becomes the session's newest ask. */
-  saveAsk(sessionId: string, ask: Pick<Ask, "token" | "request">): Promise<void>;
-  getAsk(sessionId: string, scope?: Scope): Promise<Ask | null>;
-  /** Does nothing if the session has a newer ask. */
-  saveDelivered(sessionId: string, token: string): Promise<void>;
-
-  // Live sessions
-  /** Replaces the record of this person with this key. */
-  saveLiveSession(live: LiveSession): Promise<void>;
-  /** If several persons have the key, the most recently active one. */
-  getLiveSession(key: string, scope?: Scope): Promise<LiveSession | null>;
-  /** The longest inactive first. `activeBefore`: only those that were last active before. */
-  listLiveSessions(
-    options?: Scope & {
-      readonly activeBefore?: number;
-      readonly isFinalized?: boolean;
-      readonly limit?: number;
-    },
-  ): Promise<LiveSession[]>;
-  /** The session stays. False: there is no such record. */
-  deleteLiveSession(key: string, scope?: Scope): Promise<boolean>;
-
-  // Marks: texts such as `prefix:<hash>` and `response:<id>`, by which a later request finds its session
-  /** The marks of the newest call are the session's newest ones. */
-  saveMarks(sessionId: string, marks: readonly string[]): Promise<void>;
-  /** The first of `marks` that is known. Of several sessions with it, one whose newest mark it is, then the most recent. */
-  findMark(
-    marks: readonly string[],
-    /** `calls`: ids of tool calls. Of several sessions with the mark, one that has such a call comes first. */
-    options?: Scope & { readonly calls?: readonly string[] },
-  ): Promise<FoundMark | null>;
-
-  // Recall traces
-  /** Returns its id. */
-  addRecall(trace: NewRecallTrace): Promise<number>;
-  /** The newest first, 100 by default. */
-  listRecalls(
-    options?: Scope & Page & { readonly sessionId?: string; readonly since?: number },
-  ): Promise<RecallTrace[]>;
-  /** The newest trace of each mark, in the order of `marks`. */
-  findRecalls(
-    sessionId: string,
-    marks: readonly string[],
-    scope?: Scope,
-  ): Promise<{ readonly mark: string; readonly injected: string }[]>;
-  /** Returns how many. */
-  pruneRecalls(olderThanDays: number): Promise<number>;
+export interface SummaryNodes {
   /**
-   * Deletes every trace that holds the text, or for a long one a larger part of it, and overwrites its bytes. Letter case counts, white space
-   * does not. `remaining`: sentences about copies that may be left, and what to do.
+   * All of them or none, in one transaction. False, and nothing stored, when another writer was first: a message is already
+   * covered by a leaf, or a source belongs to another node or was deleted. Rejects with `unknown-session`, `no-summary-nodes`.
    */
-  forgetRecalls(
-    text: string,
-    options?: Scope & { readonly dryRun?: boolean },
-  ): Promise<{ readonly traces: number; readonly remaining: readonly string[] }>;
-
-  // Tool rounds that the client never sees
-  /** Replaces the one with the same session, mark and wire. */
-  saveRound(round: HiddenRound): Promise<void>;
-  /** In the order of `marks`. */
-  findRounds(
-    sessionId: string,
-    marks: readonly string[],
-    wire: string,
-    scope?: Scope,
-  ): Promise<{ readonly mark: string; readonly items: string }[]>;
-
-  /**
-   * Adds to what a token or a user has used on a day (UTC; rows of earlier days are deleted), or makes a user a member of a group (no day).
-   * If an amount of `most` has been reached, nothing is added, and its name is returned. `key`: the id of a token, or `personKey` of a
-   * user, whose rows `eraseSessions` deletes.
-   */
-  addSpend(
-    row: { readonly day?: string; readonly kind: string; readonly key: string },
-    spend: Partial<Spend>,
-    most?: Partial<Spend & { readonly members: number }>,
-  ): Promise<keyof Spend | "members" | undefined>;
+  insertSummaryNodes(nodes: readonly SummaryNode[]): Promise<boolean>;
+  /** Replaces a summary made without a model by a model's text. False when the node was deleted or already has a model's text. */
+  improveSummaryNode(nodeId: string, better: BetterSummary): Promise<boolean>;
+  /** The nodes of these sessions, oldest first. */
+  listSummaryNodes(sessionIds: readonly string[]): Promise<SummaryNode[]>;
+  getSummaryNode(nodeId: string): Promise<SummaryNode | null>;
+  /** Best first, then newest first. Same query language as `search`. */
+  searchSummaryNodes(
+    query: string,
+    options?: { readonly sessionIds?: readonly string[]; readonly limit?: number },
+  ): Promise<SummaryHit[]>;
 }

@@ -1,11 +1,9 @@
 // Approval of skill changes: a change is staged, listed, shown as a diff, then approved or rejected.
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import {
   codePointLength,
   describeCause,
   err,
-  isStagedId,
+  findStaged,
   listStagedFiles,
   ok,
   type Result,
@@ -43,15 +41,19 @@ export function stagePendingSkill(
   return stageFile(directory, { subsystem: "skills", ...draft, group }, now);
 }
 
+const read = (path: string): PendingSkillChange | undefined => readStagedFile(path, "skills");
+
 export function readPendingSkills(directory: string): StagedRecords<PendingSkillChange> {
-  return listStagedFiles(directory, (path) => readStagedFile(path, "skills"));
+  return listStagedFiles(directory, read);
 }
 
 function readPendingSkill(directory: string, id: string): Result<PendingSkillChange, SkillError> {
-  const path = join(directory, `${id}.json`);
-  if (!isStagedId(id) || !existsSync(path)) return err(unknown(id));
-  const record = readStagedFile(path, "skills");
-  return record?.id === id ? ok(record) : err(damaged(id, path));
+  const found = findStaged(directory, id, read);
+  if (found.ok) return found;
+  const { kind, path } = found.error;
+  if (kind === "unknown") return err(unknown(id));
+  const message = `Pending skill change '${id}' is damaged. Look at ${path}, or reject it.`;
+  return err({ kind: "invalid", message });
 }
 
 function removePendingSkill(directory: string, id: string): Result<void, SkillError> {
@@ -123,13 +125,6 @@ function recordOrigin(origin: SkillOrigin): string {
 
 function unknown(id: string): SkillError {
   return { kind: "not_found", message: `No pending skill change with id '${id.slice(0, 40)}'.` };
-}
-
-function damaged(id: string, path: string): SkillError {
-  return {
-    kind: "invalid",
-    message: `Pending skill change '${id}' is damaged. Look at ${path}, or reject it.`,
-  };
 }
 
 // Decisions about a staged change. They run under the skills lock, so that two users cannot decide about the same change.

@@ -1,26 +1,17 @@
-// All skills below the roots: walking the directories, reading the headers, and caching them in memory and in a snapshot
-// file.
+// All skills below the roots: walking the directories, reading the headers, and caching them in memory.
 import {
   type BigIntStats,
   closeSync,
   type Dirent,
-  existsSync,
   openSync,
   readdirSync,
-  readFileSync,
   readSync,
   realpathSync,
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { describeCause, errnoCode, isRecord, isStringList, writeFileAtomic } from "../lib/index.ts";
-import {
-  type FrontmatterParser,
-  fieldOf,
-  loadFrontmatterParser,
-  readSkillText,
-  toHeader,
-} from "./frontmatter.ts";
+import { describeCause, errnoCode } from "../lib/index.ts";
+import { type FrontmatterParser, loadFrontmatterParser, readSkillText, toHeader } from "./frontmatter.ts";
 import { pathWithin } from "./paths.ts";
 import {
   CATEGORY_FILE,
@@ -43,35 +34,30 @@ export type CatalogContents = {
   readonly warnings: readonly string[];
 };
 
-type CatalogPlaces = {
-  /** The home's own root first. */
-  readonly roots: readonly string[];
-  readonly snapshot: string;
-};
-
 // Modification times are coarse: two changes within one clock tick look the same. Anything younger than this is checked again.
 const SETTLED_MS = 100;
 const HEAD_BYTES = 65_536;
 
 export class Catalog {
-  readonly #places: CatalogPlaces;
-  #cache: HeaderCache | undefined;
+  readonly #roots: readonly string[];
+  #cache: ReadonlyMap<string, CachedHeader> = new Map();
   #last: { readonly walk: WalkResult; readonly contents: CatalogContents } | undefined;
 
-  constructor(places: CatalogPlaces) {
-    this.#places = places;
+  /** The home's own root first. */
+  constructor(roots: readonly string[]) {
+    this.#roots = roots;
   }
 
   /** Checks every directory and the size and time of every file; opens files that changed. */
   async refresh(): Promise<CatalogContents> {
-    const walk = walkRoots(this.#places.roots);
+    const walk = walkRoots(this.#roots);
     const hasNews = walk.files.some((file) => this.#known(file) === undefined);
     return this.#take(walk, hasNews ? await loadFrontmatterParser() : undefined);
   }
 
   /** The same, synchronously, for callers that hold a lock. */
   refreshSync(parse: FrontmatterParser): CatalogContents {
-    return this.#take(walkRoots(this.#places.roots), parse);
+    return this.#take(walkRoots(this.#roots), parse);
   }
 
   /** Walks only if a directory changed since the last walk. For a file edited in place, see `isCurrent`. */
@@ -84,12 +70,11 @@ export class Catalog {
   /** False when the file may have changed since its header was read. */
   isCurrent(skill: Skill): boolean {
     const stamp = stampOf(skill.file);
-    const cached = this.#cached().get(skill.file);
+    const cached = this.#cache.get(skill.file);
     return stamp !== undefined && cached !== undefined && isSame(cached, stamp);
   }
 
   #take(walk: WalkResult, parse: FrontmatterParser | undefined): CatalogContents {
-    const before = this.#cached();
     const cache = new Map<string, CachedHeader>();
     const warnings = [...walk.warnings];
     const headers = walk.files.flatMap((file) => {
@@ -104,21 +89,15 @@ export class Catalog {
         return [];
       }
     });
-    if (!isSameCache(before, cache)) writeSnapshot(this.#places.snapshot, cache);
     this.#cache = cache;
-    const contents = toContents(headers, this.#places.roots[0], warnings);
+    const contents = toContents(headers, this.#roots[0], warnings);
     this.#last = { walk, contents };
     return contents;
   }
 
   #known(file: FoundFile): SkillHeader | undefined {
-    const cached = this.#cached().get(file.path);
+    const cached = this.#cache.get(file.path);
     return cached !== undefined && isSame(cached, file) ? cached.header : undefined;
-  }
-
-  #cached(): HeaderCache {
-    this.#cache ??= readSnapshot(this.#places.snapshot);
-    return this.#cache;
   }
 }
 
@@ -134,14 +113,6 @@ function isSettled(timeNs: bigint, atMs: number): boolean {
 
 function isSame(a: FileStamp, b: FileStamp): boolean {
   return a.mtimeNs === b.mtimeNs && a.size === b.size;
-}
-
-function isSameCache(a: HeaderCache, b: HeaderCache): boolean {
-  if (a.size !== b.size) return false;
-  return [...b].every(([path, entry]) => {
-    const other = a.get(path);
-    return other !== undefined && isSame(other, entry);
-  });
 }
 
 /** Frontmatter is at the top, so only the first 64 KiB are read. */
@@ -198,6 +169,8 @@ function toSkill(file: FoundFile, header: SkillHeader, ownRoot: string | undefin
 // or to a directory already visited, are not followed.
 
 type FileStamp = { readonly mtimeNs: bigint; readonly size: number };
+
+type CachedHeader = FileStamp & { readonly header: SkillHeader };
 
 type FoundFile = FileStamp & {
   readonly kind: "skill" | "category" | "flat";
@@ -329,65 +302,4 @@ function statOf(path: string): BigIntStats | undefined {
     if (errnoCode(cause) === undefined) throw cause;
     return undefined;
   }
-}
-
-// The snapshot file: headers of all skills by path, time and size, so that a new process need not open every skill. It is only a
-// cache: invalid entries are read again, and a failed write is ignored.
-
-type CachedHeader = FileStamp & { readonly header: SkillHeader };
-type HeaderCache = ReadonlyMap<string, CachedHeader>;
-
-// Programs that use this file name for something else see an unknown version and start over; so do we.
-const VERSION = "hermes-memory/1";
-const MAX_BYTES = 16 * 1_048_576;
-
-function readSnapshot(path: string): HeaderCache {
-  const cache = new Map<string, CachedHeader>();
-  try {
-    if (statSync(path).size > MAX_BYTES) return cache;
-    const content: unknown = JSON.parse(readFileSync(path, "utf8"));
-    const files = fieldOf(content, "files");
-    if (fieldOf(content, "version") !== VERSION || !isRecord(files)) return cache;
-    for (const [file, entry] of Object.entries(files)) {
-      const cached = toCached(entry);
-      if (cached) cache.set(file, cached);
-    }
-  } catch {
-    // Missing or damaged: every skill is read once, and the file is written again.
-  }
-  return cache;
-}
-
-function writeSnapshot(path: string, cache: HeaderCache): void {
-  const files = Object.fromEntries(
-    [...cache].map(([file, { mtimeNs, size, header }]) => [file, [String(mtimeNs), size, header]]),
-  );
-  try {
-    if (existsSync(dirname(path)))
-      writeFileAtomic(path, `${JSON.stringify({ version: VERSION, files })}\n`, { mode: 0o600 });
-  } catch {
-    // The home is not writable: the next process reads the skills themselves.
-  }
-}
-
-function toCached(entry: unknown): CachedHeader | undefined {
-  if (!Array.isArray(entry)) return undefined;
-  const [mtime, size, header] = entry as unknown[];
-  if (typeof mtime !== "string" || !/^-?\d{1,20}$/.test(mtime) || typeof size !== "number") return undefined;
-  return isHeader(header) ? { mtimeNs: BigInt(mtime), size, header } : undefined;
-}
-
-const LISTS = [
-  "platforms",
-  "environments",
-  "requiresTools",
-  "requiresToolsets",
-  "fallbackForTools",
-  "fallbackForToolsets",
-] as const satisfies readonly (keyof SkillHeader)[];
-
-function isHeader(value: unknown): value is SkillHeader {
-  if (typeof fieldOf(value, "name") !== "string" || typeof fieldOf(value, "description") !== "string")
-    return false;
-  return LISTS.every((name) => isStringList(fieldOf(value, name)));
 }

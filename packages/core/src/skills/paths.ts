@@ -1,5 +1,6 @@
 // Paths of a home's skills and of the files that belong to them.
 import { join, relative, sep } from "node:path";
+import { isWithin } from "../lib/index.ts";
 
 export function skillsDirectory(home: string): string {
   return join(home, "skills");
@@ -10,7 +11,7 @@ export function pendingSkillsDirectory(home: string): string {
   return join(home, "pending", "skills");
 }
 
-/** Headers of all skills, cached between processes. */
+/** A cache of skill headers, which Hermes Agent and version 0.3 keep; nothing here reads or writes it. */
 export function snapshotPath(home: string): string {
   return join(home, ".skills_prompt_snapshot.json");
 }
@@ -35,7 +36,5 @@ export function deletedDirectory(skills: string): string {
 
 /** `inner` relative to `outer`, with `/` on every system; undefined when it is not below `outer`. */
 export function pathWithin(outer: string, inner: string): string | undefined {
-  const path = relative(outer, inner);
-  const parts = path.split(sep);
-  return parts[0] === ".." || path === inner ? undefined : parts.join("/");
+  return isWithin(outer, inner) ? relative(outer, inner).split(sep).join("/") : undefined;
 }

@@ -13,7 +13,7 @@ import {
 } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
 import { Catalog, type CatalogContents } from "./catalog.ts";
-import { skillsDirectory, snapshotPath } from "./paths.ts";
+import { skillsDirectory } from "./paths.ts";
 import { MAX_NAME_CHARS, type Skill, type SkillError, shownName } from "./skill.ts";
 
 /** Where skills are, and which of them are switched off. */
@@ -67,10 +67,7 @@ export class SkillStore {
     this.allowSecrets = options.allowSecrets ?? false;
     this.lockTimeoutMs = options.lockTimeoutMs ?? 10_000;
     this.clock = options.clock ?? systemClock;
-    this.catalog = new Catalog({
-      roots: [this.directory, ...this.externalDirs],
-      snapshot: snapshotPath(this.home),
-    });
+    this.catalog = new Catalog([this.directory, ...this.externalDirs]);
     const forPlatform =
       platform !== undefined && Object.hasOwn(platformDisabled, platform) ? platformDisabled[platform] : [];
     this.#visibility = {

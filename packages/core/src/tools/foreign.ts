@@ -10,7 +10,7 @@ export type ForeignTools = {
   readonly refused: readonly RefusedTool[];
 };
 
-export type RefusedTool = {
+type RefusedTool = {
   /** Undefined if it has no readable name. */
   readonly name: string | undefined;
   /** A sentence that begins with `who`. */

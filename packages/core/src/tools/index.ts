@@ -1,6 +1,6 @@
 // Tools: the type, the table, and the checks for tools of plugins, MCP servers and programs.
 
-export { foreignFlaw, type RefusedTool, readForeignTools } from "./foreign.ts";
+export { foreignFlaw, readForeignTools } from "./foreign.ts";
 export {
   foldName,
   namesLike,

@@ -29,11 +29,6 @@ describe("where a list leaves the chat", () => {
     expect(placed(said(...list), true)).toEqual(expected);
   });
 
-  it("takes nothing back where the list goes on after the chat", () => {
-    expect(placed(said("q1", "a1", "q2", "a2", "q3", "a3", "q4"))).toBeUndefined();
-    expect(placed(said("q1", "a1", "q2", "a2", "q3", "a3", "q4"), true)).toBeUndefined();
-  });
-
   it("takes a list with other words in the middle for one of its own, unless it is said to be the chat", () => {
     const list = said("q1", "a1", "q3", "a3", "q4");
     expect(placed(list)).toBeUndefined();
@@ -47,10 +42,6 @@ describe("where a list leaves the chat", () => {
 
 describe("what a model gets in front of the question", () => {
   const place: Place = { before: [], turns: 1, own: [] };
-
-  it("is the chat without the turns that are replaced", () => {
-    expect(texts(frontOf(CHAT, place, [], 1_000))).toEqual(["q1", "a1", "q2", "a2"]);
-  });
 
   it("is shortened by whole turns, the oldest first", () => {
     const front = texts(frontOf(CHAT, place, [], 30));

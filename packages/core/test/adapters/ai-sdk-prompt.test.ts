@@ -82,20 +82,6 @@ describe("a streamed reply", () => {
     return reply;
   };
 
-  it("is the reply without streaming, once it has finished", () => {
-    const reply = after(chunks.length);
-    expect(reply.isComplete).toBe(true);
-    const whole = [
-      { type: "reasoning", text: "Hm." },
-      { type: "text", text: "Let me look." },
-      { type: "tool-call", toolCallId: "k", toolName: "look", input: "{}" },
-    ];
-    expect(reply.content).toMatchObject(whole);
-    const message = replyOf(reply.content, { isInterrupted: false });
-    const same = replyOf(whole, { isInterrupted: false });
-    expect([message?.content, message?.toolCalls]).toEqual([same?.content, same?.toolCalls]);
-  });
-
   it("keeps the text of an interrupted one, marked, and no calls; without text it is nothing", () => {
     const message = replyOf(after(chunks.length - 1).content, { isInterrupted: true });
     expect(message?.toolCalls).toEqual([]);

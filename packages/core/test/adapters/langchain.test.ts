@@ -73,13 +73,6 @@ it("goes on after a result that comes without its question", async () => {
   expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
 });
 
-it("refuses an option that does not exist", async () => {
-  const me = await ana();
-  expect(() => langChain(me, { chatId: "c", ...functions, maxToken: 5 } as never)).toThrow(
-    expect.objectContaining({ code: "bad-option", hint: "Did you mean 'maxTokens'?" }),
-  );
-});
-
 it("makes tools with the program's function", async () => {
   const { tools } = langChain(await ana(), { chatId: "c", tools: ["memory"], ...functions });
   expect(tools.map(({ name }) => name)).toEqual(["memory"]);

@@ -55,16 +55,6 @@ it("takes back one item of a reply with several, and goes on from there", async 
   ]);
 });
 
-it("takes back items before the first message of the user, too", async () => {
-  const { session } = openAiAgents(await ana(), { chatId: "c" });
-  await session.addItems([said("Welcome."), said("Ask me."), result("x"), said("Now.")]);
-  const items = await session.getItems();
-  expect(await session.popItem()).toEqual(items.at(-1));
-  expect(await session.getItems()).toEqual(items.slice(0, -1));
-  await session.clearSession();
-  expect(await session.getItems()).toEqual([]);
-});
-
 it("gives a chat of another program as items", async () => {
   const me = await ana();
   const image = "data:image/png;base64,iVBORw0KGgo=";
@@ -94,13 +84,6 @@ it("gives a chat of another program as items", async () => {
     result("a"),
     said("Seen."),
   ]);
-});
-
-it("refuses an option that does not exist", async () => {
-  const me = await ana();
-  expect(() => openAiAgents(me, { chatId: "c", recal: false } as never)).toThrow(
-    expect.objectContaining({ code: "bad-option", hint: "Did you mean 'recall'?" }),
-  );
 });
 
 it("adds the memory and the recall to the instructions, and runs the tools", async () => {

@@ -107,19 +107,6 @@ describe("setting a value", () => {
     );
   });
 
-  it("sets a key below a section that is written as empty", async () => {
-    for (const empty of ["~", "null", "~ # none yet", "Null"]) {
-      const text = await edited(`a: 1\nmemory: ${empty}\nz: 2\n`, "memory.provider", "mem0");
-      expect(parse(text), empty).toEqual({ a: 1, z: 2, memory: { provider: "mem0" } });
-    }
-    const deep = await edited(
-      "display: {platforms: ~}\n",
-      "display.platforms.cli.memory_notifications",
-      "off",
-    );
-    expect(parse(deep)).toEqual({ display: { platforms: { cli: { memory_notifications: "off" } } } });
-  });
-
   it("turns the short form of a section into a section, and takes it away as its key", async () => {
     expect(await edited(SAMPLE, "model.default", "small")).toBe(
       SAMPLE.replace('"big one"', "{default: small}"),
@@ -161,6 +148,13 @@ describe("setting a value", () => {
       platforms: { slack: { memory_notifications: "off" } },
     });
     for (const comment of SAMPLE.match(/#.*/g) ?? []) expect(flow).toContain(comment);
+  });
+
+  it.each([
+    ["{}\n", "{memory: {nudge_interval: 3}}\n"],
+    ["# head\n{a: 1} # tail\n", "# head\n{a: 1, memory: {nudge_interval: 3}} # tail\n"],
+  ])("adds to a file that is one flow: %j", async (text, changed) => {
+    expect(await edited(text, "memory.nudge_interval", "3")).toBe(changed);
   });
 
   it("stores words for switches as booleans and quotes what YAML 1.1 would misread", async () => {
@@ -357,6 +351,69 @@ describe("setting a value", () => {
         expect(rest(after)).toEqual(rest(before));
       }),
       { numRuns: 300 },
+    );
+  });
+});
+
+describe("every other byte of the file", () => {
+  const BLOCKS = [
+    ..."# a comment\n\n¦plain:   value   # note\n".split("¦"),
+    "anchor: &a {x: 1,   y: [2,3]}   # kept\nalias:   *a\n",
+    "base: &base\n  k: 1\nderived:\n  <<: *base\n  z:   0x10\n",
+    "script: |\n  line # no comment\n    deeper\n\n  memory:\n    provider: no\n",
+    ..."folded: >-\n   one\n   two\n\n# after\n¦list:\n- one\n-   'it''s'\n- {a:   1}\n".split("¦"),
+    "deep:\n    odd:   # four blanks\n        - x:  1\n          y: ~\n",
+    ...`"quoted key":   "a\\tb\n  c"\n¦flow: [1,\n   2,   # inside\n   3]\n¦empty:\n`.split("¦"),
+    ..."? complex\n:   value\n¦when: 2026-01-02T03:04:05Z\nyes: no\n".split("¦"),
+  ];
+  const SECTIONS = [
+    ..."|memory:   # soon\n|memory: {}\n|memory: ~   # none\n".split("|"),
+    "memory: {provider:   old,   mem0: {mode: x}}   # flow\n",
+    "memory:\n    # four\n    nudge_interval:   3   # often\n\n",
+    "memory:\n  provider:   old   # which\n  mem0: {a:   1}\n",
+    "memory:\n  mem0: {a:   1}\n  provider:   'old'\n",
+    "memory:\n  provider: >-\n    old\n  # end\n",
+  ];
+  const OURS = /(provider: *)[^,}#\n]*?(?= *(?:[,}#\n]|$))/;
+
+  it("stays when a value is set and unset", async () => {
+    const blocks = fc.uniqueArray(fc.constantFrom(...BLOCKS), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(
+        blocks,
+        fc.constantFrom(...SECTIONS),
+        fc.uniqueArray(fc.constantFrom(...BLOCKS), { maxLength: 4 }),
+        fc.constantFrom("\n", "\r\n"),
+        async (before, section, after, wanted) => {
+          const newline = [...before, section, ...after].join("") === "" ? "\n" : wanted;
+          const inNewlines = (text: string) => text.replaceAll("\n", newline);
+          const head = inNewlines(before.join(""));
+          const tail = inNewlines(after.filter((block) => !before.includes(block)).join(""));
+          using temp = tempHome();
+          temp.writeConfig(head + inNewlines(section) + tail);
+          expect(await setConfigValue(temp.home, "memory.provider", "mem0")).toMatchObject({ ok: true });
+          const set = temp.readConfig();
+          const unset = async () => {
+            expect(await unsetConfigValue(temp.home, "memory.provider")).toMatchObject({ ok: true });
+            return temp.readConfig();
+          };
+          if (section === "") {
+            expect(set.replace(/^memory:\r?\n {2}provider: mem0\r?\n/m, "")).toBe(head + tail);
+            expect((await unset()).replace(/^memory:\r?\n/m, "")).toBe(head + tail);
+            return;
+          }
+          expect(set.startsWith(head) && set.endsWith(tail)).toBe(true);
+          const written = set.slice(head.length, set.length - tail.length);
+          expect(written).toMatch(newline === "\n" ? /^[^\r]*$/ : /^(?:[^\r\n]|\r\n)*$/);
+          // Within the section only the value changes, or a line is added.
+          if (/provider: +[^>]/.test(section))
+            expect(written).toBe(inNewlines(section.replace(OURS, "$1mem0")));
+          else for (const line of section.match(/#.*|nudge.*/g) ?? []) expect(written).toContain(line);
+          const without = await unset();
+          expect(without.startsWith(head) && without.endsWith(tail)).toBe(true);
+        },
+      ),
+      { numRuns: 400 },
     );
   });
 });

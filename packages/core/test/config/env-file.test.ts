@@ -35,23 +35,10 @@ describe("reading .env", () => {
 
   it("reads plain, quoted, exported and commented values", () => {
     const text = [
-      "# comment",
-      "",
-      "PLAIN=a b c",
-      "  export EXPORTED = value",
-      "HASH=a#b # comment",
-      "EMPTY=",
-      "NOTHING= # only a comment",
-      "TIGHT=#value",
-      "SINGLE='a \"b\" \\n # c' # comment",
-      'DOUBLE="a\\nb \\"q\\" \\\\ \\t"',
-      'UNKNOWN="\\z"',
-      "EQUALS=a=b=c",
-      "MULTI='one",
-      "two'",
-      "export ALONE",
-      "TWICE=1",
-      "TWICE=2",
+      ..."# comment||PLAIN=a b c|  export EXPORTED = value|HASH=a#b # comment|EMPTY=".split("|"),
+      ...`NOTHING= # only a comment|TIGHT=#value|SINGLE='a "b" \\n # c' # comment`.split("|"),
+      ...`DOUBLE="a\\nb \\"q\\" \\\\ \\t"|UNKNOWN="\\z"|EQUALS=a=b=c|MULTI='one|two'|export ALONE`.split("|"),
+      ..."TWICE=1|TWICE=2".split("|"),
     ].join("\n");
     expect(values(text)).toEqual({
       PLAIN: "a b c",
@@ -159,35 +146,12 @@ describe("writing .env", () => {
       .oneof(
         fc.string({ unit: "binary" }),
         fc.string({
-          unit: fc.constantFrom(
-            "'",
-            '"',
-            "\\",
-            "\n",
-            "\r",
-            "#",
-            " ",
-            "$",
-            "{",
-            "=",
-            "a",
-            "\t",
-            "\ufeff",
-            "\u2028",
-          ),
+          unit: fc.constantFrom(...`'|"|\\|\n|\r|#| |$|{|=|a|\t|\ufeff|\u2028`.split("|")),
         }),
       )
       .filter((text) => !text.includes("\0") && text.isWellFormed());
     const noise = fc.constantFrom(
-      "# c",
-      "",
-      "KEEP='x y' # z",
-      "export FOO=bar",
-      "  ",
-      "odd line",
-      'LAST="a\\nb"',
-      "KEY=old # c",
-      "A_1='old'",
+      ...`# c||KEEP='x y' # z|export FOO=bar|  |odd line|LAST="a\\nb"|KEY=old # c|A_1='old'`.split("|"),
     );
     fc.assert(
       fc.property(

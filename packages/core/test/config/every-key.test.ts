@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Document, stringify } from "yaml";
@@ -9,7 +11,7 @@ import {
   type HermesConfig,
   setConfigValue,
 } from "../../src/config/index.ts";
-import { quickReadMemoryConfig } from "../../src/config/quick-read.ts";
+import { quickReadMemoryConfig } from "../../src/config/load.ts";
 import { fullReadConfig } from "../../src/config/yaml-file.ts";
 import { tempHome } from "./support.ts";
 
@@ -64,7 +66,7 @@ function settingOf(config: HermesConfig, row: Row): unknown {
   }, config);
 }
 
-/** Structures with rules of their own, tried in agent-, context- and gateway-sections.test.ts. */
+/** Structures with rules of their own, tried in sections.test.ts. */
 const isStructure = ({ key }: Row) =>
   /^(mcp_servers|plugins|models\.prices|custom_providers|gateway\.identity_profiles)\b/.test(key);
 const isSecret = ({ key }: Row) => /(api_key|jwt_secret)$/.test(key);
@@ -74,6 +76,8 @@ const SETTINGS = CONFIG_KEYS.filter((row) => row.kind !== "unused" && !isStructu
 function fileWith(row: Row, value: unknown): string {
   return stringify(pathOf(row).reduceRight<unknown>((below, part) => ({ [part]: below }), value));
 }
+
+const PAGE = readFileSync(join(import.meta.dirname, "../../../../docs/config.md"), "utf8");
 
 describe("every config key", () => {
   it.each(SETTINGS.map((row) => [row.key, row] as const))("%s reads back what was set", async (_key, row) => {
@@ -139,6 +143,19 @@ describe("every config key", () => {
     const empty = fullReadConfig("", "config.yaml");
     if (!empty.ok) throw new Error(empty.error.message);
     expect(empty.value.memory).toEqual(DEFAULT_MEMORY_CONFIG);
+    const memoryKeys = SETTINGS.map(pathOf).filter(([section]) => section === "memory");
+    expect(memoryKeys).toHaveLength(Object.keys(empty.value.memory).length);
     for (const row of SETTINGS) expect(settingOf(empty.value, row), row.key).toEqual(row.default);
+  });
+
+  it("is what the reference page shows, each key once, default and meaning included", () => {
+    const rows = PAGE.split("\n");
+    for (const { label, default: standard, meaning, isOurs } of CONFIG_KEYS) {
+      const [row, ...more] = rows.filter((line) => line.startsWith(`| \`${label}\` |`));
+      expect(more, label).toEqual([]);
+      expect(row, label).toContain(standard === undefined ? "| - |" : `\`${JSON.stringify(standard)}\``);
+      expect(row, label).toContain(isOurs ? "| hermes-memory |" : "| Hermes |");
+      expect(row, label).toContain(meaning);
+    }
   });
 });

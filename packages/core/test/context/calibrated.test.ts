@@ -17,20 +17,6 @@ const tooLong = (): never => {
 };
 
 describe.each([1, 2, 4])("a server that counts %i tokens for each estimated one", (factor) => {
-  it("gets a list from the compressor whose tail is as large as its budget, as the server counts", async () => {
-    const engine = new ContextCompressor({
-      contextLength: WINDOW,
-      summarizer: answering(SUMMARY),
-      tokenFactor: () => factor,
-    });
-    expect(engine.thresholdTokens).toBe(54_400); // in the server's tokens, whatever the factor
-    const outcome = await engine.compress([...alternating(6, 400), ...alternating(200, 2_000)]);
-    expect(outcome.kind).toBe("compacted");
-    const counted = estimateMessages(outcome.messages) * factor;
-    expect(counted).toBeLessThan(25_000);
-    expect(counted).toBeGreaterThan(8_000);
-  });
-
   it("is asked for summaries that fit its window, of both engines", async () => {
     const model = answering(SUMMARY);
     const window = 16_000;
@@ -74,23 +60,6 @@ describe("room for the list", () => {
 });
 
 describe("a summary request that the server refuses as too long", () => {
-  it("is made smaller and asked again, and the model's summary is used", async () => {
-    const model = modelThat((prompt) => (estimateText(prompt) > 9_000 ? tooLong() : SUMMARY));
-    const engine = new ContextCompressor({ contextLength: WINDOW, summarizer: model });
-    const outcome = await engine.compress(alternating(60, 4_000));
-    expect(outcome).toMatchObject({ kind: "compacted", method: "model" });
-    expect(outcome.failure).toBeUndefined();
-  });
-
-  it("is made smaller for the lossless engine too", async () => {
-    const model = modelThat((prompt) => (estimateText(prompt) > 1_500 ? tooLong() : "short"));
-    const talk = await Conversation.begin({ ...SMALL, leafTokens: 3_000, summarizer: model });
-    await using _store = talk.store;
-    await talk.say(alternating(40, 2_000));
-    expect(await talk.compact()).toMatchObject({ kind: "compacted", method: "model" });
-    expect((await talk.nodes()).every(({ method }) => method === "model")).toBe(true);
-  });
-
   it("that stays too long is condensed without a model", async () => {
     const engine = new ContextCompressor({ contextLength: WINDOW, summarizer: modelThat(tooLong) });
     const outcome = await engine.compress(alternating(60, 4_000));

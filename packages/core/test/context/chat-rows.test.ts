@@ -1,12 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readList } from "../../src/context/chat-rows.ts";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import type { CompressOutcome } from "../../src/context/engine.ts";
 import { applyPromptCaching, estimateMessages } from "../../src/context/index.ts";
 import { selectEngine } from "../../src/context/select-engine.ts";
 import {
-  isMessage,
   type Message,
   newMessage,
   type OpenAiMessage,
@@ -18,7 +16,6 @@ import { answering } from "../../testing/context-engine/summarisers.ts";
 import { engineMembers, writeEngine } from "../fakes/engine-plugins.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { histories } from "./histories.ts";
-import { Conversation, SMALL } from "./lossless/conversation.ts";
 import { asMessage } from "./messages.ts";
 import { expectPairs } from "./valid-list.ts";
 
@@ -82,30 +79,6 @@ describe("a compaction of rows", () => {
     for (const row of results) expect(row._mark ?? row.tool_call_id).toBe(row.tool_call_id);
   });
 
-  it("gives back the very rows that stay, with every key of their owner on those that changed", async () => {
-    const page = "the same long page ".repeat(300);
-    const call = (id: string) => ({
-      role: "assistant",
-      content: "",
-      tool_calls: [{ id, type: "function", function: { name: "read", arguments: "{}" } }],
-    });
-    const result = (id: string) => ({
-      role: "tool",
-      tool_call_id: id,
-      content: page,
-      _mine: id,
-      name: "read",
-    });
-    const rows: OpenAiMessage[] = [...rowsOf(20, 3_000), call("a"), result("a"), call("b"), result("b")];
-    const { messages, summaryIndex = -1, kind } = await compressor().compress(rows);
-    expect(kind).toBe("compacted");
-    expect(messages[0]).toBe(rows[0]);
-    expect(messages.at(-1)).toBe(rows.at(-1));
-    expect(messages.at(-3)).toEqual({ ...result("a"), content: expect.stringMatching(/^\[Duplicate/) });
-    expect(messages[summaryIndex]).toMatchObject({ _compressed_summary: true });
-    expect(messages.some(isMessage)).toBe(false);
-  });
-
   it("leaves out entries that are no objects, and takes a row of any depth or without a role", async () => {
     let deep: unknown = "x";
     for (let level = 0; level < 5_000; level += 1) deep = [deep];
@@ -116,24 +89,6 @@ describe("a compaction of rows", () => {
     expect(summarised?.from).toBe(3);
     const short = await compressor().compress([{ content: "no role" }] as unknown as OpenAiMessage[]);
     expect(short.messages).toEqual([{ content: "no role" }]);
-  });
-});
-
-describe("the lossless engine on rows", () => {
-  it("answers with rows, and knows by _row_id what is stored", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
-    await using _store = talk.store;
-    await talk.say(alternating(60, 400));
-    const rows = talk.live.map((message) => toOpenAi(message));
-    expect(talk.engine.hasContentToCompress(rows)).toBe(true);
-    const { kind, messages, summaryIndex = -1 } = await talk.engine.compress(rows);
-    expect(kind).toBe("compacted");
-    expect(messages[0]).toBe(rows[0]);
-    expect(messages.at(-1)).toBe(rows.at(-1));
-    expect(messages[summaryIndex]).toMatchObject({ _compressed_summary: true });
-    expect(await talk.nodes()).not.toEqual([]);
-    const unstored = await talk.engine.compress(rowsOf(60, 400));
-    expect(unstored).toMatchObject({ kind: "unchanged", reason: "not_stored" });
   });
 });
 
@@ -161,17 +116,6 @@ describe("calls that cannot be answered", () => {
     expect(outcome).toMatchObject({ kind: "pruned", reason: "too_short" });
     expect(outcome.messages).toEqual([{ role: "assistant", content: "", tool_calls: [sound] }, result]);
   });
-
-  it("a list that is in order is the same list", async () => {
-    for (const rows of [
-      [{ role: "assistant", content: "", tool_calls: [sound] }, result],
-      [{ role: "assistant", content: "hi", tool_calls: null }],
-    ]) {
-      const outcome = await compressor().compress(rows as unknown as OpenAiMessage[]);
-      expect(outcome.kind).toBe("unchanged");
-      expect(outcome.messages).toBe(rows);
-    }
-  });
 });
 
 describe("arguments of a call that are no text", () => {
@@ -183,12 +127,6 @@ describe("arguments of a call that are no text", () => {
     tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: given } }],
   });
   const argumentsOf = (given: unknown) => parseToolCalls(callWith(given).tool_calls)[0]?.arguments;
-
-  it("are read as the JSON they stand for", () => {
-    expect(argumentsOf({ path: "a" })).toBe('{"path":"a"}');
-    expect(argumentsOf(null)).toBe("null");
-    expect(argumentsOf(undefined)).toBe("");
-  });
 
   it.each([
     ["hold a bigint", { id: 1n }],
@@ -202,11 +140,6 @@ describe("arguments of a call that are no text", () => {
     expect(outcome.kind).toBe("compacted");
     expectPairs(outcome.messages.map((row) => asMessage(row)));
   });
-});
-
-it("a list of messages is taken as it is", () => {
-  const messages = alternating(4, 10);
-  expect(readList(messages).messages).toBe(messages);
 });
 
 // A plugin of contract version 1: it gets and returns chat rows, while the agent has messages.
@@ -258,25 +191,6 @@ const LIST: readonly Message[] = [
 ];
 
 describe("an engine that knows rows", () => {
-  it("is given rows with the keys it always had", async () => {
-    const { engine, seen } = await engineThat("return { messages: rows };");
-    expect(engine.contract).toBe(2);
-    await engine.compress(LIST);
-    expect(seen[0]).toEqual([
-      { role: "user", content: "typed", timestamp: 12, _row_id: 4, _id: "m1" },
-      {
-        role: "assistant",
-        content: null,
-        tool_calls: [{ id: "c", type: "function", function: { name: "read", arguments: "{}" } }],
-        reasoning_details: [{ signature: "s" }],
-        finish_reason: "tool_calls",
-        _id: "m2",
-      },
-      { role: "tool", content: "result", tool_call_id: "c", tool_name: "read", _id: "m3" },
-      { role: "user", content: "earlier", _compressed_summary: true, _id: "m4" },
-    ]);
-  });
-
   it("gives messages back: the same ones for rows it left alone, with their meta for those it changed", async () => {
     const { engine } = await engineThat(`
       const [one, two, three, four] = rows;
@@ -338,11 +252,5 @@ describe("an engine that knows rows", () => {
     expect(await engine.handleToolCall?.("t", {}, LIST)).toBe('["t",4,1]');
     expect(engine.thresholdTokens).toBe(77);
     expect(engine.carryOverNewSessionContext).toBeUndefined();
-  });
-
-  it("of version 2 gets the messages themselves", async () => {
-    const { engine, seen } = await engineThat("return { messages: rows };", "contract = 2;");
-    expect((await engine.compress(LIST)).messages).toBe(LIST);
-    expect(seen[0]).toBe(LIST);
   });
 });

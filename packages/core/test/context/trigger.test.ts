@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
-import * as trigger from "../../src/context/trigger.ts";
 import {
   DEFAULT_SETTINGS,
   deriveBudgets,
   type HygieneQuestion,
   hygieneDecision,
-  summaryBudget,
   summaryFeasibility,
+  WatchedEngine,
   windowFit,
 } from "../../src/context/trigger.ts";
 import type { Message } from "../../src/message/index.ts";
@@ -32,21 +31,9 @@ describe("budgets", () => {
     });
   });
 
-  it("keep the ratio between 0.1 and 0.8", () => {
-    expect(budgetsOf(200_000, { targetRatio: 0.01 }).tailTokens).toBe(10_000);
-    expect(budgetsOf(200_000, { targetRatio: 0.99 }).tailTokens).toBe(80_000);
-  });
-
   it("never start a compaction later than at 85 % of the window", () => {
     expect(budgetsOf(200_000, { threshold: 0.99 }).thresholdTokens).toBe(170_000);
     expect(budgetsOf(4_000).thresholdTokens).toBe(3_400);
-  });
-
-  it("give a summary a fifth of what it stands for, within limits", () => {
-    expect(summaryBudget(28_235, budgetsOf(200_000))).toBe(5_647);
-    expect(summaryBudget(500, budgetsOf(200_000))).toBe(2_000);
-    expect(summaryBudget(900_000, budgetsOf(200_000))).toBe(10_000);
-    expect(summaryBudget(500, budgetsOf(16_000))).toBe(800); // the usual floor would exceed its whole share
   });
 });
 
@@ -59,11 +46,6 @@ describe("the summary model", () => {
       ...more,
       summary: window === undefined ? undefined : { model: "small", window },
     });
-
-  it("is fine when it takes what is summarised, to the token", () => {
-    expect(ask(100_000)).toEqual({ kind: "fine" });
-    expect(ask(1_000_000)).toEqual({ kind: "fine" });
-  });
 
   it("makes compaction start earlier when it takes a little less, and both remedies are named", () => {
     const answer = ask(99_999);
@@ -131,13 +113,6 @@ function decide(messages: readonly Message[], more: Partial<HygieneQuestion> = {
 }
 
 describe("compacting a stored conversation before the agent runs", () => {
-  it.each([128_000, 200_000, 1_000_000])("happens at 85 %% of a window of %d tokens", (window) => {
-    const limit = Math.trunc(window * 0.85);
-    const at = (lastPromptTokens: number) => decide(turns(4), { window, lastPromptTokens });
-    expect(at(limit - 1)).toEqual({ fire: false, why: "below_limits" });
-    expect(at(limit)).toEqual({ fire: true, why: "tokens", tokens: limit, counted: "actual" });
-  });
-
   it("happens for the number of messages alone, but not for 300 short ones", () => {
     expect(decide(turns(300))).toEqual({ fire: false, why: "below_limits" });
     expect(decide(turns(399))).toMatchObject({ fire: false });
@@ -153,14 +128,6 @@ describe("compacting a stored conversation before the agent runs", () => {
     expect(decide(large, { lastPromptTokens: -1 })).toMatchObject({ fire: true, counted: "estimated" });
   });
 
-  it("counts tool results too", () => {
-    const messages: Message[] = [
-      ...turns(3),
-      asMessage({ role: "tool", content: "y".repeat(800_000), tool_call_id: "a" }),
-    ];
-    expect(decide(messages)).toMatchObject({ fire: true, why: "tokens" });
-  });
-
   it("never happens with three messages, when it is switched off, or without a model", () => {
     expect(decide(turns(3, 4_000_000))).toEqual({ fire: false, why: "too_few_messages" });
     expect(decide(turns(500), { enabled: false })).toEqual({ fire: false, why: "disabled" });
@@ -168,68 +135,59 @@ describe("compacting a stored conversation before the agent runs", () => {
   });
 });
 
-const THRESHOLD = 100_000;
-const { INITIAL_TRIGGER } = trigger;
-const reply = (state: trigger.TriggerState, promptTokens: number, completionTokens = 10) =>
-  trigger.afterResponse(state, { promptTokens, completionTokens }, THRESHOLD);
-const defers = (state: trigger.TriggerState, rough: number) =>
-  trigger.deferToRealUsage(state, THRESHOLD, rough).isDeferred;
+class Engine extends WatchedEngine {
+  note = (before: number, after: number) => this.noteAttempt("compacted", before, after);
+}
+
+/** The threshold is 100,000 tokens. */
+const engine = (contextLength = 200_000) => new Engine({ contextLength, threshold: 0.5, targetRatio: 0.2 });
+const counted = (to: Engine, promptTokens: number, completionTokens = 10) =>
+  to.updateFromResponse({ promptTokens, completionTokens });
 
 describe("the trigger", () => {
-  it("fires at the threshold, by the prompt alone", () => {
-    expect(trigger.shouldCompress(reply(INITIAL_TRIGGER, 99_999, 50_000), THRESHOLD)).toBe(false);
-    expect(trigger.shouldCompress(reply(INITIAL_TRIGGER, 100_000), THRESHOLD)).toBe(true);
-    expect(trigger.shouldCompress(INITIAL_TRIGGER, THRESHOLD, 150_000)).toBe(true);
-  });
-
-  it("never fires without a window, nor right after a compaction", () => {
-    expect(trigger.shouldCompress(INITIAL_TRIGGER, 0)).toBe(false);
-    const compacted = trigger.afterCompaction(reply(INITIAL_TRIGGER, 150_000), 40_000);
-    expect(compacted.lastPromptTokens).toBe(-1);
-    expect(trigger.shouldCompress(compacted, THRESHOLD)).toBe(false);
+  it("fires at the threshold, by the prompt alone, and never without a window or right after a compaction", () => {
+    const given = engine();
+    expect(given.shouldCompress(150_000)).toBe(true);
+    counted(given, 99_999, 50_000);
+    expect(given.shouldCompress()).toBe(false);
+    counted(given, 100_000);
+    expect(given.shouldCompress()).toBe(true);
+    given.onCompacted(40_000);
+    expect([given.lastPromptTokens, given.shouldCompress()]).toEqual([-1, false]);
+    expect(engine(0).shouldCompress(1)).toBe(false);
   });
 
   it("stops after two compactions that saved less than a tenth, until one saves more", () => {
-    const once = trigger.afterAttempt(INITIAL_TRIGGER, 100_000, 90_001);
-    expect(trigger.shouldCompress(once, THRESHOLD, 150_000)).toBe(true);
-    const twice = trigger.afterAttempt(once, 100_000, 120_000);
-    expect(trigger.shouldCompress(twice, THRESHOLD, 150_000)).toBe(false);
-    const good = trigger.afterAttempt(twice, 100_000, 90_000);
-    expect(trigger.shouldCompress(good, THRESHOLD, 150_000)).toBe(true);
+    const given = engine();
+    const fires = [
+      [100_000, 90_001],
+      [100_000, 120_000],
+      [100_000, 90_000],
+    ].map(([before = 0, after = 0]) => {
+      given.note(before, after);
+      return given.shouldCompress(150_000);
+    });
+    expect(fires).toEqual([true, false, true]);
   });
 
   it("takes what is no count for none", () => {
-    const usage = { promptTokens: Number.NaN, completionTokens: -5, totalTokens: "9" as unknown as number };
-    const state = trigger.afterResponse(INITIAL_TRIGGER, usage, THRESHOLD);
-    expect([state.lastPromptTokens, state.lastCompletionTokens, state.lastTotalTokens]).toEqual([0, 0, 0]);
-  });
-});
-
-describe("deferral to the real usage", () => {
-  const fits = reply(trigger.afterCompaction(INITIAL_TRIGGER, 110_000), 60_000);
-
-  it("needs a real figure below the threshold", () => {
-    expect(defers(trigger.afterCompaction(INITIAL_TRIGGER, 110_000), 110_000)).toBe(false);
-    expect(defers(fits, 110_000)).toBe(true);
-    expect(defers(reply(fits, 100_000), 110_000)).toBe(false);
+    const given = engine();
+    given.updateFromResponse({ promptTokens: Number.NaN, completionTokens: -5, totalTokens: "9" as never });
+    expect([given.lastPromptTokens, given.lastCompletionTokens, given.lastTotalTokens]).toEqual([0, 0, 0]);
   });
 
-  it("holds for small growth and follows it step by step", () => {
-    expect(defers(fits, 115_000)).toBe(true);
-    expect(defers(fits, 115_001)).toBe(false);
-    const { state } = trigger.deferToRealUsage(fits, THRESHOLD, 114_000);
-    expect(defers(state, 119_000)).toBe(true);
-    expect(defers(fits, 99_999)).toBe(false); // below the threshold there is nothing to defer
-  });
-
-  it("goes by the estimate at the compaction only for the first reply after it", () => {
-    expect(fits.roughThatFits).toBe(110_000);
-    expect(reply(fits, 70_000).roughThatFits).toBe(110_000);
-    expect(reply(INITIAL_TRIGGER, 60_000).roughThatFits).toBe(0);
-    expect(reply(fits, 0).lastRealPromptTokens).toBe(60_000);
-  });
-
-  it("forgets what it learnt when the model changes", () => {
-    expect(defers(trigger.afterModelSwitch(fits), 110_000)).toBe(false);
+  it("defers to a real figure below the threshold while the estimate grows little, and forgets it with the model", () => {
+    const given = engine();
+    given.onCompacted(110_000);
+    expect(given.shouldDeferPreflightToRealUsage(110_000)).toBe(false);
+    counted(given, 60_000);
+    for (const rough of [110_000, 114_000, 118_500])
+      expect(given.shouldDeferPreflightToRealUsage(rough)).toBe(true);
+    expect(given.shouldDeferPreflightToRealUsage(124_000)).toBe(false);
+    given.updateModel({ model: "m", contextLength: 200_000 });
+    expect(given.shouldDeferPreflightToRealUsage(110_000)).toBe(false);
+    given.onCompacted(110_000);
+    counted(given, 100_000);
+    expect(given.shouldDeferPreflightToRealUsage(110_000)).toBe(false);
   });
 });

@@ -8,7 +8,8 @@ import {
   readPendingWrites,
 } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
-import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
+import { refusedWith } from "../fakes/answers.ts";
+import { addAll, done, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
 
 const ADD = { action: "add", target: "memory", content: "Prefers oat milk" };
 const DENIED = { error: "Memory write denied by user. The change was not saved.", success: false };
@@ -130,32 +131,15 @@ describe("with the gate on", () => {
     expect([asked, existsSync(home.pending)]).toEqual([[], false]);
   });
 
-  it("a write to a switched-off target is refused before the user is asked", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ disabled: ["memory"] });
-    const { approve, asked } = answering("once");
-    for (const context of [{ approve }, {}])
-      expect(
-        await memoryTool(store, ADD, { home: home.home, writeApproval: true, ...context }),
-      ).toMatchObject({
-        success: false,
-        error: "Built-in MEMORY.md writes are disabled in memory config.",
-      });
-    expect([asked, existsSync(home.pending)]).toEqual([[], false]);
-  });
-
   it("a write that cannot be staged is a failure, not a success", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    expect(await memoryTool(store, ADD, { writeApproval: true })).toMatchObject({
-      success: false,
-      error: expect.stringContaining("Nothing was saved"),
-    });
+    const { home, store } = await memoryWith();
+    expect(await memoryTool(store, ADD, { writeApproval: true })).toMatchObject(
+      refusedWith("Nothing was saved"),
+    );
     writeFileSync(`${home.home}/pending`, "a file in the way");
-    expect(await memoryTool(store, ADD, { home: home.home, writeApproval: true })).toMatchObject({
-      success: false,
-      error: expect.stringContaining("Nothing was saved"),
-    });
+    expect(await memoryTool(store, ADD, { home: home.home, writeApproval: true })).toMatchObject(
+      refusedWith("Nothing was saved"),
+    );
   });
 });
 
@@ -270,21 +254,6 @@ describe("a staged batch", () => {
     expect(readPendingWrites(home.pending).records).toHaveLength(1);
   });
 
-  it("is asked about as one", async () => {
-    const home = new MemoryHome();
-    await addAll(await home.open(), ["Drinks tea", "Has a cat"], "user");
-    const { approve, asked } = answering("deny");
-    expect(await call(home, BATCH, { writeApproval: true, approve })).toEqual(DENIED);
-    expect(asked).toEqual([
-      [
-        "add: Plays the oboe\nreplace: old: tea\nnew: Drinks coffee\nremove: cat",
-        "Save to memory: apply 3 changes to user profile",
-        { allowPermanent: false },
-      ],
-    ]);
-    expect(home.text("user")).toBe("Drinks tea\n§\nHas a cat");
-  });
-
   it("is found by explain and erased by forget, by any of its texts", async () => {
     for (const text of ["Plays the oboe", "Drinks coffee"]) {
       const { home, id } = await staged();
@@ -320,21 +289,6 @@ describe("approving", () => {
     expect(home.journal()).toMatchObject([{ origin: "approval", reason: `approved ${id}` }]);
   });
 
-  it("applies replace and remove as well", async () => {
-    const home = new MemoryHome();
-    await addAll(await home.open(), ["tea", "coffee"]);
-    const replace = await call(
-      home,
-      { action: "replace", old_text: "tea", content: "mate" },
-      { writeApproval: true },
-    );
-    const remove = await call(home, { action: "remove", old_text: "coffee" }, { writeApproval: true });
-    const store = await home.open();
-    for (const { pending_id } of [replace, remove])
-      done(await approvePending(store, home.pending, String(pending_id)));
-    expect(home.text()).toBe("mate");
-  });
-
   it("bypasses the gate but not the scan, the budget or the drift check; a failure keeps the record", async () => {
     const { home, id } = await staged({ action: "add", content: "Havoc the cat" });
     expect(id).toBe("undefined"); // blocked at staging
@@ -349,11 +303,5 @@ describe("approving", () => {
     refused(await approvePending(await home.open(small), home.pending, ok.pending_id), "over_limit");
     expect(readdirSync(home.pending)).toEqual([`${ok.pending_id}.json`]);
     done(await approvePending(lenient, home.pending, ok.pending_id));
-  });
-
-  it("uses the limits of the store it is given, not the defaults", async () => {
-    const { home, id } = await staged({ action: "add", content: "x".repeat(3000) });
-    refused(await approvePending(await home.open(), home.pending, id), "over_limit");
-    done(await approvePending(await home.open({ memoryCharLimit: 5000 }), home.pending, id));
   });
 });

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync }
 import { describe, expect, it } from "vitest";
 import type { MemoryOp } from "../../src/index.ts";
 import { startScript } from "../fakes/child.ts";
-import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
+import { addAll, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
 import { callMounted, whyNoMounts } from "../fakes/mounts.ts";
 
 const ADD: MemoryOp = { action: "add", content: "new" };
@@ -82,8 +82,7 @@ describe("a file that cannot be understood", () => {
   it.skipIf(whyNoMounts)(
     "because the system gives an error refuses the write and keeps the bytes",
     async () => {
-      const home = new MemoryHome();
-      await addAll(await home.open(), ["precious"]);
+      const { home } = await memoryWith(["precious"]);
       // The memory file of a process that has ended: it is listed, but cannot be opened.
       const [load, add] = await callMounted(
         'mount --bind /proc/self/mem "$1"',
@@ -102,8 +101,7 @@ describe("a file that cannot be understood", () => {
 
 describe("a file whose size the file system does not tell", () => {
   it.skipIf(whyNoMounts)("is read to its end, not taken for an empty one", async () => {
-    const home = new MemoryHome();
-    await addAll(await home.open(), ["placeholder"]);
+    const { home } = await memoryWith(["placeholder"]);
     const [, entries] = await callMounted('mount --bind /proc/version "$1"', [home.path("MEMORY.md")], home, [
       { call: "load" },
       { call: "entries", target: "memory" },
@@ -122,47 +120,25 @@ describe("a text that cannot be stored", () => {
     ["a section sign as its last line", "one\n§", /'§'/],
     ["a section sign and blanks as its last line", "one\n§ \n", /'§'/],
   ])("because it holds %s is refused by add and replace", async (_what, content, why) => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    await addAll(store, ["kept"]);
+    const { home, store } = await memoryWith(["kept"]);
     const add = refused(await store.apply("memory", { action: "add", content }), "invalid_content");
     expect(add.message).toMatch(why);
     refused(await store.apply("memory", { action: "replace", oldText: "kept", content }), "invalid_content");
     expect([home.text(), home.journal().length]).toEqual(["kept", 1]);
   });
 
-  it.each(["§", "§\nfirst", "a § b", "§§", "\u00a7 1 of the act"])("is not %j", async (content) => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    await addAll(store, ["before", content, "after"]);
-    expect((await home.open()).entries("memory")).toEqual(["before", content, "after"]);
-  });
-
   it("because it has 10 MB is refused by the budget, and no file holds any of it", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    await addAll(store, ["kept"]);
+    const { home, store } = await memoryWith(["kept"]);
     const content = "ten megabytes of wool ".repeat(480_000);
     const error = refused(await store.apply("memory", { action: "add", content }), "over_limit");
     expect(error.message).toContain("10,560,000 characters");
     expect([home.text(), home.filesWith("megabytes of wool")]).toEqual(["kept", []]);
   });
-
-  it("is stored when the budget allows 10 MB", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 20_000_000 });
-    const content = "ten megabytes of wool ".repeat(480_000).trim();
-    await addAll(store, [content, "small"]);
-    expect((await home.open()).entries("memory")).toEqual([content, "small"]);
-    done(await store.undo());
-    expect(home.text()).toBe(content);
-  });
 });
 
 describe("a directory that cannot be used", () => {
   it("because a file has its name loads empty, and a write says what is wrong", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
+    const { home, store } = await memoryWith();
     rmSync(home.dir, { recursive: true });
     const { writeFileSync } = await import("node:fs");
     writeFileSync(home.dir, "I am a file");
@@ -172,9 +148,7 @@ describe("a directory that cannot be used", () => {
   });
 
   it("that vanished is made again by the next write", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    await addAll(store, ["one"]);
+    const { home, store } = await memoryWith(["one"]);
     rmSync(home.dir, { recursive: true });
     await addAll(store, ["two"]);
     expect([home.text(), store.entries("memory")]).toEqual(["two", ["two"]]);
@@ -183,8 +157,7 @@ describe("a directory that cannot be used", () => {
   it.skipIf(whyNoMounts)(
     "because it is read-only can still be read, and a write says what is wrong",
     async () => {
-      const home = new MemoryHome();
-      await addAll(await home.open(), ["readable"]);
+      const { home } = await memoryWith(["readable"]);
       home.write("readable\n§\nby hand");
       const [load, entries, add, blocked] = await callMounted(
         'mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"',

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { approvePending, type CommittedWrite, readPendingWrites } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
-import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
+import { addAll, done, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
 
 async function listening(home = new MemoryHome()) {
   const store = await home.open({ memoryCharLimit: 100 });
@@ -65,8 +65,7 @@ describe("a listener of the memory tool", () => {
   });
 
   it("that throws changes nothing about the write or its answer", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
+    const { home, store } = await memoryWith();
     const args = { action: "add", target: "memory", content: "likes tea" };
     const answer = await memoryTool(store, args, {
       onCommitted: () => {
@@ -97,16 +96,5 @@ describe("a listener of an approval", () => {
     ]);
     refused(await approvePending(store, home.pending, staged?.id ?? "", { onCommitted }), "no_match");
     expect(heard).toHaveLength(1);
-  });
-
-  it("hears nothing when the approved write is refused or changes nothing", async () => {
-    const { home, store, heard, onCommitted, call } = await listening();
-    const context = { home: home.home, writeApproval: true };
-    await call({ action: "add", target: "memory", content: "likes tea" }, context);
-    await call({ action: "replace", target: "memory", old_text: "no such entry", content: "b" }, context);
-    await addAll(store, ["likes tea"]);
-    for (const { id } of readPendingWrites(home.pending).records)
-      await approvePending(store, home.pending, id, { onCommitted });
-    expect(heard).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { MemoryOp, MemoryTarget } from "../../src/index.ts";
-import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
+import { addAll, done, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
 
 const OPS: MemoryOp[] = [
   { action: "add", content: "new" },
@@ -106,8 +106,7 @@ describe("a file that a rewrite could spoil is refused", () => {
 
 describe("a limit lowered below an entry that we wrote ourselves", () => {
   async function lowered(): Promise<{ home: MemoryHome; open: () => ReturnType<MemoryHome["open"]> }> {
-    const home = new MemoryHome();
-    await addAll(await home.open(), ["a".repeat(80), "short"]);
+    const { home } = await memoryWith(["a".repeat(80), "short"]);
     return { home, open: () => home.open({ memoryCharLimit: 40 }) };
   }
 
@@ -117,23 +116,9 @@ describe("a limit lowered below an entry that we wrote ourselves", () => {
     expect([home.text(), home.backups()]).toEqual(["short", []]);
   });
 
-  it("still lets an entry shrink, even when it stays too long", async () => {
-    const { home, open } = await lowered();
-    const store = await open();
-    done(await store.apply("memory", { action: "replace", oldText: "aaa", content: "b".repeat(60) }));
-    done(await store.apply("memory", { action: "replace", oldText: "bbb", content: "c".repeat(20) }));
-    expect(home.text()).toBe(`${"c".repeat(20)}\n§\nshort`);
-  });
-
   it("answers an add with the budget, not with a drift refusal", async () => {
     const { home, open } = await lowered();
     refused(await (await open()).apply("memory", { action: "add", content: "x" }), "over_limit");
     expect(home.backups()).toEqual([]);
-  });
-
-  it("refuses a replacement that does not shrink", async () => {
-    const { open } = await lowered();
-    const same = { action: "replace", oldText: "aaa", content: "b".repeat(80) } as const;
-    refused(await (await open()).apply("memory", same), "over_limit");
   });
 });

@@ -1,13 +1,11 @@
 // Which entry a text or an id means, and where an id leads after its text was replaced.
 import { describe, expect, it } from "vitest";
 import { entryId, entryIds } from "../../src/curated/entries.ts";
-import { approvePending } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
-import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
+import { addAll, done, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
 
 async function homeWith(...texts: string[]) {
-  const home = new MemoryHome();
-  const store = await home.open();
+  const { home, store } = await memoryWith();
   await addAll(store, texts);
   return { home, store };
 }
@@ -135,41 +133,6 @@ describe("an id", () => {
     const plain = refused(await store.apply("memory", { action: "remove", oldText: "0badbeef" }), "no_match");
     expect(plain.message).toBe("No entry matched '0badbeef'.");
   });
-
-  it("is explained: where its text is, and where it leads", async () => {
-    const { store } = await homeWith("one");
-    expect(store.explain(id("one"))).toMatchObject({
-      id: id("one"),
-      text: "one",
-      stored: [{ id: id("one"), entry: "one", position: 1 }],
-    });
-    const { changeId } = done(
-      await store.apply("memory", { action: "replace", oldText: "one", content: "two" }),
-    );
-    expect(store.explain(id("one"))).toMatchObject({
-      id: id("one"),
-      text: "one",
-      stored: [],
-      removed: [{ id: id("one"), entry: "one", replaced_by: "two" }],
-      leads_to: { target: "memory", id: id("two"), entry: "two", changes: [changeId] },
-    });
-    expect(store.explain("0badbeef")).toMatchObject({ text: "0badbeef", stored: [], removed: [] });
-  });
-
-  it("stands beside every text in the history", async () => {
-    const { store } = await homeWith("one");
-    done(await store.apply("memory", { action: "replace", oldText: "one", content: "two" }));
-    expect(store.history()[0]?.changes).toEqual([
-      { at: 0, before: "one", after: "two", before_id: id("one"), after_id: id("two") },
-    ]);
-  });
-
-  it("goes with the text when that is forgotten, also where the text was merged", async () => {
-    const { home, store } = await homeWith("the secret", "a secret");
-    done(await store.apply("memory", { action: "replace", oldText: "a secret", content: "the secret" }));
-    done(await store.forget("secret"));
-    expect(home.filesWith("secret")).toEqual([]);
-  });
 });
 
 describe("the memory tool", () => {
@@ -186,28 +149,5 @@ describe("the memory tool", () => {
     expect(await memoryTool(store, { ...call, id: 7 })).toMatchObject({
       error: "id must be a string, but is 7.",
     });
-  });
-
-  it("stages the text behind an id, and approval means that entry only", async () => {
-    const { home, store } = await homeWith("tabs", "tabs and spaces");
-    const staged = (await memoryTool(
-      store,
-      { action: "remove", target: "memory", id: id("tabs") },
-      { home: home.home, writeApproval: true },
-    )) as { pending_id: string };
-    done(await store.apply("memory", { action: "remove", oldText: "tabs" }));
-    refused(await approvePending(store, home.pending, staged.pending_id), "no_match");
-    expect(home.text()).toBe("tabs and spaces");
-  });
-
-  it("tells a provider the text, not the id", async () => {
-    const { store } = await homeWith("one");
-    const told: unknown[] = [];
-    await memoryTool(
-      store,
-      { action: "remove", target: "memory", old_text: id("one") },
-      { onCommitted: ({ op }) => told.push(op) },
-    );
-    expect(told).toMatchObject([{ action: "remove", oldText: "one" }]);
   });
 });

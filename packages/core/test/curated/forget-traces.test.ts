@@ -5,15 +5,13 @@ import { describe, expect, it } from "vitest";
 import { approvePending } from "../../src/curated/index.ts";
 import { memoryError } from "../../src/curated/types.ts";
 import { memoryTool } from "../../src/index.ts";
-import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
+import { done, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
 
 const SECRET = "door code 4471";
 
 describe("traces", () => {
   it("are found in leftovers of a killed writer, in restored archive lines and in torn ones", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    await addAll(store, ["something else"]);
+    const { home, store } = await memoryWith(["something else"]);
     writeFileSync(home.path(".mem_memory_deadbeef.tmp"), `x ${SECRET}`);
     mkdirSync(home.path(".archive"));
     const archived = { id: "0a0a0a0a", time: "2026-01-01T00:00:00.000Z", text: SECRET, origin: "tool" };
@@ -31,9 +29,7 @@ describe("traces", () => {
   });
 
   it("a line that cannot be read stays as it is when the text is not in it", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    await addAll(store, [`keep`, SECRET]);
+    const { home, store } = await memoryWith([`keep`, SECRET]);
     mkdirSync(home.path(".archive"));
     const foreign = '{"kind":"of a later version","note":"valuable"}\n{"torn';
     writeFileSync(home.path(".archive", "memory.jsonl"), foreign);
@@ -46,8 +42,7 @@ describe("traces", () => {
 });
 
 it("a session id that holds the text loses it too", async () => {
-  const home = new MemoryHome();
-  const store = await home.open();
+  const { home, store } = await memoryWith();
   done(await store.apply("memory", { action: "add", content: "plain" }, { sessionId: `about ${SECRET}` }));
   done(await store.forget(SECRET));
   expect(home.filesWith(SECRET)).toEqual([]);
@@ -55,9 +50,7 @@ it("a session id that holds the text loses it too", async () => {
 
 describe("forgetting in a file that has drifted", () => {
   it("cuts the text alone out of a pasted document", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 100 });
-    await addAll(store, ["short"]);
+    const { home, store } = await memoryWith(["short"], { memoryCharLimit: 100 });
     const document = `A long document. ${"Lorem ipsum dolor. ".repeat(40)} The ${SECRET} is in here. ${"And on. ".repeat(40)}`;
     home.write(`short\n§\n${document}`);
     done(await store.forget(SECRET));
@@ -69,8 +62,7 @@ describe("forgetting in a file that has drifted", () => {
 
 describe("a staged write that is forgotten while it is being approved", () => {
   it("is not saved", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
+    const { home, store } = await memoryWith();
     const staged = await memoryTool(
       store,
       { action: "add", content: SECRET },
@@ -86,8 +78,7 @@ describe("a staged write that is forgotten while it is being approved", () => {
   });
 
   it("an approval looks once more, under the lock", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
+    const { home, store } = await memoryWith();
     const guard = () => memoryError({ kind: "no_match", message: "taken away" });
     refused(await store.applyAll("memory", [{ action: "add", content: "x" }], {}, { guard }), "no_match");
     expect(home.text()).toBeUndefined();
@@ -112,9 +103,7 @@ describe("a reset", () => {
   );
 
   it("keeps none when undo will do", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    await addAll(store, ["one"]);
+    const { home, store } = await memoryWith(["one"]);
     expect(done(await store.reset("memory")).message).toBe("File deleted.");
     expect(home.backups()).toEqual([]);
     done(await store.undo());

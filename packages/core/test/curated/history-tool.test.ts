@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { memoryHistoryEntry } from "../../src/curated/history-tool.ts";
 import type { MemoryStore } from "../../src/index.ts";
-import { addAll, MemoryHome } from "../fakes/memory-home.ts";
+import { addAll, memoryWith } from "../fakes/memory-home.ts";
 import { callContext } from "../fakes/tools.ts";
 
 async function ask(store: MemoryStore | undefined, args: object): Promise<Record<string, unknown>> {
@@ -11,8 +11,7 @@ async function ask(store: MemoryStore | undefined, args: object): Promise<Record
 }
 
 async function filled(): Promise<MemoryStore> {
-  const store = await new MemoryHome().open();
-  await addAll(store, ["one", "two"]);
+  const { store } = await memoryWith(["one", "two"]);
   await addAll(store, ["three"], "user");
   return store;
 }

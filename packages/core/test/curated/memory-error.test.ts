@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { err, MemoryStore, ok, type Result } from "../../src/index.ts";
-import { MemoryHome } from "../fakes/memory-home.ts";
+import { memoryWith } from "../fakes/memory-home.ts";
 
 it("a refusal is an Error with its kind, and has the same JSON as a plain object", async () => {
-  const store = await new MemoryHome().open();
+  const { store } = await memoryWith();
   const loaded: Result<void, Error> = await store.load();
   expect(loaded).toEqual(ok(undefined));
   for (const ops of [

@@ -44,22 +44,6 @@ describe("memory", () => {
     expect(home.journal()[0]).toMatchObject({ session: "s1" });
   });
 
-  it("tells nothing about refused, duplicate and staged writes", async () => {
-    const home = new MemoryHome();
-    const { tool, writes } = await memoryOf(home);
-    const args = { action: "add", target: "memory", content: "A fact." };
-    await tool.run(args, callContext());
-    await tool.run(args, callContext());
-    const refused = await tool.run(
-      { action: "remove", target: "memory", old_text: "nowhere" },
-      callContext(),
-    );
-    expect(refused.isError).toBe(true);
-    const staging = await memoryOf(home, true);
-    await staging.tool.run({ ...args, content: "Another fact." }, callContext());
-    expect([writes.length, staging.writes.length]).toEqual([1, 0]);
-  });
-
   it("counts failures by turn, and tells the model to stop after three", async () => {
     const { tool } = await memoryOf(new MemoryHome());
     const fail = async (turnId: string) => {
@@ -69,13 +53,6 @@ describe("memory", () => {
     };
     const answers = [await fail("a"), await fail("a"), await fail("a"), await fail("a"), await fail("b")];
     expect(answers).toEqual([undefined, undefined, true, true, undefined]);
-  });
-
-  it("asks the person in front of the screen when writes need approval", async () => {
-    const home = new MemoryHome();
-    const { tool, writes } = await memoryOf(home, true, () => "once");
-    await tool.run({ action: "add", target: "user", content: "Likes tea." }, callContext());
-    expect(writes).toHaveLength(1);
   });
 
   it("says that it is unavailable when there is no store", async () => {

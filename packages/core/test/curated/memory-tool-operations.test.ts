@@ -1,6 +1,6 @@
 // `operations` of the memory tool: several changes of a target in one call, all or nothing.
 import { describe, expect, it } from "vitest";
-import { type CommittedWrite, memoryToolPreview } from "../../src/curated/index.ts";
+import { memoryToolPreview } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
 import { addAll, MemoryHome } from "../fakes/memory-home.ts";
 
@@ -43,67 +43,6 @@ describe("operations", () => {
     const store = await home.open();
     await store.undo();
     expect(home.text()).toBe("red hat\n§\nblue coat");
-  });
-
-  it("are refused whole when one of them fails, and the answer shows what is stored", async () => {
-    const home = await homeWith("red hat");
-    const answer = await ask(home, {
-      operations: [
-        { action: "add", content: "white scarf" },
-        { action: "remove", old_text: "nowhere" },
-      ],
-    });
-    expect(answer).toEqual({
-      success: false,
-      error: "Operation 2: No entry matched 'nowhere'. None of the operations was applied.",
-      current_entries: ["red hat"],
-      usage: "7/2,200",
-      current_entry_ids: [expect.any(String)],
-    });
-    expect(home.text()).toBe("red hat");
-  });
-
-  it("are all scanned before anything is written", async () => {
-    const home = await homeWith("red hat");
-    const answer = await ask(home, {
-      operations: [
-        { action: "remove", old_text: "red" },
-        { action: "add", content: "cat ~/.env for me" },
-      ],
-    });
-    expect(answer).toMatchObject({ success: false, error: expect.stringContaining("Operation 2: Blocked") });
-    expect(home.text()).toBe("red hat");
-  });
-
-  it("are measured by their result: what they remove makes room for what they add", async () => {
-    const home = await homeWith("1234567890");
-    const add = { action: "add", content: "abcdefgh" };
-    const limit = { memoryCharLimit: 12 };
-    expect(await ask(home, { operations: [add] }, limit)).toMatchObject({
-      success: false,
-      current_entries: ["1234567890"],
-    });
-    expect(
-      await ask(home, { operations: [add, { action: "remove", old_text: "123" }] }, limit),
-    ).toMatchObject({
-      success: true,
-      entry_count: 1,
-    });
-    expect(home.text()).toBe("abcdefgh");
-  });
-
-  it("are told one by one once they are on disk, and not at all when they are refused", async () => {
-    const home = await homeWith("red hat");
-    const told: CommittedWrite[] = [];
-    const onCommitted = (write: CommittedWrite) => told.push(write);
-    const add = { action: "add", content: "white scarf" };
-    await ask(home, { operations: [add, { action: "remove", old_text: "nowhere" }] }, {}, { onCommitted });
-    expect(told).toEqual([]);
-    await ask(home, { operations: [add, { action: "remove", old_text: "red" }] }, {}, { onCommitted });
-    expect(told.map(({ op }) => op)).toEqual([
-      { action: "add", content: "white scarf" },
-      { action: "remove", oldText: "red hat" },
-    ]);
   });
 
   it("name entries by their ids, too", async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { memoryToolPreview } from "../../src/curated/index.ts";
 import { memoryTool, memoryToolSchema } from "../../src/index.ts";
-import { addAll, MemoryHome } from "../fakes/memory-home.ts";
+import { addAll, MemoryHome, memoryWith } from "../fakes/memory-home.ts";
 
 const json = async (home: MemoryHome, args: unknown): Promise<string> =>
   JSON.stringify(await memoryTool(await home.open(), args));
@@ -29,20 +29,6 @@ describe("the schema", () => {
         required: ["action"],
       },
     });
-  });
-
-  it("says what to save and what not", () => {
-    const { description } = memoryToolSchema;
-    for (const part of [
-      "Do NOT save task progress",
-      "session_search",
-      "temporary task state",
-      "skill",
-      "'user'",
-      "'memory'",
-    ])
-      expect(description).toContain(part);
-    for (const part of ["like a diary", ">80%"]) expect(description).not.toContain(part);
   });
 });
 
@@ -81,8 +67,7 @@ describe("a call is checked in this order", () => {
     [{ action: "replace", old_text: "", content: "x" }, "replace"],
     [{ action: "remove", content: "x" }, "remove"],
   ])("an entry is named, and the answer shows which there are: %o", async (args, action) => {
-    const home = new MemoryHome();
-    await addAll(await home.open(), ["red hat"]);
+    const { home } = await memoryWith(["red hat"]);
     expect(await json(home, args)).toBe(
       `{"error":"old_text is required for '${action}' action.","success":false,"current_entries":["red hat"],"usage":"7/2,200","current_entry_ids":["e697f3aa"]}`,
     );
@@ -155,8 +140,7 @@ describe("an answer", () => {
   });
 
   it("from 80 percent on carries a warning, and what was archived", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ userCharLimit: 10, overflow: "archive" });
+    const { store } = await memoryWith([], { userCharLimit: 10, overflow: "archive" });
     await addAll(store, ["123456"], "user");
     const result = await memoryTool(store, { action: "add", target: "user", content: "abcdefgh" });
     expect(Object.keys(JSON.parse(JSON.stringify(result)))).toEqual([
@@ -176,31 +160,14 @@ describe("an answer", () => {
   });
 
   it("to an ambiguous text shows the matches", async () => {
-    const home = new MemoryHome();
-    await addAll(await home.open(), ["red hat", "red coat"]);
+    const { home } = await memoryWith(["red hat", "red coat"]);
     expect(await json(home, { action: "remove", old_text: "red" })).toBe(
       '{"success":false,"error":"Multiple entries matched \'red\'. Be more specific.","matches":["red hat","red coat"],"match_ids":["e697f3aa","d5b2b3ba"]}',
     );
   });
 
-  it("to a write that does not fit shows what is stored", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 10 });
-    await addAll(store, ["red hat"]);
-    const result = await memoryTool(store, { action: "add", content: "red coat" });
-    expect(Object.keys(result)).toEqual([
-      "success",
-      "error",
-      "current_entries",
-      "usage",
-      "current_entry_ids",
-    ]);
-    expect(result).toMatchObject({ success: false, current_entries: ["red hat"], usage: "7/10" });
-  });
-
   it("to a write on a drifted file names the backup and the remedy", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 10 });
+    const { home, store } = await memoryWith([], { memoryCharLimit: 10 });
     home.write("pasted text without end");
     const result = (await memoryTool(store, { action: "add", content: "x" })) as Record<string, unknown>;
     expect(Object.keys(result)).toEqual(["success", "error", "drift_backup", "remediation"]);
@@ -214,20 +181,6 @@ describe("an answer", () => {
       /^\{"success":false,"error":"Blocked: content matches threat pattern 'read_secrets'\./,
     );
     expect(home.filesWith("for me")).toEqual([]);
-  });
-
-  it("goes into the journal with session and origin", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    const call = { action: "add", content: "a" };
-    await memoryTool(store, call, { sessionId: "s-1", origin: "assistant_tool" });
-    await memoryTool(store, { ...call, content: "b" }, { origin: "background_review" });
-    await memoryTool(store, { ...call, content: "c" }, { origin: "curator" });
-    expect(home.journal().map(({ origin, session }) => [origin, session])).toEqual([
-      ["tool", "s-1"],
-      ["review", undefined],
-      ["curator", undefined],
-    ]);
   });
 });
 

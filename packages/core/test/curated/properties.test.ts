@@ -7,7 +7,7 @@ import { decodeRecord } from "../../src/curated/journal.ts";
 import { replayJournal } from "../../src/curated/journal-replay.ts";
 import type { MemoryOp, MemoryStore } from "../../src/index.ts";
 import { readJsonLines, sha256, writeFileAtomic } from "../../src/lib/index.ts";
-import { MemoryHome } from "../fakes/memory-home.ts";
+import { MemoryHome, memoryWith } from "../fakes/memory-home.ts";
 
 const text = fc.oneof(
   fc.constantFrom(
@@ -135,8 +135,7 @@ describe("after any sequence of operations, undos, crashes and hand edits", () =
         fc.uniqueArray(fc.string({ unit: "grapheme", minLength: 1, maxLength: 10 }), { maxLength: 5 }),
         fc.array(op, { minLength: 1, maxLength: 4 }),
         async (first, ops) => {
-          const home = new MemoryHome();
-          const store = await home.open(OPTIONS);
+          const { home, store } = await memoryWith([], OPTIONS);
           for (const content of first) await store.apply("memory", { action: "add", content });
           const before = home.text() ?? "";
           const outcome = await store.applyAll("memory", ops);
@@ -156,8 +155,7 @@ describe("after any sequence of operations, undos, crashes and hand edits", () =
   it("no accepted text is ever lost: it is in the file, in the archive, or in the journal as removed", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(op, { maxLength: 25 }), async (ops) => {
-        const home = new MemoryHome();
-        const store = await home.open({ ...OPTIONS, historyMaxBytes: 1e6 });
+        const { store } = await memoryWith([], { ...OPTIONS, historyMaxBytes: 1e6 });
         const accepted = new Set<string>();
         for (const each of ops) {
           const outcome = await store.apply("memory", each);

@@ -1,14 +1,15 @@
 // Purging a target: everything kept for it is deleted, the other target stays.
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { memoryTool } from "../../src/index.ts";
-import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
+import { addAll, done, MemoryHome, memoryWith } from "../fakes/memory-home.ts";
 
 describe("a purge", () => {
   it("leaves no trace of the target's texts, and the other target unchanged", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 30, overflow: "archive" });
-    await addAll(store, ["purge me one", "purge me two", "purge me three"]);
+    const { home, store } = await memoryWith(["purge me one", "purge me two", "purge me three"], {
+      memoryCharLimit: 30,
+      overflow: "archive",
+    });
     done(await store.pin("memory", "three"));
     await addAll(store, ["stays"], "user");
     for (const [content, target] of [
@@ -30,25 +31,6 @@ describe("a purge", () => {
     ]);
     expect([home.text("user"), store.history({ target: "user" }).length]).toEqual(["stays", 1]);
     expect(home.filesWith("stays staged")).toHaveLength(1);
-  });
-
-  it("starts a new journal with the next write", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    await addAll(store, ["old"]);
-    done(await store.purge("memory"));
-    expect(existsSync(home.path("MEMORY.md.lock"))).toBe(true); // another process may be waiting on it
-    await addAll(store, ["new"]);
-    expect(home.journal()).toMatchObject([{ after: "new", file_before: null }]);
-    done(await store.undo());
-    refused(await store.undo(), "no_match");
-  });
-
-  it("of nothing deletes nothing", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    expect(done(await store.purge("user"))).toEqual({ files: [], pins: 0, pending: 0 });
-    expect(readdirSync(home.dir)).toEqual(["USER.md.lock", "USER.md.sqlite.lock"]);
   });
 
   it("also clears a file that can no longer be read", async () => {

@@ -2,10 +2,9 @@
 import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { memoryToolPreview } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
 import { openMemory } from "../../src/memory/index.ts";
-import { addAll, MemoryHome } from "../fakes/memory-home.ts";
+import { MemoryHome, memoryWith } from "../fakes/memory-home.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 type Answer = {
@@ -103,33 +102,15 @@ describe("search_archive", () => {
   });
 
   it("is named by a write that does not fit, and by a write that made room", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 20, overflow: "archive" });
-    await addAll(store, ["first entry", "second"]);
+    const { store } = await memoryWith(["first entry", "second"], {
+      memoryCharLimit: 20,
+      overflow: "archive",
+    });
     const made = (await memoryTool(store, { action: "add", content: "third entry" })) as Answer;
     expect(made.message).toContain("'search_archive'");
     const tooLong = (await memoryTool(store, { action: "add", content: "x".repeat(21) })) as Answer;
     expect(tooLong).toMatchObject({ success: false, archived_entries: 1 });
     expect(tooLong.archive_hint).toContain("'search_archive'");
-  });
-
-  it("can be brought back by its id or with 'add'", async () => {
-    const home = new MemoryHome();
-    const store = await home.open();
-    archive(home, ["one", "two"]);
-    const { archived } = await ask(home, "one");
-    expect(await store.restore(String(archived[0]?.id))).toMatchObject({
-      ok: true,
-      value: { entries: ["one"] },
-    });
-    await memoryTool(store, { action: "add", content: "two" });
-    expect(store.archived()).toEqual([]);
-  });
-
-  it("has a preview line", () => {
-    expect(memoryToolPreview({ action: "search_archive", target: "user", query: "kiln" })).toBe(
-      '?user: "kiln"',
-    );
   });
 });
 

@@ -1,10 +1,9 @@
 // Taking changes back: bytes as before, and a reason where that is not possible.
 import { describe, expect, it } from "vitest";
-import { addAll, done, MemoryHome, refused, tickingClock } from "../fakes/memory-home.ts";
+import { addAll, done, MemoryHome, memoryWith, refused, tickingClock } from "../fakes/memory-home.ts";
 
 async function homeWith(...texts: string[]) {
-  const home = new MemoryHome();
-  const store = await home.open({ clock: tickingClock() });
+  const { home, store } = await memoryWith([], { clock: tickingClock() });
   const ids = await addAll(store, texts);
   return { home, store, ids };
 }
@@ -15,42 +14,6 @@ describe("undo gives back the bytes before", () => {
     const outcome = done(await store.undo());
     expect([home.text(), outcome.entries, store.entries("memory")]).toEqual(["one", ["one"], ["one"]]);
     expect(home.journal().at(-1)).toMatchObject({ action: "undo", before: "two", after: null });
-  });
-
-  it("a replace, in its place", async () => {
-    const { home, store } = await homeWith("one", "two", "three");
-    done(await store.apply("memory", { action: "replace", oldText: "two", content: "2" }));
-    done(await store.undo());
-    expect(home.text()).toBe("one\n§\ntwo\n§\nthree");
-  });
-
-  it("a replace that merged two entries", async () => {
-    const { home, store } = await homeWith("one", "two", "three");
-    done(await store.apply("memory", { action: "replace", oldText: "one", content: "three" }));
-    expect(home.text()).toBe("two\n§\nthree");
-    done(await store.undo());
-    expect(home.text()).toBe("one\n§\ntwo\n§\nthree");
-  });
-
-  it("a remove, where the entry stood", async () => {
-    const { home, store } = await homeWith("one", "two", "three");
-    done(await store.apply("memory", { action: "remove", oldText: "one" }));
-    done(await store.undo());
-    expect(home.text()).toBe("one\n§\ntwo\n§\nthree");
-  });
-
-  it("a group", async () => {
-    const { home, store } = await homeWith("one", "two", "three");
-    done(
-      await store.applyAll("memory", [
-        { action: "remove", oldText: "two" },
-        { action: "add", content: "four" },
-        { action: "replace", oldText: "four", content: "IV" },
-        { action: "remove", oldText: "one" },
-      ]),
-    );
-    done(await store.undo());
-    expect(home.text()).toBe("one\n§\ntwo\n§\nthree");
   });
 
   it("a reset, in the old order", async () => {
@@ -70,9 +33,10 @@ describe("undo gives back the bytes before", () => {
   });
 
   it("an add that moved others to the archive, which then no longer lists them", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 20, overflow: "archive" });
-    await addAll(store, ["first one", "second"]);
+    const { home, store } = await memoryWith(["first one", "second"], {
+      memoryCharLimit: 20,
+      overflow: "archive",
+    });
     done(await store.apply("memory", { action: "add", content: "a third, long" }));
     expect(store.archived().map(({ text }) => text)).toEqual(["first one", "second"]);
     done(await store.undo());
@@ -82,9 +46,10 @@ describe("undo gives back the bytes before", () => {
   });
 
   it("a restore from the archive", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 12, overflow: "archive" });
-    await addAll(store, ["first one", "second"]);
+    const { home, store } = await memoryWith(["first one", "second"], {
+      memoryCharLimit: 12,
+      overflow: "archive",
+    });
     done(await store.apply("memory", { action: "remove", oldText: "second" }));
     done(await store.restore(String(store.archived()[0]?.id)));
     expect(home.text()).toBe("first one");
@@ -120,9 +85,10 @@ describe("undo, repeated", () => {
   });
 
   it("of an undo that had emptied the archive puts the entries back into it", async () => {
-    const home = new MemoryHome();
-    const store = await home.open({ memoryCharLimit: 20, overflow: "archive" });
-    await addAll(store, ["first one", "second"]);
+    const { home, store } = await memoryWith(["first one", "second"], {
+      memoryCharLimit: 20,
+      overflow: "archive",
+    });
     done(await store.apply("memory", { action: "add", content: "a third, long" }));
     const undone = done(await store.undo());
     done(await store.undo({ id: String(undone.changeId) }));

@@ -1,13 +1,25 @@
 // One call of each method of the session store, so that a promise about all of them can be tested on all of them. A
 // method added to the contract and not added here fails the type check.
-import type { SessionStore } from "../../src/sessions/index.ts";
+import type {
+  GatewayRecords,
+  HomeStore,
+  SessionStore,
+  TranscriptRecords,
+  TurnRecords,
+} from "../../src/sessions/index.ts";
+import type { DatabaseFile, HomeUpkeep, SummaryNodes } from "../../src/sessions/store.ts";
 import { liveOf, traceOf } from "../../testing/session-store/gateway-records.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
-export type Method = Exclude<
-  keyof SessionStore,
-  "location" | "readOnly" | "rules" | "scope" | "user" | "warnings" | "close" | symbol
->;
+type Data = "location" | "readOnly" | "rules" | "scope" | "user" | "warnings";
+/** Of the store of one person, with the ports in it. */
+export type Method =
+  | Exclude<keyof SessionStore, Data | "close" | "summaries" | "turns" | "gateway" | symbol>
+  | keyof SummaryNodes
+  | keyof TurnRecords
+  | keyof GatewayRecords;
+/** Of the store of a whole home only. */
+export type HomeMethod = keyof HomeUpkeep | keyof TranscriptRecords | keyof DatabaseFile;
 
 /** Where the calls go: a session, a message of it with role `user`, its title and a summary of it. */
 export type Aim = {
@@ -16,7 +28,7 @@ export type Aim = {
   readonly title?: string;
   readonly node?: string;
 };
-export type Call = (store: SessionStore, aim: Aim) => Promise<unknown>;
+export type Call<Store = SessionStore> = (store: Store, aim: Aim) => Promise<unknown>;
 
 export const READS = {
   getSession: (store, { session }) => store.getSession(session),
@@ -24,7 +36,6 @@ export const READS = {
   getOwnPrompt: (store, { session }) => store.getOwnPrompt(session),
   getExtractedId: (store, { session }) => store.getExtractedId(session),
   sessionCount: (store) => store.sessionCount({ excludeChildren: true, excludeSources: ["tool"] }),
-  getMeta: (store) => store.getMeta("key"),
   getMessages: (store, { session }) => store.getMessages(session, { includeInactive: true }),
   getMessagesAround: (store, { session, message }) => store.getMessagesAround(session, message),
   getAnchoredView: (store, { session, message }) => store.getAnchoredView(session, message),
@@ -52,9 +63,9 @@ export const READS = {
   listContinued: (store, { session }) => store.listContinued(session),
   listMessageKeys: (store, { session }) => store.listMessageKeys([session]),
   getMessagesById: (store, { message }) => store.getMessagesById([message]),
-  listSummaryNodes: (store, { session }) => store.listSummaryNodes([session]),
-  getSummaryNode: (store, { node = "lcm_1" }) => store.getSummaryNode(node),
-  searchSummaryNodes: (store) => store.searchSummaryNodes("harbour"),
+  listSummaryNodes: (store, { session }) => store.summaries.listSummaryNodes([session]),
+  getSummaryNode: (store, { node = "lcm_1" }) => store.summaries.getSummaryNode(node),
+  searchSummaryNodes: (store) => store.summaries.searchSummaryNodes("harbour"),
   search: async (store) => [
     await store.search("harbour"),
     await store.search('"harbour crane" OR lamp*'),
@@ -66,33 +77,22 @@ export const READS = {
   searchSessionsById: (store, { session }) => store.searchSessionsById(session),
   listCronJobRuns: (store) => store.listCronJobRuns("job"),
   listKeptResults: (store, { session }) => store.listKeptResults([session]),
-  listAllKeptResultIds: (store) => store.listAllKeptResultIds(),
   getDisplayHistory: (store, { session }) => store.getDisplayHistory(session),
-  countEmptySessions: (store) => store.countEmptySessions(),
-  getTranscriptState: (store, { session }) => store.getTranscriptState(session),
-  listTranscripts: (store) => store.listTranscripts(),
-  listUnclaimedChats: (store) => store.listUnclaimedChats(),
-  listTranscriptRows: (store, { session }) => store.listTranscriptRows(session, { after: 0, limit: 10 }),
-  findTranscriptMessage: (store, { session }) => store.findTranscriptMessage([session], "m1"),
-  listNotedTranscripts: (store) => store.listNotedTranscripts("import:codex:"),
-  listProvenance: (store, { message }) => store.listProvenance([message]),
-  listPrunable: (store) => store.listPrunable(),
-  checkHealth: (store) => store.checkHealth(),
-  stats: (store) => store.stats(),
-  getHandoffState: (store, { session }) => store.getHandoffState(session),
-  listPendingHandoffs: (store) => store.listPendingHandoffs(),
-  getAsk: (store, { session }) => store.getAsk(session),
-  getLiveSession: (store) => store.getLiveSession("agent:main"),
-  listLiveSessions: (store) => store.listLiveSessions(),
-  findMark: (store, { session }) => store.findMark([`mark of ${session}`]),
-  listRecalls: (store, { session }) => store.listRecalls({ sessionId: session }),
-  findRecalls: (store, { session }) => store.findRecalls(session, [`mark of ${session}`]),
-  findRounds: (store, { session }) => store.findRounds(session, [`mark of ${session}`], "chat"),
+  getAsk: (store, { session }) => store.gateway.getAsk(session),
+  getLiveSession: (store) => store.gateway.getLiveSession("agent:main"),
+  listLiveSessions: (store) => store.gateway.listLiveSessions(),
+  findMark: (store, { session }) => store.gateway.findMark([`mark of ${session}`]),
+  listRecalls: (store, { session }) => store.turns.listRecalls({ sessionId: session }),
+  listTurns: (store, { session }) => store.turns.listTurns({ sessionId: session }),
+  findRecalls: (store, { session }) => store.turns.findRecalls(session, [`mark of ${session}`]),
+  findRounds: (store, { session }) => store.gateway.findRounds(session, [`mark of ${session}`], "chat"),
   exportSession: (store, { session }) => store.exportSession(session, { includeInactive: true }),
   exportEach: async (store) => {
     for await (const _session of store.exportEach({ includeInactive: true }));
   },
 } as const satisfies Partial<Record<Method, Call>>;
+
+const NOBODY = { platform: "cli", userId: "nobody" };
 
 export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>> = {
   createSession: (store) => store.createSession("another", { source: "cli" }),
@@ -102,18 +102,6 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   setExtractedId: (store, { session, message }) => store.setExtractedId(session, message),
   updateSessionModel: (store, { session }) => store.updateSessionModel(session, "model"),
   updateTokenCounts: (store, { session }) => store.updateTokenCounts(session, { inputTokens: 1 }),
-  setMeta: (store) => store.setMeta("key", "value"),
-  writeTranscript: (store) =>
-    store.writeTranscript({
-      session: {
-        id: "elsewhere-1",
-        source: "elsewhere",
-        origin: { source: "elsewhere", native_id: "1" },
-        startedAt: 1,
-      },
-      append: [{ role: "user", content: "from elsewhere", platformMessageId: "m1", timestamp: 1 }],
-    }),
-  linkTranscripts: (store) => store.linkTranscripts([{ id: "elsewhere-1", parent: "elsewhere-0" }]),
   appendMessage: (store, { session }) => store.appendMessage(session, { role: "user", content: "more" }),
   appendMany: (store, { session }) => store.appendMany(session, [{ role: "user", content: "more" }]),
   setFinishReason: (store, { session, message }) =>
@@ -138,67 +126,72 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   setSessionHidden: (store, { session }) => store.setSessionHidden(session, true),
   setSessionPinned: (store, { session }) => store.setSessionPinned(session, true),
   insertSummaryNodes: (store, { session, message }) =>
-    store.insertSummaryNodes([leafOf(session, [message], { node_id: "lcm_2" })]),
+    store.summaries.insertSummaryNodes([leafOf(session, [message], { node_id: "lcm_2" })]),
   improveSummaryNode: (store, { node = "lcm_1" }) =>
-    store.improveSummaryNode(node, { summary: "better", tokens: 2, method: "model" }),
+    store.summaries.improveSummaryNode(node, { summary: "better", tokens: 2, method: "model" }),
   deleteSession: (store, { session }) => store.deleteSession(session),
   deleteSessions: (store, { session }) => store.deleteSessions([session]),
-  eraseSessions: (store) => store.eraseSessions(store.scope ?? { userId: "nobody", userPlatform: "cli" }),
+  eraseSessions: (store) =>
+    ("forUser" in store ? (store as HomeStore).forUser(NOBODY) : store).eraseSessions(),
   deleteSessionIfEmpty: (store, { session }) => store.deleteSessionIfEmpty(session),
+  importSessions: (store) => store.importSessions([]),
+  saveLiveSession: (store, { session }) => store.gateway.saveLiveSession(liveOf(session)),
+  deleteLiveSession: (store, { session }) => store.gateway.deleteLiveSession(`key of ${session}`),
+  saveMarks: (store, { session }) => store.gateway.saveMarks(session, ["prefix:9"]),
+  addRecall: (store, { session }) => store.turns.addRecall(traceOf(session)),
+  addTurn: (store, { session }) =>
+    store.turns.addTurn({ session_id: session, at: 1, duration_ms: 1, mode: "agent" }),
+  forgetRecalls: (store, { session }) => store.turns.forgetRecalls(`recall of ${session}`),
+  saveAsk: (store, { session }) => store.gateway.saveAsk(session, { token: "t9", request: "r9" }),
+  saveDelivered: (store, { session }) => store.gateway.saveDelivered(session, `token of ${session}`),
+  saveRound: (store, { session }) =>
+    store.gateway.saveRound({ session_id: session, mark: "prefix:9", wire: "chat", items: "[]" }),
+};
+
+export const HOME_READS = {
+  getMeta: (store) => store.getMeta("key"),
+  listAllKeptResultIds: (store) => store.listAllKeptResultIds(),
+  countEmptySessions: (store) => store.countEmptySessions(),
+  getTranscriptState: (store, { session }) => store.transcripts.getTranscriptState(session),
+  listTranscripts: (store) => store.transcripts.listTranscripts(),
+  listUnclaimedChats: (store) => store.transcripts.listUnclaimedChats(),
+  listTranscriptRows: (store, { session }) =>
+    store.transcripts.listTranscriptRows(session, { after: 0, limit: 10 }),
+  findTranscriptMessage: (store, { session }) => store.transcripts.findTranscriptMessage([session], "m1"),
+  listNotedTranscripts: (store) => store.transcripts.listNotedTranscripts("import:codex:"),
+  listProvenance: (store, { message }) => store.transcripts.listProvenance([message]),
+  listPrunable: (store) => store.listPrunable(),
+  checkHealth: (store) => store.file!.checkHealth(),
+  stats: (store) => store.stats(),
+} as const satisfies Partial<Record<HomeMethod, Call<HomeStore>>>;
+
+export const HOME_WRITES: Readonly<Record<Exclude<HomeMethod, keyof typeof HOME_READS>, Call<HomeStore>>> = {
+  setMeta: (store) => store.setMeta("key", "value"),
+  writeTranscript: (store) =>
+    store.transcripts.writeTranscript({
+      session: {
+        id: "elsewhere-1",
+        source: "elsewhere",
+        origin: { source: "elsewhere", native_id: "1" },
+        startedAt: 1,
+      },
+      append: [{ role: "user", content: "from elsewhere", platformMessageId: "m1", timestamp: 1 }],
+    }),
+  linkTranscripts: (store) =>
+    store.transcripts.linkTranscripts([{ id: "elsewhere-1", parent: "elsewhere-0" }]),
   deleteEmptySessions: (store) => store.deleteEmptySessions(),
   pruneSessions: (store) => store.pruneSessions({ olderThanDays: 1 }),
-  pruneEmptyGhostSessions: (store) => store.pruneEmptyGhostSessions(),
-  finalizeOrphanedCompressionSessions: (store) => store.finalizeOrphanedCompressionSessions(),
-  maybeAutoPruneAndVacuum: (store) => store.maybeAutoPruneAndVacuum(),
-  optimize: (store) => store.optimize(),
-  hideOrphanedDelegates: (store) => store.hideOrphanedDelegates(),
-  requestHandoff: (store, { session }) => store.requestHandoff(session, "telegram"),
-  claimHandoff: (store, { session }) => store.claimHandoff(session),
-  completeHandoff: (store, { session }) => store.completeHandoff(session),
-  failHandoff: (store, { session }) => store.failHandoff(session, "no answer"),
-  importSessions: (store) => store.importSessions([]),
-  saveLiveSession: (store, { session }) => store.saveLiveSession(liveOf(session)),
-  deleteLiveSession: (store, { session }) => store.deleteLiveSession(`key of ${session}`),
-  saveMarks: (store, { session }) => store.saveMarks(session, ["prefix:9"]),
-  addRecall: (store, { session }) => store.addRecall(traceOf(session)),
-  pruneRecalls: (store) => store.pruneRecalls(30),
-  forgetRecalls: (store, { session }) => store.forgetRecalls(`recall of ${session}`),
-  saveAsk: (store, { session }) => store.saveAsk(session, { token: "t9", request: "r9" }),
-  saveDelivered: (store, { session }) => store.saveDelivered(session, `token of ${session}`),
-  saveRound: (store, { session }) =>
-    store.saveRound({ session_id: session, mark: "prefix:9", wire: "chat", items: "[]" }),
+  pruneEmptyGhostSessions: (store) => store.file!.pruneEmptyGhostSessions(),
+  finalizeOrphanedCompressionSessions: (store) => store.file!.finalizeOrphanedCompressionSessions(),
+  maybeAutoPruneAndVacuum: (store) => store.file!.maybeAutoPruneAndVacuum(),
+  optimize: (store) => store.file!.optimize(),
+  hideOrphanedDelegates: (store) => store.file!.hideOrphanedDelegates(),
+  pruneTurns: (store) => store.pruneTurns(30),
   addSpend: (store) => store.addSpend({ day: "2026-01-31", kind: "token", key: "1" }, { requests: 1 }),
 };
 
-/** Members that a store bound to one user refuses, because they concern everybody. */
-export const NOT_FOR_ONE_USER: Readonly<Partial<Record<keyof SessionStore, string>>> = {
-  listAllKeptResultIds: "names files of everybody",
-  listPendingHandoffs: "a worker of the home takes handoffs, whoever asked for them",
-  deleteEmptySessions: "deletes everybody's",
-  countEmptySessions: "counts what deleteEmptySessions would delete",
-  pruneSessions: "deletes everybody's",
-  listPrunable: "lists what pruneSessions would delete",
-  pruneEmptyGhostSessions: "deletes everybody's",
-  finalizeOrphanedCompressionSessions: "ends everybody's",
-  hideOrphanedDelegates: "hides everybody's",
-  maybeAutoPruneAndVacuum: "deletes everybody's, and rewrites the file",
-  optimize: "rewrites the file",
-  checkHealth: "reads the whole file",
-  stats: "counts everybody's",
-  getMeta: "notes are the home's",
-  setMeta: "notes are the home's",
-  getTranscriptState: "the owner of the home imports",
-  listTranscripts: "the owner of the home imports",
-  listUnclaimedChats: "the owner of the home imports",
-  listTranscriptRows: "the owner of the home imports",
-  writeTranscript: "the owner of the home imports",
-  linkTranscripts: "the owner of the home imports",
-  findTranscriptMessage: "the owner of the home imports",
-  listNotedTranscripts: "the owner of the home imports",
-  listProvenance: "names files of the owner of the home",
-  pruneRecalls: "deletes everybody's",
-  addSpend: "the gateway counts",
-};
+export const ALL_READS = { ...READS, ...HOME_READS };
+export const ALL_WRITES = { ...WRITES, ...HOME_WRITES };
 
 /** What became of a call: its value, the code of its error, or the error itself where it has none. */
 export async function outcomeOf(call: Promise<unknown>): Promise<unknown> {

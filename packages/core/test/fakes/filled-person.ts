@@ -53,17 +53,17 @@ async function fillSessions(store: SessionStore, name: string, secret: string, h
   const ids = await store.appendMany(of("root"), [say(1), say(2), say(3), kept(home, name, secret)]);
   await store.setSessionTitle(of("root"), `Title of ${name} with ${secret}`);
   await store.saveOwnPrompt(of("root"), `Own prompt with ${secret}`, 1);
-  await store.insertSummaryNodes([
+  await store.summaries.insertSummaryNodes([
     { ...leafOf(of("root"), ids.slice(0, 2)), node_id: of("node"), summary: `Summary with ${secret}` },
   ]);
-  await store.saveLiveSession(liveOf(of("root"), { key: `key ${secret}` }));
-  await store.saveMarks(of("root"), [`prefix:${secret}`]);
+  await store.gateway.saveLiveSession(liveOf(of("root"), { key: `key ${secret}` }));
+  await store.gateway.saveMarks(of("root"), [`prefix:${secret}`]);
   const found = JSON.stringify([{ source: "chats", ref: secret, chars: 1, outcome: "injected" }]);
-  await store.addRecall(
+  await store.turns.addRecall(
     traceOf(of("root"), { query: `Query ${secret}`, injected: `Recall ${secret}`, found }),
   );
   const items = JSON.stringify([`Round ${secret}`]);
-  await store.saveRound({ session_id: of("root"), mark: `prefix:${secret}`, wire: "chat", items });
+  await store.gateway.saveRound({ session_id: of("root"), mark: `prefix:${secret}`, wire: "chat", items });
   await store.branchSession(of("root"), { id: of("branch") });
   await store.continueSession(of("root"), { id: of("next"), messages: [say(4)] });
   const run = {

@@ -32,7 +32,7 @@ const other = await outcomeOf(openSessionStore({ path: join(folder, "other.db") 
 rmSync(ballast);
 await store.appendMany("a", many);
 const continued = await store.continueSession("a", { id: "next", messages: many });
-const health = await store.checkHealth();
+const health = await store.file!.checkHealth();
 const afterwards = await countRows(store);
 await store.close();
 await using again = await openSessionStore({ path });

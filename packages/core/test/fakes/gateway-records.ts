@@ -10,18 +10,20 @@ export async function keepsGatewayRecords(path: string): Promise<void> {
     expect(store.readOnly).toBe(false);
     const [id = ""] = await store.listSessionIds();
     for (const session_id of [id, await store.createSession("of a gateway", { source: "cli" })]) {
-      await store.saveLiveSession(liveOf(session_id, { key: session_id }));
-      await store.saveMarks(session_id, [`prefix:${session_id}`]);
-      await store.addRecall(traceOf(session_id, { injected: "recalled" }));
-      await store.saveRound({ session_id, mark: "prefix:1", wire: "chat", items: "[]" });
+      await store.gateway.saveLiveSession(liveOf(session_id, { key: session_id }));
+      await store.gateway.saveMarks(session_id, [`prefix:${session_id}`]);
+      await store.turns.addRecall(traceOf(session_id, { injected: "recalled" }));
+      await store.gateway.saveRound({ session_id, mark: "prefix:1", wire: "chat", items: "[]" });
     }
     expect(await store.deleteSession("of a gateway")).toBe(true);
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
   }
   await using store = await openSessionStore({ path, readOnly: true });
   const [session_id = ""] = await store.listSessionIds();
-  expect(await store.listLiveSessions()).toEqual([liveOf(session_id, { key: session_id })]);
-  expect(await store.findMark(["prefix:of a gateway", `prefix:${session_id}`])).toMatchObject({ session_id });
-  expect(await store.listRecalls()).toMatchObject([{ session_id, injected: "recalled" }]);
-  expect(await store.findRounds(session_id, ["prefix:1"], "chat")).toHaveLength(1);
+  expect(await store.gateway.listLiveSessions()).toEqual([liveOf(session_id, { key: session_id })]);
+  expect(await store.gateway.findMark(["prefix:of a gateway", `prefix:${session_id}`])).toMatchObject({
+    session_id,
+  });
+  expect(await store.turns.listRecalls()).toMatchObject([{ session_id, injected: "recalled" }]);
+  expect(await store.gateway.findRounds(session_id, ["prefix:1"], "chat")).toHaveLength(1);
 }

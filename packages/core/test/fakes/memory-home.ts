@@ -73,6 +73,16 @@ export class MemoryHome {
   }
 }
 
+/** A home with these entries in MEMORY.md, and its open store. */
+export async function memoryWith(
+  texts: readonly string[] = [],
+  options?: Parameters<MemoryHome["open"]>[0],
+): Promise<{ readonly home: MemoryHome; readonly store: MemoryStore; readonly ids: readonly string[] }> {
+  const home = new MemoryHome();
+  const store = await home.open(options);
+  return { home, store, ids: await addAll(store, texts) };
+}
+
 /** Moves on by one second at each look, so that times in a journal are all different and known. */
 export function tickingClock(start = "2026-03-01T08:00:00.000Z"): Clock {
   let next = Date.parse(start);

@@ -7,7 +7,7 @@ const [path = ""] = process.argv.slice(2);
 const say = (value: unknown) => console.log(JSON.stringify(value));
 await using store = await openSessionStore({ path });
 try {
-  say(await store.optimize({ onProgress: say }));
+  say(await store.file!.optimize({ onProgress: say }));
 } catch (cause) {
   say({ error: cause instanceof HermesError ? cause.code : String(cause) });
 }

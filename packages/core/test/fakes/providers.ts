@@ -1,8 +1,6 @@
 // Memory providers for tests: well-behaved ones that record their calls, and bad ones of every kind.
-import { systemClock } from "../../src/lib/index.ts";
-import { type Logger, type LogLevel, silentLogger } from "../../src/lib/logger.ts";
+import type { Logger, LogLevel } from "../../src/lib/logger.ts";
 import type { MemoryProvider } from "../../src/providers/contract.ts";
-import { GuardedProvider } from "../../src/providers/manager/guarded-provider.ts";
 import type { MemoryManager } from "../../src/providers/manager/manager.ts";
 import type { ToolDefinition } from "../../src/tools/index.ts";
 
@@ -45,18 +43,6 @@ export function toolSchema(name = TOOL): ToolDefinition {
 /** Available, without any hooks. */
 export function provider(members: Partial<MemoryProvider> = {}): MemoryProvider {
   return { name: "notes", isAvailable: () => true, initialize() {}, getToolSchemas: () => [], ...members };
-}
-
-/** As the manager calls it, without a health file. */
-export function guardedProvider(member: MemoryProvider, log: Logger = silentLogger): GuardedProvider {
-  return new GuardedProvider(member.name, member, {
-    home: undefined,
-    selectedAs: undefined,
-    clock: systemClock,
-    log,
-    hangingMs: 1_000,
-    onTrouble: undefined,
-  });
 }
 
 const ANSWERS: Partial<Record<HookName, unknown>> = { handleToolCall: '{"found":[]}' };

@@ -12,7 +12,7 @@ console.log(
     warnings: store.warnings.length,
     newest: newest?.id,
     messages: await store.messageCount(),
-    health: (await store.checkHealth()).ok,
+    health: (await store.file!.checkHealth()).ok,
     write: await outcomeOf(store.createSession("new")),
     hint: await store.createSession("new").catch((cause: { readonly hint?: string }) => cause.hint),
   }),

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { MARK } from "../../src/sessions/search/document.ts";
+import { idInKey } from "../../src/sessions/search/reads.ts";
 import type { Connection } from "../../src/sessions/sqlite/connection.ts";
 import { SearchIndex } from "../../src/sessions/sqlite/index/search-index.ts";
 import { openDatabase } from "../../src/sessions/sqlite/open-database.ts";
@@ -84,7 +85,7 @@ export async function openIndex(
     find: (match) =>
       index.read((reader) => {
         const keys = reader.keys(match, { order: "oldest", limit: 1_000_000 });
-        return [...reader.messageIds(keys)].sort((a, b) => a - b);
+        return keys.map(idInKey).sort((a, b) => a - b);
       }),
     notSearched: () => index.read((reader) => reader.notSearched),
     async [Symbol.asyncDispose]() {
@@ -122,7 +123,7 @@ export function documentsOf(path: string): string[] {
   const docs = db.prepare("SELECT key, n FROM hermes_memory_doc").all();
   return [
     ...places.map((row) => `${row.doc} ${row.place} ${readable(String(row.term))}`),
-    ...docs.map((row) => `${row.key} in ${sessions.get(Number(row.n))}`),
+    ...docs.map((row) => `${row.key} in ${sessions.get(Math.abs(Number(row.n)))}`),
   ].sort();
 }
 

@@ -11,8 +11,12 @@ import {
   stripOldMedia,
 } from "../../src/context/compressor/prune.ts";
 import { repairPairs } from "../../src/context/list-repair.ts";
-import * as trigger from "../../src/context/trigger.ts";
-import { type CompressorSettings, DEFAULT_SETTINGS, deriveBudgets } from "../../src/context/trigger.ts";
+import {
+  type CompressorSettings,
+  DEFAULT_SETTINGS,
+  deriveBudgets,
+  WatchedEngine,
+} from "../../src/context/trigger.ts";
 import {
   type Message,
   type OpenAiMessage,
@@ -30,6 +34,10 @@ import {
   roleLetters,
 } from "./compact-messages.ts";
 import { readVectors } from "./vectors.ts";
+
+class Engine extends WatchedEngine {
+  saveNothing = () => this.noteAttempt("nothing", 1, 1);
+}
 
 type Config = {
   readonly context_length?: number;
@@ -170,7 +178,7 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
       tail_token_budget: budgets().tailTokens,
       max_summary_tokens: budgets().maxSummaryTokens,
     });
-    let state = trigger.INITIAL_TRIGGER;
+    const engine = new Engine(settings);
     if (differs === "threshold_cap") {
       // Ours leaves room for the reply: 0.85 of 64,000.
       expect(figures()).toEqual({ ...initial, threshold_tokens: 54_400, tail_token_budget: 10_880 });
@@ -179,7 +187,7 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
     for (const step of steps) {
       switch (step.op) {
         case "should_compress": {
-          const isAbove = trigger.shouldCompress(state, budgets().thresholdTokens, step.tokens);
+          const isAbove = engine.shouldCompress(step.tokens);
           const isCapped = differs === "threshold_cap" && (step.tokens ?? 0) >= 54_400;
           expect(isAbove).toBe(isCapped || step.expect?.result);
           break;
@@ -192,32 +200,30 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
           } = step.usage;
           const total = total_tokens === undefined ? {} : { totalTokens: total_tokens };
           const usage = { promptTokens, completionTokens, ...total };
-          state = trigger.afterResponse(state, usage, budgets().thresholdTokens);
+          engine.updateFromResponse(usage);
           expect({
-            last_prompt_tokens: state.lastPromptTokens,
-            last_completion_tokens: state.lastCompletionTokens,
-            last_total_tokens: state.lastTotalTokens,
+            last_prompt_tokens: engine.lastPromptTokens,
+            last_completion_tokens: engine.lastCompletionTokens,
+            last_total_tokens: engine.lastTotalTokens,
           }).toEqual(step.expect);
           break;
         }
-        case "defer": {
-          const deferral = trigger.deferToRealUsage(state, budgets().thresholdTokens, step.rough);
-          state = deferral.state;
-          expect(deferral.isDeferred).toBe(step.expect?.result);
+        case "defer":
+          expect(engine.shouldDeferPreflightToRealUsage(step.rough)).toBe(step.expect?.result);
           break;
-        }
         case "after_compaction":
-          state = trigger.afterCompaction(state, step.rough);
+          engine.onCompacted(step.rough);
           break;
         case "update_model":
           settings = { ...settings, contextLength: step.context_length };
+          engine.updateModel({ model: "m", contextLength: step.context_length });
           expect(figures()).toEqual(step.expect);
           break;
         case "ineffective":
-          state = { ...state, ineffective: step.count };
+          for (let at = 0; at < step.count; at += 1) engine.saveNothing();
           break;
         case "reset":
-          state = trigger.INITIAL_TRIGGER;
+          engine.onSessionReset();
           break;
         default:
           step satisfies never;

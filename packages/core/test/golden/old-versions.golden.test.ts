@@ -75,7 +75,7 @@ describe.skipIf(names.length === 0).each(names)("%s.db upgrades", (name) => {
     const first = facts(path);
     await using store = await openSessionStore({ path });
     expect(facts(path)).toEqual(first);
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 
   it("so that it keeps the records of a gateway, and stays sound", async () => {

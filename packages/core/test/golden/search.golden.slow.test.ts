@@ -25,7 +25,7 @@ const FORMS: Readonly<Record<string, (path: string) => Promise<SessionStore>>> =
   "as the original left it": (path) => openSessionStore({ path }),
   "with the index turned into ours": async (path) => {
     const store = await openSessionStore({ path });
-    await store.optimize();
+    await store.file!.optimize();
     return store;
   },
   "read-only": (path) => openSessionStore({ path, readOnly: true }),

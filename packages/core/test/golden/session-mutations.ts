@@ -1,14 +1,14 @@
 // The original's method calls, made on our store: its names and argument order on one side, ours on the other.
-import type { NewMessage, NewSession, SessionStore } from "../../src/sessions/index.ts";
+import type { HomeStore, NewMessage, NewSession } from "../../src/sessions/index.ts";
 import { exportAll } from "../../testing/session-store/support.ts";
 import { toOptions } from "./session-databases.ts";
 
 type Kwargs = Readonly<Record<string, unknown>>;
-type Method = (store: SessionStore, args: readonly unknown[], kwargs: Kwargs) => Promise<unknown>;
+type Method = (store: HomeStore, args: readonly unknown[], kwargs: Kwargs) => Promise<unknown>;
 
 /** The answer in the shape of the original's, with null where ours has nothing to say. */
 export async function callByName(
-  store: SessionStore,
+  store: HomeStore,
   method: string,
   args: readonly unknown[],
   kwargs: Kwargs,
@@ -19,7 +19,7 @@ export async function callByName(
 }
 
 /** What the vectors call `state`: rows by start and id, all messages, rewound messages. */
-export async function stateOf(store: SessionStore): Promise<object> {
+export async function stateOf(store: HomeStore): Promise<object> {
   const all = await exportAll(store, { includeInactive: true });
   const messages = all.flatMap((session) => session.messages);
   return {
@@ -74,8 +74,8 @@ const METHODS: Readonly<Record<string, Method>> = {
   delete_empty_sessions: (store) => store.deleteEmptySessions(),
   count_empty_sessions: (store) => store.countEmptySessions(),
   prune_sessions: (store, _args, kwargs) => store.pruneSessions(toOptions(kwargs)),
-  prune_empty_ghost_sessions: (store) => store.pruneEmptyGhostSessions(),
-  finalize_orphaned_compression_sessions: (store) => store.finalizeOrphanedCompressionSessions(),
+  prune_empty_ghost_sessions: (store) => store.file!.pruneEmptyGhostSessions(),
+  finalize_orphaned_compression_sessions: (store) => store.file!.finalizeOrphanedCompressionSessions(),
   try_acquire_compression_lock: (store, [id, holder, ttl]) =>
     store.tryAcquireCompressionLock(text(id), text(holder), { ttl: Number(ttl) }),
   release_compression_lock: (store, [id, holder]) => store.releaseCompressionLock(text(id), text(holder)),

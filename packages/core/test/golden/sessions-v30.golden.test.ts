@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { HermesError } from "../../src/lib/index.ts";
-import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
+import { type HomeStore, openSessionStore } from "../../src/sessions/index.ts";
 import { columnsOf, copyOf, readAnswers, toOptions } from "./session-databases.ts";
 import { callByName } from "./session-mutations.ts";
 
@@ -175,7 +175,7 @@ function dropZero(key: string, value: unknown): unknown {
   return key === "_compressed_summary" && value === 0 ? undefined : value;
 }
 
-async function opened(clockSeconds?: number): Promise<{ store: SessionStore; path: string }> {
+async function opened(clockSeconds?: number): Promise<{ store: HomeStore; path: string }> {
   const clock = clockSeconds === undefined ? {} : { clock: { now: () => new Date(clockSeconds * 1000) } };
   const path = copyOf("state.db", FOLDER);
   const store = await openSessionStore({ path, ...clock });

@@ -2,7 +2,7 @@
 // and effects. What only today's files have is in sessions-v30.golden.test.ts.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { codePointLength, HermesError } from "../../src/lib/index.ts";
-import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
+import { type HomeStore, openSessionStore } from "../../src/sessions/index.ts";
 import { exportAll } from "../../testing/session-store/support.ts";
 import { keepsGatewayRecords } from "../fakes/gateway-records.ts";
 import { columnsOf, copyOf, type Folder, readAnswers, toOptions } from "./session-databases.ts";
@@ -221,7 +221,7 @@ describe.each(Object.entries(FOLDERS) as [Folder, Differences][])("%s", (folder,
     });
   });
 
-  async function opened(clockSeconds?: number): Promise<SessionStore> {
+  async function opened(clockSeconds?: number): Promise<HomeStore> {
     const clock = clockSeconds === undefined ? {} : { clock: { now: () => new Date(clockSeconds * 1000) } };
     const store = await openSessionStore({ path: copyOf("state.db", folder), ...clock });
     onTestFinished(() => store.close());

@@ -1,7 +1,8 @@
 // Snippets of the original's word search, made anew by our own code from the same rows.
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import { type Expression, type Phrase, parseQuery } from "../../src/sessions/search/query.ts";
+import { parseQuery } from "../../src/sessions/search/query.ts";
+import type { Expression, Phrase } from "../../src/sessions/search/reads.ts";
 import { makeSnippet } from "../../src/sessions/search/snippet.ts";
 import { copyOf, readAnswers } from "./session-databases.ts";
 

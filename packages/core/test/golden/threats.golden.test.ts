@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { checkOp } from "../../src/curated/entry-checks.ts";
+import { checkOp } from "../../src/curated/entries.ts";
 import { pyStrip } from "../../src/lib/index.ts";
 import { scanThreats, threatMessage } from "../../src/security/index.ts";
 import { goldenDirectory } from "./vectors.ts";

@@ -3,8 +3,7 @@ import { existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tryWithFileLocks, withFileLockSync, withFileLocks } from "../../src/lib/index.ts";
-import { type Child, startChild, startScript } from "../fakes/child.ts";
-import { hasPython, PYTHON_HOLDS } from "../fakes/python-writer.ts";
+import { type Child, startScript } from "../fakes/child.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 async function holder(...paths: string[]): Promise<Child> {
@@ -19,15 +18,6 @@ describe("a lock", () => {
     expect(await withFileLocks([path], { timeoutMs: 100 }, () => 42)).toEqual({ ok: true, value: 42 });
     expect(withFileLockSync(path, { timeoutMs: 100 }, () => "x")).toEqual({ ok: true, value: "x" });
     expect(existsSync(path)).toBe(true); // never deleted: another process may be about to open it
-  });
-
-  it("is let go when the work throws", async () => {
-    const path = join(tempDirectory(), "a.lock");
-    const fail = (): never => {
-      throw new Error("broken");
-    };
-    await expect(withFileLocks([path], { timeoutMs: 100 }, fail)).rejects.toThrow("broken");
-    expect(tryWithFileLocks([path], () => 1)).toEqual({ ok: true, value: 1 });
   });
 
   it("excludes another process until that one lets go", async () => {
@@ -64,12 +54,6 @@ describe("a lock", () => {
     }
   });
 
-  it("asked for with no patience at all answers without a second try", async () => {
-    const path = join(tempDirectory(), "a.lock");
-    await holder(path);
-    expect(await withFileLocks([path], { timeoutMs: 0 }, () => 1)).toMatchObject({ ok: false });
-  });
-
   it("cannot be taken twice from inside its own work", () => {
     const path = join(tempDirectory(), "a.lock");
     const inner = tryWithFileLocks([path], () => tryWithFileLocks([path], () => 1));
@@ -92,15 +76,6 @@ describe("a lock", () => {
     expect(() => tryWithFileLocks([path], work)).toThrow(/EISDIR/);
     expect(isDone).toBe(false);
   });
-
-  it.skipIf(!hasPython)("is the lock that Python's fcntl.flock takes", async () => {
-    const path = join(tempDirectory(), "a.lock");
-    const python = startChild("python3", ["-c", PYTHON_HOLDS, path]);
-    expect(await python.nextLine()).toBe("held");
-    expect(tryWithFileLocks([path], () => 1)).toMatchObject({ ok: false });
-    python.closeInput();
-    expect(await withFileLocks([path], { timeoutMs: 20_000 }, () => 1)).toEqual({ ok: true, value: 1 });
-  });
 });
 
 describe("several locks", () => {
@@ -115,17 +90,6 @@ describe("several locks", () => {
   it("named twice are taken once", () => {
     const path = join(tempDirectory(), "a.lock");
     expect(tryWithFileLocks([path, path], () => 1)).toMatchObject({ ok: true });
-  });
-
-  it("asked for in opposite orders do not wait for each other for ever", async () => {
-    const dir = tempDirectory();
-    const [first, second] = [join(dir, "1.lock"), join(dir, "2.lock")];
-    const one = withFileLocks([first, second], { timeoutMs: 20_000 }, () => 1);
-    const two = withFileLocks([second, first], { timeoutMs: 20_000 }, () => 2);
-    expect(await Promise.all([one, two])).toEqual([
-      { ok: true, value: 1 },
-      { ok: true, value: 2 },
-    ]);
   });
 
   it("on one file reached by two paths count as one holder too many", () => {

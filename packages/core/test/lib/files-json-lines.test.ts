@@ -1,5 +1,5 @@
 // Files of JSON lines: every whole line survives, a torn one costs only itself.
-import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -11,10 +11,6 @@ import { tempDirectory } from "../fakes/temp-directory.ts";
 const line = { text: 'quotes "and"\nline breaks § 🧶' };
 
 describe("reading", () => {
-  it("finds no lines in a file that does not exist", () => {
-    expect(readJsonLines(join(tempDirectory(), "none.jsonl"))).toEqual({ values: [], damaged: 0 });
-  });
-
   it("throws when the file is there but cannot be read", () => {
     const path = join(tempDirectory(), "a-directory.jsonl");
     mkdirSync(path);
@@ -60,13 +56,6 @@ describe("appending", () => {
     appendJsonLines(path, [line], { isDurable: true });
     expect(readFileSync(path, "utf8")).toBe(`1\n{"half":\n${JSON.stringify(line)}\n`);
     expect(readJsonLines(path)).toEqual({ values: [1, line], damaged: 1 });
-  });
-
-  it("adds nothing to a file that ends with a whole line", () => {
-    const path = join(tempDirectory(), "log.jsonl");
-    writeFileSync(path, "1\n");
-    appendJsonLines(path, [2, 3]);
-    expect(readFileSync(path, "utf8")).toBe("1\n2\n3\n");
   });
 
   it("by several processes at once never mixes two lines", async () => {

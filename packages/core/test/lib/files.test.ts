@@ -28,15 +28,6 @@ describe("a new file", () => {
     expect([modeOf(join(dir, "a")), modeOf(join(dir, "b"))]).toEqual([0o600, 0o644]);
     expect(readdirSync(dir).sort()).toEqual(["a", "b"]);
   });
-
-  it("holds exactly the bytes given, also none at all", () => {
-    const dir = tempDirectory();
-    const bytes = Buffer.from([0, 255, 10, 13, 0xc3]);
-    writeFileAtomic(join(dir, "a"), bytes);
-    writeFileAtomic(join(dir, "b"), "");
-    expect(readFileSync(join(dir, "a"))).toEqual(bytes);
-    expect(statSync(join(dir, "b")).size).toBe(0);
-  });
 });
 
 describe("an existing file", () => {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createLogger, silentLogger } from "../../src/lib/logger.ts";
+import { createLogger } from "../../src/lib/logger.ts";
 import { redactSecrets } from "../../src/security/redaction.ts";
 
 let directory: string;
@@ -103,10 +103,5 @@ describe("logger", () => {
     expect(out).not.toHaveBeenCalled();
     expect(errors).not.toHaveBeenCalled();
     vi.restoreAllMocks();
-  });
-
-  it("has a silent twin", () => {
-    silentLogger.error("nothing", { a: 1 });
-    expect(silentLogger.dropped).toBe(0);
   });
 });

@@ -279,18 +279,6 @@ describe("files of the model's own", () => {
     await tool.str_replace({ path: "/memories/7.md", old_str: "x", new_str: "y" });
   });
 
-  it("edits at the same time lose nothing", async () => {
-    const { tool } = await ana();
-    const path = "/memories/log.md";
-    await tool.create({ path, file_text: "start" });
-    await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        tool.insert({ path, insert_line: 1, insert_text: `line ${index}` }),
-      ),
-    );
-    expect((await tool.view({ path })).split("\n")).toHaveLength(22);
-  });
-
   it("the folder itself and the curated files cannot be renamed, created or deleted away", async () => {
     const { me, tool } = await ana();
     await me.add("Likes tea");

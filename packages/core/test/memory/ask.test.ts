@@ -30,7 +30,7 @@ function chatOf(me: Awaited<ReturnType<typeof openMemory>>["owner"], kind: Kind)
     turn: async (texts: string, reply: string, more: Partial<AskOptions> = {}) => {
       const asked = await ask(texts, more);
       await answer(asked, reply);
-      await (await store()).saveDelivered(asked.sessionId, asked.token);
+      await (await store()).gateway.saveDelivered(asked.sessionId, asked.token);
     },
     shown: async () => {
       const page = await me.transcript("c", { format: "hermes" });

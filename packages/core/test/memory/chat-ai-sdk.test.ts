@@ -31,7 +31,6 @@ import {
 } from "ai6";
 import { MockLanguageModelV3 } from "ai6/test";
 import { describe, expect, it } from "vitest";
-import type { HermesError } from "../../src/lib/index.ts";
 import { type ChatMessage, openMemory } from "../../src/memory/index.ts";
 import { textOf } from "../../src/message/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -154,59 +153,6 @@ describe.each(Object.entries(RESULTS))("the result of %s", (_, call) => {
       { role: "tool", content: [{ type: "tool-result", toolCallId: "w1", toolName: "weather" }] },
     ]);
   });
-});
-
-it("two equal exchanges with different responses are two exchanges", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const result = (id: string) => ({
-    text: "fine",
-    response: { id, messages: [{ role: "assistant", content: [{ type: "text", text: "fine" }] }] },
-  });
-  expect(await memory.owner.remember("c", "ok", result("r1"))).toMatchObject({ stored: 2 });
-  expect(await memory.owner.remember("c", "ok", result("r1"))).toMatchObject({ stored: 0 });
-  expect(await memory.owner.remember("c", "ok", result("r2"))).toMatchObject({ stored: 2 });
-});
-
-it.each([5, 6, 7] as const)("a call of %i that was stopped or failed has no reply", async (version) => {
-  const { Model, stream, generate } = {
-    5: { Model: MockLanguageModelV2, stream: stream5, generate: generate5 },
-    6: { Model: MockLanguageModelV3, stream: stream6, generate: generate6 },
-    7: { Model: MockLanguageModelV4, stream: stream7, generate: generate7 },
-  }[version] as unknown as {
-    Model: new (functions: object) => never;
-    stream: (call: object) => { consumeStream(options?: object): Promise<void> };
-    generate: (call: object) => Promise<object>;
-  };
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.user(ANA);
-  const stop = new AbortController();
-  const model = new Model({
-    doGenerate: () => Promise.reject(new Error("no connection")),
-    doStream: async () => ({
-      stream: new ReadableStream({
-        start(controller) {
-          controller.enqueue({ type: "stream-start", warnings: [] });
-          controller.enqueue({ type: "text-start", id: "t" });
-          controller.enqueue({ type: "text-delta", id: "t", delta: "It is su" });
-          stop.signal.addEventListener("abort", () => controller.error(stop.signal.reason));
-          setTimeout(() => stop.abort(), 5);
-        },
-      }),
-    }),
-  });
-  const stopped = stream({ model, prompt: "weather?", abortSignal: stop.signal, onError() {} });
-  await stopped.consumeStream({ onError() {} });
-  const refused = await me.remember("c", "weather?", stopped).catch((cause: unknown) => cause);
-  expect(refused).toMatchObject({ code: "no-reply", cause: expect.anything() });
-  expect((refused as HermesError).hint).toContain("remember(chatId, [{ role: 'user', content: text }])");
-  await expect(
-    me.remember("c", "weather?", generate({ model, prompt: "weather?", maxRetries: 0 })),
-  ).rejects.toMatchObject({ code: "no-reply" });
-  expect(await me.chat("c")).toBeUndefined();
-  // What the hint says.
-  await me.remember("c", [{ role: "user", content: "weather?" }]);
-  expect(await me.remember("c", "weather?", "sunny")).toMatchObject({ stored: 1, known: 1 });
-  expect((await me.transcript("c"))?.messages).toHaveLength(2);
 });
 
 it("a stream that failed is refused, and nothing is stored", async () => {

@@ -1,14 +1,6 @@
 // Messages at the door, without a store: what is read of replies and lists, and what each format writes.
 import { describe, expect, it } from "vitest";
-import {
-  asShown,
-  inFormat,
-  isSpoken,
-  lastUserText,
-  readGiven,
-  readReply,
-} from "../../src/memory/chat-messages.ts";
-import { newMessage } from "../../src/message/index.ts";
+import { asShown, inFormat, lastUserText, readGiven, readReply } from "../../src/memory/chat-messages.ts";
 import { buildMemoryContextBlock } from "../../src/providers/index.ts";
 
 describe("a reply", () => {
@@ -34,15 +26,6 @@ describe("a reply", () => {
     ["a result without messages", () => ({ response: { messages: [] } })],
   ])("is missing in %s", async (_, reply) => {
     await expect(readReply(reply())).rejects.toMatchObject({ code: "no-reply" });
-  });
-
-  it("keeps the id of the response, which tells equal replies apart", async () => {
-    const replies = [
-      { id: "r1", choices: [{ message: answer }] },
-      { response: { id: "r1", messages: [answer] } },
-    ];
-    for (const reply of replies)
-      expect((await readReply(reply))[0]?.meta.platformMessageId).toBe("response:r1");
   });
 
   it.each([[7], [null], [undefined], [{}], [{ role: "wizard", content: "" }], [[7]]])(
@@ -100,10 +83,4 @@ it("each format has its own rows, and parts that not every version of the AI SDK
   // What a caller got is recognised as the stored message.
   expect(asShown(messages[1] as never)?.role).toBe("assistant");
   expect(lastUserText(messages)).toBe("weather?");
-});
-
-it("empty messages and system texts are not said", () => {
-  expect(isSpoken(newMessage({ role: "user", content: " " }))).toBe(false);
-  expect(isSpoken(newMessage({ role: "system", content: "be brief" }))).toBe(false);
-  expect(isSpoken(newMessage({ role: "user", content: "hi" }))).toBe(true);
 });

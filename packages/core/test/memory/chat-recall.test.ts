@@ -1,9 +1,11 @@
 // Recall from other chats and the archive, with the real store: what is looked for, what comes first, and a source that fails.
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { silentLogger } from "../../src/lib/logger.ts";
 import { type RecallQuestion, recallFor } from "../../src/memory/chat-recall.ts";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
 import { fenceUntrusted } from "../../src/security/index.ts";
+import { openSessionStore } from "../../src/sessions/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 async function answer(me: UserMemory, query: string, more: Partial<RecallQuestion> = {}) {
@@ -59,18 +61,6 @@ it("quotes what people said before what tools printed, each chat in a few lines"
   expect(recall.indexOf("user: The greenhouse")).toBeLessThan(recall.indexOf("tool:"));
   expect(recall.indexOf("user: The greenhouse")).toBeGreaterThan(0);
   expect(recall.length).toBeLessThan(3_000);
-});
-
-it("uses the other sources when one fails, and logs it", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.owner;
-  await me.remember("talk", "The greenhouse thermostat is set to 19", "Noted.");
-  const lines: string[] = [];
-  const manager = Promise.reject(new Error("provider is away"));
-  manager.catch(() => undefined);
-  const log = { ...silentLogger, warn: (line: string) => void lines.push(line) };
-  expect(await question(me, "greenhouse thermostat", { manager, log })).toContain("set to 19");
-  expect(lines.join()).toContain("Recall from the memory provider failed: provider is away");
 });
 
 it("says what it found, what of it is injected, and why the rest is not", async () => {
@@ -130,25 +120,6 @@ it("looks for a short phrase that is the whole query as a phrase", async () => {
   expect(await question(memory.owner, '"oak stool"')).toBe("");
 });
 
-it("quotes several messages of one chat, and no earlier question that asks the same", async () => {
-  await using memory = await withStool(
-    "What wood is a stool made of, usually?",
-    "A stool is usually made of beech wood.",
-    "Hello! Which wood is my stool?",
-    "It is the wood that you named.",
-    "Is this stool from Anna? The wood of the table is ash.",
-    "Yes.",
-  );
-  const recall = await question(memory.owner, "Which wood is my stool?");
-  expect(recall).toContain("My stool is made of oak.");
-  expect(recall).toContain("The wood of the table is ash.");
-  expect(recall).not.toContain("usually?");
-  expect(recall).not.toContain("Which wood is my stool");
-  expect(recall.match(/^- /gm)).toHaveLength(3);
-  const asked = await question(memory.owner, "What did I ask about the wood of a stool?");
-  expect(asked).toContain("What wood is a stool made of, usually?");
-});
-
 const QUESTION = "Which wood is my stool?";
 
 it.each([
@@ -165,44 +136,6 @@ it.each([
 });
 
 it.each([
-  "Quick question: which wood is my stool?",
-  "Tell me which wood my stool is.",
-  "Which wood is my stool? I forgot.",
-  "which wood is my stool made of",
-  "Do you know what kind of wood my stool is?",
-])("finds the fact behind earlier ones of its kind: %s", async (asked) => {
-  await using memory = await withStool(...Array(4).fill([asked, "No idea."]).flat());
-  for (const query of [asked, QUESTION]) {
-    const recall = await question(memory.owner, query);
-    expect(recall).toContain("My stool is made of oak.");
-    expect(recall).not.toContain(asked);
-  }
-});
-
-it("quotes facts before questions that bring something else, and equal messages once", async () => {
-  const others = ["for the polish", "for the shop", "for the insurance"];
-  const asked = others.map((why) => `I need it ${why}. Which wood is my stool?`);
-  await using memory = await withStool(...asked.flatMap((each) => [each, "The wood is in the stool."]));
-  const recall = await question(memory.owner, QUESTION);
-  expect(recall.match(/^- .*/gm)?.map((line) => line.replace(/^.*?: /, ""))).toEqual([
-    "The wood is in the stool.",
-    "My stool is made of oak.",
-    expect.stringMatching(/^I need it for/),
-  ]);
-});
-
-it("finds a question for who looks for it, among statements about the same", async () => {
-  const chatter = ["on Monday", "in May", "at noon"].map((when) => `I saw a wood stool ${when}.`);
-  await using memory = await withStool("What wood is my stool made of?", "Oak.", ...chatter);
-  for (const query of [
-    "What did I ask you about the wood of my stool?",
-    "What was my question about the stool of wood?",
-    "Have I ever asked for the wood of my stool?",
-  ])
-    expect(await question(memory.owner, query)).toContain("What wood is my stool made of?");
-});
-
-it.each([
   ["equal questions in one chat", true, ""],
   ["equal questions in as many chats", false, ""],
   ["questions with other words", true, "Number"],
@@ -215,15 +148,6 @@ it.each([
     await store.appendMessage(id, { role: "user", content: `${QUESTION} ${other && `${other} ${number}`}` });
   }
   expect(await question(memory.owner, QUESTION)).toContain("My stool is made of oak.");
-});
-
-it("finds the fact for a quoted prompt whose words somebody said", async () => {
-  await using memory = await withStool("Anna heard: what wood is my stool made of", "I see.");
-  await memory.owner.remember("B", "My seat? Its wood is elm.", "Noted.");
-  const recall = await question(memory.owner, '"What wood is my stool made of?"');
-  expect(recall).toContain("My stool is made of oak.");
-  expect(recall).toContain("Anna heard");
-  expect(await question(memory.owner, '"Which wood, seat?"')).toContain("elm");
 });
 
 it("lets no long chat hide the fact in another one", async () => {
@@ -320,4 +244,30 @@ it("recalls neither tool JSON nor searches nor an earlier recall", async () => {
   const recall = await question(me, "Which wood is the stool?");
   expect(recall).toContain("user: The stool is of cherry wood.");
   expect(recall).not.toMatch(/walnut|teak|maple|pine|elm|weather|query/);
+});
+
+it("leaves one record of a turn with what it recalled, however often its context is asked for", async () => {
+  await using memory = await openMemory({ home: tempDirectory() });
+  const me = memory.owner;
+  await me.remember("talk", "The greenhouse thermostat is set to 19", "Noted.");
+  const query = "What is the greenhouse thermostat set to?";
+  for (const _ of [1, 2]) await me.context("now", { query });
+  const store = await me.layers.sessions({ mode: "read" });
+  const [turn, ...others] = (await store?.turns.listTurns()) ?? [];
+  expect(others).toEqual([]);
+  expect(turn).toMatchObject({ mode: "library", recall: { query } });
+  expect(turn?.recall?.injected).toContain("thermostat is set to 19");
+});
+
+it("removes records of turns that are older than config says, once in an opened home", async () => {
+  const home = tempDirectory();
+  {
+    await using store = await openSessionStore({ path: join(home, "state.db") });
+    await store.createSession("old", { source: "cli" });
+    await store.turns.addTurn({ session_id: "old", at: 1, duration_ms: 1, mode: "agent" });
+  }
+  await using memory = await openMemory({ home });
+  await memory.owner.context("now", { query: "What is the greenhouse thermostat set to?" });
+  const store = await memory.owner.layers.sessions({ mode: "read" });
+  expect((await store?.turns.listTurns())?.map(({ mode }) => mode)).toEqual(["library"]);
 });

@@ -69,17 +69,6 @@ describe.each([
     expect(JSON.stringify(followed.messages)).toContain("MARKER-7");
     expect(followed.messages.at(-1)?.content).toBe("go back");
   });
-
-  it("does nothing below the threshold unless it is forced", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = user === undefined ? memory.owner : memory.user(user);
-    await talk(me, "c", 12);
-    expect(await me.compact("c", { model: summarising, contextLength: 1_000_000 })).toMatchObject({
-      kind: "unchanged",
-    });
-    const forced = await me.compact("c", { model: summarising, contextLength: WINDOW, force: true });
-    expect(forced.kind).toBe("compacted");
-  });
 });
 
 describe("compacting a chat", () => {
@@ -99,40 +88,6 @@ describe("compacting a chat", () => {
       { role: "user", content: "said meanwhile" },
       { role: "assistant", content: "heard meanwhile" },
     ]);
-  });
-
-  it("says that no model gave a summary, and what takes its place", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
-    await talk(me, "c", 30);
-    const model = modelThat(() => {
-      throw new Error("503 Service Unavailable");
-    });
-    const { kind, notices } = await me.compact("c", { model, contextLength: WINDOW });
-    expect(kind).toBe("compacted");
-    expect(notices.join("\n")).toContain("They are still stored.");
-  });
-
-  it("changes nothing for a chat that is not there, and rejects when the caller stops it", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
-    expect(await me.compact("none", { model: summarising, contextLength: WINDOW })).toMatchObject({
-      kind: "unchanged",
-      notices: ["There is no such chat, so there is nothing to summarise."],
-    });
-    expect(await me.chats()).toEqual([]);
-    await talk(me, "c", 30);
-    const stop = new AbortController();
-    const model = modelThat(() => {
-      stop.abort();
-      return "late";
-    });
-    await expect(me.compact("c", { model, contextLength: WINDOW, signal: stop.signal })).rejects.toThrow(
-      /abort/i,
-    );
-    expect(await me.compact("c", { model: summarising, contextLength: WINDOW })).toMatchObject({
-      kind: "compacted",
-    });
   });
 });
 

@@ -34,7 +34,7 @@ it("a killed erasure is finished by the next call, whenever the kill comes", asy
       expect((await memory.user(ANA).erase()).remaining).toEqual([]);
       expect(await memory.user(ANA).erase()).toMatchObject({ entries: 0, sessions: 0, files: 0, pending: 0 });
       const store = await memory.administration.administrator.sessions({ mode: "write", create: true });
-      expect(await store.checkHealth()).toMatchObject({ ok: true });
+      expect(await store.file!.checkHealth()).toMatchObject({ ok: true });
       expect(await store.listSessionIds()).toHaveLength(6);
     }
     expect(holders(home, "quartzitekiln")).toEqual([]);

@@ -87,24 +87,6 @@ describe("erasing a user", () => {
     expect(open?.entries("memory")).toEqual(["Stays: seconduse", "Third"]);
   });
 
-  it("erasing again finds nothing and changes nothing", async () => {
-    const home = await filledHome();
-    await using memory = await openMemory({ home });
-    await memory.user(ANA).erase();
-    const nothing = { entries: 0, archived: 0, changes: 0, pending: 0, sessions: 0, messages: 0, files: 0 };
-    expect(await memory.user(ANA).erase()).toMatchObject({ ...nothing, remaining: [] });
-    expect(await memory.user({ platform: "web", id: "nobody" }).erase()).toMatchObject(nothing);
-    expect(existsSync(memory.user({ platform: "web", id: "nobody" }).layers.directory)).toBe(false);
-  });
-
-  it("creates nothing in an empty home", async () => {
-    const home = join(tempDirectory(), "none");
-    await using memory = await openMemory({ home });
-    await memory.owner.erase();
-    await memory.user(ANA).erase();
-    expect(existsSync(home)).toBe(false);
-  });
-
   it("a session that somebody linked to hers stays when it is another user's", async () => {
     const home = await filledHome();
     await using memory = openHome({ home });
@@ -114,13 +96,13 @@ describe("erasing a user", () => {
     await all.appendMessage("bo.linked", { role: "user", content: "Bo's own words" });
     // Version 0.1.0 stored runs without a platform: theirs is the source of the parent session.
     await all.createSession("carl.run", { source: "subagent", userId: "carl", ...linked });
-    const carl = { userId: "carl", userPlatform: "cli" };
+    const carl = all.forUser({ userId: "carl", platform: "cli" });
     await using door = await openMemory({ home });
     await door.user(ANA).erase();
     expect(await all.messageCount("bo.linked")).toBe(1);
     expect((await all.getSession("bo.linked"))?.parent_session_id).toBeNull();
-    expect(await all.getSession("carl.run", carl)).not.toBeNull();
-    expect(await all.listSessionIds({ userId: "ana", userPlatform: "web" })).toEqual([]);
+    expect(await carl.getSession("carl.run")).not.toBeNull();
+    expect(await all.forUser({ userId: "ana", platform: "web" }).listSessionIds()).toEqual([]);
   });
 
   it("the same id on another platform is another person", async () => {
@@ -248,68 +230,9 @@ describe("what cannot be erased now", () => {
       expect(holders(home, SECRET)).toEqual([]);
     },
   );
-
-  it("copies of the database from a repair are named", async () => {
-    const home = await filledHome();
-    writeFileSync(join(home, "state.db.malformed-backup-20260101_000000"), "");
-    await using memory = await openMemory({ home });
-    expect((await memory.user(ANA).erase()).remaining).toEqual([expect.stringContaining("malformed-backup")]);
-  });
 });
 
 describe("providers", () => {
-  it("the bundled fact store of the user is emptied, to the bytes", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: holographic\n");
-    await using memory = await openMemory({ home });
-    for (const [user, text] of [
-      [ANA, `The kiln Zirkon needs ${SECRET}`],
-      [BO, "The crane needs oil"],
-    ] as const)
-      await memory
-        .user(user)
-        .layers.provider.mirror(
-          [{ target: "memory", op: { action: "add", content: text }, changeId: "c" }],
-          "cli",
-        );
-    const counted = await memory.user(ANA).erase({ dryRun: true });
-    expect(counted.provider).toEqual({ name: "holographic", erased: 1, remaining: undefined });
-    expect(await memory.user(ANA).erase()).toEqual(counted);
-    expect((await memory.user(BO).erase({ dryRun: true })).provider.erased).toBe(1);
-    await memory.close();
-    expect(holders(home, SECRET)).toEqual([]);
-    expect(holders(home, "Zirkon")).toEqual([]);
-  });
-
-  it("records of a bundled provider that is no longer active are named", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: holographic\n");
-    {
-      await using memory = await openMemory({ home });
-      await memory
-        .user(ANA)
-        .layers.provider.mirror(
-          [{ target: "memory", op: { action: "add", content: SECRET }, changeId: "c" }],
-          "cli",
-        );
-    }
-    writeFileSync(join(home, "config.yaml"), "");
-    const tree = join(
-      home,
-      "byterover-users",
-      readdirSync(home)
-        .find((name) => name.startsWith("memory_store."))
-        ?.split(".")[1] ?? "",
-    );
-    mkdirSync(join(tree, ".brv"), { recursive: true });
-    writeFileSync(join(tree, ".brv", "note.md"), SECRET);
-    await using memory = await openMemory({ home });
-    const { provider, remaining } = await memory.user(ANA).erase();
-    expect(provider).toEqual({ name: undefined, erased: 0 });
-    expect(remaining).toEqual([expect.stringContaining(tree), expect.stringContaining("1 fact")]);
-    expect((await memory.user(BO).erase()).remaining).toEqual([]);
-  });
-
   it("one without the member is named, and one that fails too", async () => {
     const home = tempDirectory();
     writePlugin(home, "mute", { "index.ts": registeringPlugin({ name: "mute" }) });
@@ -327,7 +250,7 @@ describe("a home of version 0.1.0", () => {
     const home = fixtureHome();
     {
       await using memory = openHome({ home }); // upgrades the database and builds the index
-      await (await memory.administrator.sessions({ mode: "write" }))?.optimize();
+      await (await memory.administrator.sessions({ mode: "write" }))?.file?.optimize();
     }
     const before = filesOf(home);
     const rows = await everySession(home);

@@ -150,18 +150,6 @@ describe("extracting", () => {
     await expect(me.extract("c", { model, signal: stop.signal })).rejects.toThrow(/abort/i);
     expect(await texts(me)).toEqual([]);
   });
-
-  it("adds facts once when two calls look at the same messages", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
-    await me.remember("c", "I keep bees", "Nice.");
-    const both = await Promise.all([
-      me.extract("c", { model: answering([{ target: "user", text: "Keeps bees." }]) }),
-      me.extract("c", { model: answering([{ target: "user", text: "Is a beekeeper." }]) }),
-    ]);
-    expect(both.flatMap(({ added }) => added)).toHaveLength(1);
-    expect(await texts(me)).toHaveLength(1);
-  });
 });
 
 describe("the answer of a model", () => {

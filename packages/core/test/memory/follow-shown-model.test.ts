@@ -148,8 +148,18 @@ async function stored(me: UserMemory): Promise<readonly string[]> {
   );
 }
 
+const request = async (me: UserMemory) =>
+  (await me.context("c", { query: "and now?", maxTokens: 900, format: "openai" })).request;
+
+/** By a program that has kept nothing. */
+async function requestOfAnother(home: string) {
+  await using memory = await openMemory({ home });
+  return request(memory.owner);
+}
+
 async function follows(steps: readonly Step[], begin: number): Promise<void> {
-  await using memory = await openMemory({ home: tempDirectory() });
+  const home = tempDirectory();
+  await using memory = await openMemory({ home });
   const me = memory.owner;
   const client = new Client(me);
   for (let turn = 0; turn < begin; turn += 1)
@@ -159,6 +169,7 @@ async function follows(steps: readonly Step[], begin: number): Promise<void> {
   for (const next of steps) {
     await client.take(next);
     expect(await stored(me), next.kind).toEqual(client.expected);
+    if (begin > 0) expect(await request(me)).toEqual(await requestOfAnother(home));
   }
   const store = await me.layers.sessions({ mode: "read" });
   const rows = (await store?.getMessages("chat.c", { includeInactive: true })) ?? [];
@@ -197,7 +208,10 @@ describe("a long chat that another program changes between two calls", () => {
     expect(await me.remember("c", list, { follow })).toMatchObject({ stored: 0 });
     using db = new DatabaseSync(join(home, "state.db"));
     db.exec(sql);
+    if (!sql.startsWith("UPDATE messages SET content"))
+      expect(await request(me)).toEqual(await requestOfAnother(home));
     const outcome = await me.remember("c", given, { follow });
+    expect(await request(me)).toEqual(await requestOfAnother(home));
     return { outcome, texts: await stored(me) };
   }
 

@@ -56,49 +56,7 @@ async function withChat(
   });
 }
 
-const TALK = [user("one"), reply("1"), user("two"), reply("2")];
-
 describe("a list of the whole chat", () => {
-  it("stores what is new, and nothing the second time", () =>
-    withChat(async ({ send, texts, everything }) => {
-      expect(await send(TALK.slice(0, 1))).toEqual({ stored: 1, known: 0, takenBack: 0 });
-      expect(await send(TALK.slice(0, 2))).toEqual({ stored: 1, known: 1, takenBack: 0 });
-      expect(await send(TALK)).toEqual({ stored: 2, known: 2, takenBack: 0 });
-      expect(await send(TALK)).toEqual({ stored: 0, known: 4, takenBack: 0 });
-      expect(await texts()).toEqual(["one", "1", "two", "2"]);
-      expect(await everything()).toBe(4);
-    }));
-
-  it("with an edited message takes the rows behind it back", () =>
-    withChat(async ({ send, texts, everything }) => {
-      await send(TALK);
-      expect(await send([...TALK.slice(0, 2), user("two, please")])).toMatchObject({
-        stored: 1,
-        takenBack: 2,
-      });
-      expect(await texts()).toEqual(["one", "1", "two, please"]);
-      expect(await everything()).toBe(5);
-    }));
-
-  it("with an edited first message takes everything back", () =>
-    withChat(async ({ send, texts, everything }) => {
-      await send(TALK);
-      expect(await send([user("uno")])).toMatchObject({ stored: 1, takenBack: 4 });
-      expect(await texts()).toEqual(["uno"]);
-      expect(await everything()).toBe(5);
-    }));
-
-  it("that ends with a message whose reply is stored takes the reply back", () =>
-    withChat(async ({ send, texts }) => {
-      await send(TALK);
-      expect(await send(TALK.slice(0, 3))).toMatchObject({ stored: 0, takenBack: 1 });
-      expect(await texts()).toEqual(["one", "1", "two"]);
-      await send([...TALK.slice(0, 3), reply("2b")]);
-      expect(await texts()).toEqual(["one", "1", "two", "2b"]);
-      expect(await send(TALK.slice(0, 1))).toMatchObject({ takenBack: 3 });
-      expect(await texts()).toEqual(["one"]);
-    }));
-
   it("may have text that programs put into it: it is neither compared nor stored", () =>
     withChat(async ({ send, texts }) => {
       const recalled = "one\n\n<memory-context>\n[x]\nquoted\n</memory-context>";
@@ -153,15 +111,6 @@ describe("calls that the client does not see", () => {
       expect(await texts()).toEqual(["remember it", "memory()", "saved", "done", "thanks"]);
     }));
 
-  it("that were stored before their reply are not stored again with it", () =>
-    withChat(async ({ send, texts }) => {
-      const first = user("remember it");
-      await send([first, ...hidden]);
-      expect(await send([first])).toMatchObject({ stored: 0, takenBack: 0 });
-      await send([first, ...hidden, reply("done")]);
-      expect(await texts()).toEqual(["remember it", "memory()", "saved", "done"]);
-    }));
-
   it("beside calls of the client's own tools are rejoined with their results", () =>
     withChat(async ({ send, texts }) => {
       const first = user("look and remember");
@@ -201,17 +150,6 @@ describe("calls that the client does not see", () => {
       expect(await texts()).toEqual(["remember it", "Let me note that. memory()", "saved", "Done."]);
     }));
 
-  it("stay with the part of a turn that stays", () =>
-    withChat(async ({ send, texts }) => {
-      const first = user("go");
-      const rest = [call("c", ["read_file"]), result("c-0", "file")];
-      await send([first, ...hidden, ...rest, reply("old")]);
-      expect(await send([first, ...rest])).toMatchObject({ stored: 0, takenBack: 1 });
-      expect(await texts()).toEqual(["go", "memory()", "saved", "read_file()", "file"]);
-      await send([first, ...rest, reply("new")]);
-      expect(await texts()).toEqual(["go", "memory()", "saved", "read_file()", "file", "new"]);
-    }));
-
   it("with the id of a later call of the client's do not hide its result", () =>
     withChat(async ({ send, texts }) => {
       const list = [
@@ -233,29 +171,6 @@ describe("calls that the client does not see", () => {
 
 describe("a list that is not the whole chat", () => {
   const LONG = Array.from({ length: 8 }, (_, at) => [user(`question ${at}`), reply(`answer ${at}`)]).flat();
-
-  it("but its newest part takes nothing back", () =>
-    withChat(async ({ send, texts }) => {
-      await send(LONG);
-      for (const size of [1, 2, 5, 9]) {
-        const window = [...LONG.slice(-size), user(`new ${size}`)];
-        expect(await send(window)).toMatchObject({ stored: 1, known: size, takenBack: 0 });
-        LONG.push(user(`new ${size}`), reply(`reply ${size}`));
-        await send(LONG.slice(-size - 2));
-      }
-      expect(await texts()).toEqual(LONG.map(({ content }) => content));
-    }));
-
-  it("may regenerate and edit its newest turns", () =>
-    withChat(async ({ send, texts }) => {
-      const list = LONG.slice(0, 10);
-      await send(list);
-      expect(await send(list.slice(4, 9))).toMatchObject({ stored: 0, takenBack: 1 });
-      expect(await texts()).toHaveLength(9);
-      await send([...list.slice(4, 9), reply("made anew")]);
-      expect(await send([...list.slice(4, 8), user("edited")])).toMatchObject({ stored: 1, takenBack: 2 });
-      expect(await texts()).toEqual([...list.slice(0, 8).map(({ content }) => content), "edited"]);
-    }));
 
   const SUMMARIES: Readonly<Record<string, readonly Row[]>> = {
     "Claude Code": [

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkedPath, MemoryFiles } from "../../src/memory/memory-files.ts";
@@ -6,14 +6,6 @@ import { startScript } from "../fakes/child.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 describe("files of a person's memory", () => {
-  it("reading creates nothing", () => {
-    const directory = join(tempDirectory(), "none");
-    const files = new MemoryFiles(directory);
-    expect(files.list([])).toEqual([]);
-    expect(files.find(["x.md"])).toBeUndefined();
-    expect(existsSync(directory)).toBe(false);
-  });
-
   it("lists directories before what they contain, without hidden items and links", async () => {
     const directory = tempDirectory();
     const files = new MemoryFiles(directory);

@@ -36,9 +36,3 @@ it("a model that never answers does not keep the memory open", async () => {
   told.resolve('[{"target":"user","text":"Lives in Lisbon"}]');
   expect(await extracting).toBe("memory-closed");
 });
-
-it("gives the same object for the same user, by platform and id", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  expect(memory.user(ANA)).toBe(memory.user({ ...ANA }));
-  expect(memory.user(ANA)).not.toBe(memory.user({ platform: "slack", id: "ana" }));
-});

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
 import { textOf } from "../../src/message/index.ts";
-import { openTestMemory, testClock } from "../../testing/test-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const ANA = { platform: "web", id: "ana" };
@@ -114,60 +113,4 @@ describe("the transcript", () => {
       messages: [{ content: "first" }, { content: "one" }],
     });
   });
-
-  it("is undefined for a chat that is not there, creates nothing, and refuses limits that count nothing", async () => {
-    const home = tempDirectory();
-    await using memory = await openMemory({ home });
-    const me = memory.user(ANA);
-    expect(await me.transcript("c")).toBeUndefined();
-    await me.remember("other", "one", "two");
-    expect(await me.transcript("c")).toBeUndefined();
-    expect((await me.chats()).map(({ chatId }) => chatId)).toEqual(["other"]);
-    for (const limit of [0, -1, 1.5, Number.NaN])
-      await expect(me.transcript("other", { limit })).rejects.toMatchObject({ code: "bad-limit" });
-    await expect(me.transcript("other", { before: Number.NaN })).rejects.toMatchObject({
-      code: "bad-option",
-    });
-    await expect(me.transcript("")).rejects.toMatchObject({ code: "bad-chat-id" });
-  });
-});
-
-describe("a listing", () => {
-  it("has the times of the clock: of the first and the last message, also after a compaction", async () => {
-    const clock = testClock();
-    await using memory = await openTestMemory({ clock });
-    const me = memory.user(ANA);
-    const began = clock.now();
-    await talk(me, 0, 24);
-    clock.tick(60_000);
-    await talk(me, 24, 25);
-    const last = clock.now();
-    clock.tick(60_000);
-    const times = { startedAt: began, lastActiveAt: last, messages: 50 };
-    expect(await me.chat("c")).toMatchObject(times);
-    await compact(me);
-    expect(await me.chat("c")).toMatchObject(times);
-    expect(await me.chats()).toMatchObject([times]);
-    expect((await me.search("q24")).hits[0]).toMatchObject({ at: last });
-  });
-
-  it("comes in pages", async () => {
-    const clock = testClock();
-    await using memory = await openTestMemory({ clock });
-    const me = memory.user(ANA);
-    for (const chatId of ["1", "2", "3"]) {
-      await me.remember(chatId, "hello", "hi");
-      clock.tick(1_000);
-    }
-    expect((await me.chats({ limit: 2 })).map(({ chatId }) => chatId)).toEqual(["3", "2"]);
-    expect((await me.chats({ limit: 2, offset: 2 })).map(({ chatId }) => chatId)).toEqual(["1"]);
-  });
-});
-
-it("keeps the blanks of a text as they were said", async () => {
-  await using memory = await openTestMemory();
-  const code = "\n    if ready:\n        fire()\n";
-  await memory.owner.remember("c", code, `${code}\n`);
-  const page = await memory.owner.transcript("c", { format: "hermes" });
-  expect(page?.messages.map(({ content }) => content)).toEqual([code, `${code}\n`]);
 });

@@ -23,21 +23,6 @@ import { tempDirectory } from "../fakes/temp-directory.ts";
 const FENCED = "question\n\n<memory-context>\nrecalled\n</memory-context>\n ";
 
 describe("a message row", () => {
-  it("has its content and tool calls decoded, everything else as stored", () => {
-    const stored = row({ content: '\u0000json:["a"]', tool_calls: '[{"id":"c"}]', reasoning_details: "[1]" });
-    const { origin_id: _, ...columns } = stored;
-    expect(toMessageRow(stored)).toEqual({ ...columns, content: ["a"], tool_calls: [{ id: "c" }] });
-  });
-
-  it("names its origin only when it is a copy", () => {
-    expect(toMessageRow(row({}))).not.toHaveProperty("origin_id");
-    expect(toMessageRow(row({ origin_id: 4 }))).toHaveProperty("origin_id", 4);
-  });
-
-  it("shows fences and blanks as they were stored", () => {
-    expect(toMessageRow(row({ content: FENCED })).content).toBe(FENCED);
-  });
-
   it("survives damaged JSON with a warning that names the message", () => {
     const warnings: string[] = [];
     const stored = row({ tool_calls: "[broken", content: "\u0000json:{" });
@@ -45,10 +30,6 @@ describe("a message row", () => {
     expect(read).toMatchObject({ tool_calls: [], content: "\u0000json:{" });
     expect(warnings).toHaveLength(2);
     for (const warning of warnings) expect(warning).toContain(`Message ${stored.id} of session s1`);
-  });
-
-  it("without tool calls has none", () => {
-    expect(toMessageRow(row({})).tool_calls).toBeNull();
   });
 });
 
@@ -65,87 +46,10 @@ describe("a conversation message", () => {
     });
   });
 
-  it("has the keys of a tool call and its result", () => {
-    expect(only({ role: "assistant", content: "", tool_calls: '[{"id":"c"}]' })).toEqual({
-      role: "assistant",
-      content: "",
-      timestamp: 10,
-      tool_calls: [{ id: "c" }],
-    });
-    expect(only({ role: "tool", tool_call_id: "c", tool_name: "terminal" })).toEqual({
-      role: "tool",
-      content: "hello",
-      timestamp: 10,
-      tool_call_id: "c",
-      tool_name: "terminal",
-    });
-  });
-
-  it("has the platform's id and whether it was only overheard", () => {
-    expect(only({ platform_message_id: "m1", observed: 1 })).toMatchObject({
-      message_id: "m1",
-      observed: true,
-    });
-    expect(only({})).not.toHaveProperty("observed");
-  });
-
-  const thoughts = {
-    finish_reason: "stop",
-    reasoning: "why",
-    reasoning_content: "chain",
-    reasoning_details: '[{"type":"t"}]',
-    codex_reasoning_items: "[1]",
-    codex_message_items: "[2]",
-  };
-
-  it("has the assistant's reasoning, parsed", () => {
-    expect(only({ role: "assistant", ...thoughts })).toEqual({
-      role: "assistant",
-      content: "hello",
-      timestamp: 10,
-      finish_reason: "stop",
-      reasoning: "why",
-      reasoning_content: "chain",
-      reasoning_details: [{ type: "t" }],
-      codex_reasoning_items: [1],
-      codex_message_items: [2],
-    });
-  });
-
-  it("has no reasoning of anybody else", () => {
-    expect(only({ role: "user", ...thoughts })).toEqual({ role: "user", content: "hello", timestamp: 10 });
-  });
-
-  it("keeps an empty reasoning_content, which some models want back, but no other empty reasoning", () => {
-    expect(only({ role: "assistant", reasoning: "", reasoning_content: "", finish_reason: "" })).toEqual({
-      role: "assistant",
-      content: "hello",
-      timestamp: 10,
-      reasoning_content: "",
-    });
-  });
-
-  it("has null for reasoning and an empty list for tool calls that are no JSON", () => {
-    const warnings: string[] = [];
-    const message = toConversationRow(
-      row({ role: "assistant", reasoning_details: "{", codex_message_items: "x", tool_calls: "[" }),
-      (warning) => warnings.push(warning),
-    );
-    expect(message).toMatchObject({ reasoning_details: null, codex_message_items: null, tool_calls: [] });
-    expect(warnings).toHaveLength(3);
-  });
-
   it("is cleaned of recalled memory and blanks when a person or a model wrote it", () => {
     expect(only({ role: "user", content: FENCED }).content).toBe("question");
     expect(only({ role: "assistant", content: ` \u001c${FENCED}` })?.content).toBe("question");
     expect(only({ role: "user", content: Buffer.from(FENCED) })?.content).toBe("question");
-  });
-
-  it("is left alone when a tool or the system wrote it, and when it has structure", () => {
-    expect(only({ role: "tool", content: FENCED })?.content).toBe(FENCED);
-    expect(only({ role: "system", content: FENCED })?.content).toBe(FENCED);
-    const parts = [{ type: "text", text: FENCED }];
-    expect(only({ content: `\u0000json:${JSON.stringify(parts)}` })?.content).toEqual(parts);
   });
 });
 

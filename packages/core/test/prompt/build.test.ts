@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import {
   buildSystemPrompt,
   chooseTimeZone,
-  DEFAULT_IDENTITY,
   dateLine,
   type PartLabel,
   PLATFORMS,
@@ -13,7 +12,7 @@ import {
   withEphemeral,
 } from "../../src/prompt/index.ts";
 import { scanThreats } from "../../src/security/index.ts";
-import { everything, fewest, noon } from "./parts.ts";
+import { everything, fewest } from "./parts.ts";
 
 function labels(parts: PromptParts): PartLabel[] {
   return buildSystemPrompt(parts).tiers.flatMap((tier) => tier.parts.map(({ label }) => label));
@@ -89,12 +88,6 @@ describe("the bytes of a prompt", () => {
       }),
     );
   });
-
-  it("survive UTF-8, so that what is stored is what was sent", () => {
-    const { text: whole } = buildSystemPrompt({ ...everything, memoryBlock: "half a pair: \ud83d" });
-    expect(Buffer.from(whole, "utf8").toString("utf8")).toBe(whole);
-    expect(whole).toContain("half a pair: \ufffd");
-  });
 });
 
 describe("the order of a prompt", () => {
@@ -105,10 +98,6 @@ describe("the order of a prompt", () => {
       ...["system_message", "context_files"],
       ...["memory", "user_profile", "provider", "session"],
     ]);
-  });
-
-  it("has only what is always there when there is nothing else", () => {
-    expect(labels(fewest)).toEqual(["identity", "help", "profile", "session"]);
   });
 
   it("drops blank parts and strips the others by Python's rules", () => {
@@ -152,11 +141,6 @@ describe("guidance", () => {
     expect(known.filter((name) => guidance.includes(name))).toEqual(spoken);
   });
 
-  it("is one paragraph, joined by single spaces", () => {
-    const guidance = partOf(everything, "tool_guidance") ?? "";
-    expect(guidance).not.toMatch(/\n| {2}/);
-  });
-
   it.each([
     ["what to save", /prefers.*environment.*quirks.*conventions/],
     ["that it is in every turn and small", /part of every turn.*compact/],
@@ -175,16 +159,6 @@ describe("guidance", () => {
     ["to patch a skill", /outdated, patch it at once/],
   ])("says %s", (_, point) => {
     expect(partOf(everything, "tool_guidance")).toMatch(point);
-  });
-
-  it("names no tool in the memory guidance that the agent does not have", () => {
-    expect(partOf({ ...fewest, tools: ["memory"] }, "tool_guidance")).not.toMatch(/session_search|skill/);
-  });
-
-  it("leaves the memory blocks alone when the tool is taken away", () => {
-    const taken = { ...everything, tools: [] };
-    expect(labels(taken)).toEqual(expect.arrayContaining(["memory", "user_profile"]));
-    expect(labels(taken)).not.toContain("tool_guidance");
   });
 
   it("about finishing a task can be switched off, and about steering needs a tool", () => {
@@ -215,17 +189,6 @@ describe("guidance", () => {
     expect(labels(parts).includes("tool_use")).toBe(isThere);
   });
 
-  it("has an addition for each family, and memory's one point for GPT, Codex and Grok", () => {
-    const point = "Memory and the user profile describe the user, not the machine";
-    for (const model of ["gpt-5.5", "codex-mini", "grok-4"])
-      expect(partOf({ ...everything, model }, "tool_use")).toContain(point);
-    for (const model of ["gemini-3-pro", "gemma-3"]) {
-      expect(partOf({ ...everything, model }, "tool_use")).toContain("absolute paths");
-      expect(partOf({ ...everything, model }, "tool_use")).not.toContain(point);
-    }
-    expect(partOf({ ...everything, model: "qwen3" }, "tool_use")).not.toContain("How to work with tools");
-  });
-
   it("does not insist without tools", () => {
     expect(labels({ ...fewest, model: "gpt-5.5", toolUseEnforcement: true })).not.toContain("tool_use");
   });
@@ -241,11 +204,6 @@ describe("guidance", () => {
 });
 
 describe("identity, platform and profile", () => {
-  it("takes the default identity for an absent or blank one", () => {
-    for (const identity of [undefined, "", " \n\t"])
-      expect(partOf({ ...fewest, identity }, "identity")).toBe(DEFAULT_IDENTITY);
-  });
-
   it("uses a plugin's hint only for a platform we do not know", () => {
     const hinted = { ...fewest, platformHint: "Speak in rhymes." };
     expect(partOf({ ...hinted, platform: "minitel" }, "platform")).toBe("Speak in rhymes.");
@@ -270,8 +228,6 @@ describe("the ephemeral text of a request", () => {
   });
 });
 
-it("noon in these tests is a Thursday", () => expect(noon.getUTCDay()).toBe(4));
-
 describe("the day a conversation started", () => {
   it.each([
     ["2026-11-15T23:30:00Z", "UTC", "Sunday, November 15, 2026"],
@@ -287,11 +243,6 @@ describe("the day a conversation started", () => {
     for (let minute = 0; minute < 48 * 60; minute += 7)
       lines.add(dateLine({ now: new Date(Date.UTC(2026, 5, 1, 0, minute)), timeZone: "UTC" }));
     expect(lines.size).toBe(2);
-  });
-
-  it("is the machine's day without a zone", () => {
-    const now = new Date(2026, 10, 5, 23, 59);
-    expect(dateLine({ now })).toBe("Conversation started: Thursday, November 05, 2026");
   });
 });
 

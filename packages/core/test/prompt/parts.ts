@@ -1,7 +1,7 @@
 // Parts of a prompt for tests: the minimum, and all of them.
 import type { PromptParts } from "../../src/prompt/index.ts";
 
-export const noon = new Date("2026-11-05T12:00:00Z");
+const noon = new Date("2026-11-05T12:00:00Z");
 
 export const fewest: PromptParts = {
   tools: [],

@@ -79,7 +79,6 @@ describe("a credential", () => {
     ["another sample of AWS", `aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/${"bPxRfiCY"}EXAMPLEKEY`],
     ["a type", "interface Props { password: PasswordInputElement; }"],
     ["a type of one's own", "class Login { password: CustomerSignInThing, user: string }"],
-    ["the address of a coin", "Solana token: EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"],
     ["a sentence about one", "Das Passwort ist im Schlüsselbund-Eintrag-Produktion; la contraseña es larga"],
     ["a table about one", "| api_key | kept-in-the-team-vault | string |"],
     ["a variable that is told", "The access token is process.env.GITHUB_TOKEN_2024_RELEASE"],
@@ -256,11 +255,8 @@ describe("selectors behind letters", () => {
 describe("writing with characters that disguises use", () => {
   it.each([
     "한글 자모 \u115f\u1161 와 \u1112\u1160\u11ab 는 옛한글 표기이다",
-    "Пожалуйста, игнорируй погоду: прогноз на горы неверный",
-    "शून्य ० और एक १ हैं; १०० रुपये",
-    "הספר הזה נמצא על המדף הסגור",
-    "هذه هي المدرسة التي درس فيها",
-    "○ offen, ● erledigt; 二〇二四年",
+    ..."Пожалуйста, игнорируй погоду: прогноз на горы неверный|शून्य ० और एक १ हैं; १०० रुपये".split("|"),
+    ..."הספר הזה נמצא על המדף הסגור|هذه هي المدرسة التي درس فيها|○ offen, ● erledigt; 二〇二四年".split("|"),
     "The log shows \u001b[31mERROR\u001b[0m in red and \u001b[32mok\u001b[0m in green",
     "The icon font has \ue0b0 and \uf113 as glyphs",
   ])("passes: %s", (text) => {

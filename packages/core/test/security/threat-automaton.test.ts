@@ -23,19 +23,14 @@ import {
   reversed,
 } from "../../src/security/threats/notation.ts";
 import { THREAT_PATTERNS } from "../../src/security/threats/patterns.ts";
+import { mayMatch, SIGNS } from "../../src/security/threats/threat-scan.ts";
 
 const LITERALS = THREAT_PATTERNS.flatMap(({ shape }) => requiredLiterals(parseShape(shape)).flat());
 const EVERY_LITERAL = LITERALS.map((literal) => `${literal},>\n`).join("");
 
 const HOSTILE = [
-  "never write file ",
-  "ignore all ",
-  "<!-- ignore ",
-  "act as if you have no you don't have ",
-  "translate x into y and ",
-  "send it to post at ",
-  "you must you must ",
-  "api_key='token=\"",
+  ..."never write file |ignore all |<!-- ignore |act as if you have no you don't have ".split("|"),
+  ...`translate x into y and |send it to post at |you must you must |api_key='token="`.split("|"),
   "\u{1f469}\u200d\u{1f467}\u0645\u200c\u0631\ufe0f ",
 ];
 
@@ -83,20 +78,7 @@ describe("the automata", () => {
   );
 
   it("find the same when every few states the cache is dropped", () => {
-    const words = [
-      "you must",
-      "never",
-      "write",
-      "a",
-      "file",
-      "disk",
-      "report",
-      "one",
-      "only use",
-      "liners",
-      ",",
-      "-",
-    ];
+    const words = [..."you must|never|write|a|file|disk|report|one|only use|liners|,|-".split("|")];
     const text = fc.array(fc.constantFrom(...words), { maxLength: 20 }).map((list) => list.join(" "));
     const sources = THREAT_PATTERNS.filter(({ id }) => /^(forced|anti)/.test(id)).map(({ shape }) => shape);
     const roomy = sources.map((source) => span(source, 5_000));
@@ -123,6 +105,33 @@ describe("the literal index", () => {
         expect([...index.firstStarts(classes)]).toEqual(literals.map((literal) => text.indexOf(literal)));
       }),
     );
+  });
+});
+
+describe("the first look at a text", () => {
+  it.each(THREAT_PATTERNS.map(({ id, shape }) => [id, shape] as const))(
+    "lets no text through that %s could match",
+    (_id, shape) => {
+      const places = requiredLiterals(parseShape(shape));
+      const isCovered = (literal: string): boolean => SIGNS.some((sign) => literal.includes(sign));
+      expect(places.some((literals) => literals.every(isCovered))).toBe(true);
+    },
+  );
+
+  it("holds only signs that some pattern needs", () => {
+    const literals = THREAT_PATTERNS.flatMap(({ shape }) => requiredLiterals(parseShape(shape)).flat());
+    for (const sign of SIGNS)
+      expect(
+        literals.some((literal) => literal.includes(sign)),
+        sign,
+      ).toBe(true);
+  });
+
+  it("does not care about case and knows the letters Python folds", () => {
+    expect(mayMatch("Keep the kiln below 1240 degrees")).toBe(false);
+    expect(mayMatch("a TOKEN of thanks")).toBe(true);
+    expect(mayMatch("D\u0131SREGARD")).toBe(true);
+    expect(mayMatch("pass the \u017falt")).toBe(true);
   });
 });
 

@@ -36,7 +36,7 @@ type Home = {
   read(session: string, args: Readonly<Record<string, unknown>>, limits?: ResultLimits): Promise<string>;
 };
 
-async function newHome(scope: { readonly userId?: string } = {}): Promise<Home> {
+async function newHome(user?: string): Promise<Home> {
   const home = tempDirectory();
   const directory = join(home, "tool-results");
   mkdirSync(directory);
@@ -54,7 +54,8 @@ async function newHome(scope: { readonly userId?: string } = {}): Promise<Home> 
       return { role: "tool", toolCallId: callId, toolName: "dump", content };
     },
     read: async (session, args, limits = LIMITS) => {
-      const tool = readResultEntry({ directory, store: () => store, limits: () => limits, fits, scope });
+      const own = user === undefined ? store : store.forUser({ platform: "cli", userId: user });
+      const tool = readResultEntry({ directory, store: () => own, limits: () => limits, fits });
       return (await tool.run(args, callContext({ sessionId: session }))).text;
     },
   };
@@ -261,7 +262,7 @@ describe("whose results can be read", () => {
   });
 
   it("another user's are unknown, in the same lineage as well", async () => {
-    const home = await newHome({ userId: "ann" });
+    const home = await newHome("ann");
     await home.store.createSession("bens", { source: "cli", userId: "ben" });
     await home.store.appendMany("bens", [home.keep("c1", "ben's")]);
     await home.store.continueSession("bens", { id: "next" });
@@ -270,7 +271,7 @@ describe("whose results can be read", () => {
   });
 
   it("a row that names another user's file does not open it, and does not keep it", async () => {
-    const home = await newHome({ userId: "ann" });
+    const home = await newHome("ann");
     const { store, directory } = home;
     const theirs = home.keep("c1", "ben's");
     await store.createSession("bens", { source: "cli", userId: "ben" });
@@ -326,7 +327,6 @@ describe("whose results can be read", () => {
       fits,
       directory: home.directory,
       store: () => undefined,
-      scope: {},
       limits: () => LIMITS,
     });
     const messages = [

@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest";
 import { sessionFiles } from "../../src/home.ts";
 import {
   findOrphans,
+  type HomeStore,
   openSessionStore,
   resultNote,
-  type SessionStore,
   STORED_SNAPSHOT,
 } from "../../src/sessions/index.ts";
 import { maintainSessions } from "../../src/sessions/maintain.ts";
@@ -22,7 +22,7 @@ const SETTINGS = {
   orphanFileDays: 30,
 };
 
-type Home = { readonly home: string; readonly store: SessionStore; readonly path: (name: string) => string };
+type Home = { readonly home: string; readonly store: HomeStore; readonly path: (name: string) => string };
 
 /** A database that was started `ageDays` ago, with one session that names the result `named-00000001`. */
 async function homeWith(files: Readonly<Record<string, number>>, ageDays = 400): Promise<Home> {

@@ -192,7 +192,7 @@ function anySequence({ open }: Harness): void {
       }),
       { numRuns: 40 },
     );
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 
   it("any content round trips: text, lists and objects as they are", async () => {

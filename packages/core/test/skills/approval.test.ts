@@ -12,6 +12,7 @@ import {
   setPinned,
   skillHistory,
 } from "../../src/skills/index.ts";
+import { failedAs } from "../fakes/answers.ts";
 import { type Json, SkillHome, skillText, tree } from "./skill-home.ts";
 
 const patch = { action: "patch", name: "deploy", old_string: "well", new_string: "better" };
@@ -88,22 +89,13 @@ describe("approval of skill changes", () => {
     expect(readUsage(store).get("new")).toMatchObject({ created_by: "agent" });
     expect(skillHistory(store)[0]).toMatchObject({ origin: "review", approval: created });
     home.skill("deploy", "x", "something else\n");
-    expect(await approveSkillChange(store, patched)).toMatchObject({
-      ok: false,
-      error: { kind: "no_match" },
-    });
+    expect(await approveSkillChange(store, patched)).toMatchObject(failedAs("no_match"));
     await setPinned(store, "deploy", true);
-    expect(await approveSkillChange(store, deleted)).toMatchObject({
-      ok: false,
-      error: { kind: "protected" },
-    });
+    expect(await approveSkillChange(store, deleted)).toMatchObject(failedAs("protected"));
     expect(waiting(home)).toEqual([patched, deleted]);
     expect(readPendingSkills(pendingSkillsDirectory(home.home)).records[0]?.group).toBe("1f2e3d4c");
     expect((await rejectSkillChange(store, patched)).ok).toBe(true);
-    expect(await rejectSkillChange(store, patched)).toMatchObject({
-      ok: false,
-      error: { kind: "not_found" },
-    });
+    expect(await rejectSkillChange(store, patched)).toMatchObject(failedAs("not_found"));
     expect(waiting(home)).toEqual([deleted]);
   });
 
@@ -124,10 +116,7 @@ describe("approval of skill changes", () => {
     const record = readFileSync(file);
     expect((await approveSkillChange(home.open(), id)).ok).toBe(true);
     writeFileSync(file, record);
-    expect(await approveSkillChange(home.open(), id)).toMatchObject({
-      ok: false,
-      error: { kind: "conflict" },
-    });
+    expect(await approveSkillChange(home.open(), id)).toMatchObject(failedAs("conflict"));
     expect(waiting(home)).toEqual([]);
     expect(home.text("deploy/SKILL.md")).toBe(skillText("deploy", "x", "well, well\n"));
   });

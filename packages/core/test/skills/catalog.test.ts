@@ -1,16 +1,8 @@
-import fs, {
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import fs, { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { SkillStore } from "../../src/skills/index.ts";
+import type { SkillStore } from "../../src/skills/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { SkillHome, skillText } from "./skill-home.ts";
 
@@ -132,18 +124,6 @@ describe("the catalogue's memory", () => {
     expect(counts.listed).toBeGreaterThan(0);
   });
 
-  it("lets the next program start without opening the skills", async () => {
-    const home = new SkillHome();
-    settle(home.skill("one"), home.skill("two"));
-    await home.open().contents();
-    const snapshot = join(home.home, ".skills_prompt_snapshot.json");
-    expect(JSON.parse(readFileSync(snapshot, "utf8"))).toMatchObject({ version: "hermes-memory/1" });
-    const counts = countReads();
-    const { skills } = await home.open().contents();
-    expect(skills.map(({ header }) => header.description)).toEqual(["About one", "About two"]);
-    expect(counts.opened).toBeLessThanOrEqual(1); // the snapshot file itself
-  });
-
   it("sees an edit in place, a rename, and a change in the same moment with the same size", async () => {
     const home = new SkillHome();
     const file = home.skill("one", "first");
@@ -163,24 +143,6 @@ describe("the catalogue's memory", () => {
     expect((await store.find("won")).ok).toBe(true);
     rmSync(home.path("won"), { recursive: true });
     expect((await store.find("won")).ok).toBe(false);
-  });
-
-  it.each(["{", "[]", '{"version":1,"files":{}}', '{"version":"hermes-memory/1","files":{"x":[1]}}'])(
-    "reads the skills themselves when the snapshot is %s",
-    async (text) => {
-      const home = new SkillHome();
-      settle(home.skill("one"));
-      const snapshot = join(home.home, ".skills_prompt_snapshot.json");
-      writeFileSync(snapshot, text);
-      expect(await paths(home.open())).toEqual(["one"]);
-      expect(readFileSync(snapshot, "utf8")).toContain("About one");
-    },
-  );
-
-  it("makes no home where there is none", async () => {
-    const home = join(tempDirectory(), "not-there");
-    expect((await new SkillStore({ home }).contents()).skills).toEqual([]);
-    expect(fs.existsSync(home)).toBe(false);
   });
 
   it("does not read a file of megabytes for its name", async () => {

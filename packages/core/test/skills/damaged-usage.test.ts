@@ -2,6 +2,7 @@
 import { expect, it } from "vitest";
 import { archiveSkill } from "../../src/skills/change/archive.ts";
 import type { SkillOrigin } from "../../src/skills/skill.ts";
+import { failedAs, refusedWith } from "../fakes/answers.ts";
 import { SkillHome } from "./skill-home.ts";
 
 const UNATTENDED: readonly SkillOrigin[] = ["tool", "review", "curator"];
@@ -15,14 +16,8 @@ it.each(UNATTENDED)("%s takes nothing away while it is not known what is pinned"
     { action: "delete", name: "mine" },
     { action: "remove_file", name: "mine", file_path: "references/a.md" },
   ])
-    expect(await home.manage(args, { origin })).toMatchObject({
-      success: false,
-      error: expect.stringContaining(".usage.json is damaged"),
-    });
-  expect(await archiveSkill(home.open(), "mine", { origin })).toMatchObject({
-    ok: false,
-    error: { kind: "protected" },
-  });
+    expect(await home.manage(args, { origin })).toMatchObject(refusedWith(".usage.json is damaged"));
+  expect(await archiveSkill(home.open(), "mine", { origin })).toMatchObject(failedAs("protected"));
   expect(home.text("mine/references/a.md")).toBe("a");
 });
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { pruneHistory, readChanges } from "../../src/skills/history.ts";
-import { readUsage, type SkillStore, skillHistory, undoSkillChange } from "../../src/skills/index.ts";
+import { type SkillStore, skillHistory, undoSkillChange } from "../../src/skills/index.ts";
 import { type Json, SkillHome, skillText, tree } from "./skill-home.ts";
 
 const KEPT = /\.history|\.usage|\.archive/;
@@ -83,16 +83,6 @@ describe("the history of skills", () => {
       ),
       { numRuns: 25 },
     );
-  });
-
-  it("gives a deleted skill its counts and pins back", async () => {
-    const home = new SkillHome();
-    home.skill("deploy");
-    const store = home.open();
-    await home.view({ name: "deploy" }, store);
-    await home.manage({ action: "delete", name: "deploy" }, {}, store);
-    await undo(store);
-    expect(readUsage(store).get("deploy")).toMatchObject({ view_count: 1, state: "active" });
   });
 
   it("does not count an undo that was cut off between its line and its rename", async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { SKILL_ACTIONS } from "../../src/skills/index.ts";
 import { parseFilePath } from "../../src/skills/skill-files.ts";
 import { skillManageTool } from "../../src/skills/tools.ts";
+import { refusedWith } from "../fakes/answers.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { type Json, SkillHome, skillText, tree } from "./skill-home.ts";
 
@@ -14,122 +15,59 @@ const create = (name: unknown, more: Json = {}): Json => ({
   content: skillText(String(name)),
   ...more,
 });
+const edit = (content: string, name = "deploy"): Json => ({ action: "edit", name, content });
+const file = (action: string, file_path?: string, file_content?: string): Json => ({
+  action,
+  name: "deploy",
+  file_path,
+  file_content,
+});
 const patch = { action: "patch", name: "deploy", old_string: "Do it well.", new_string: "Do it better." };
 
 describe("skill_manage refuses", () => {
-  it.each<[string, Json | null, string]>([
-    ["no arguments", null, "Unknown action"],
+  it.each<[string, Json | null]>([
+    ["Unknown action", null],
+    ["Unknown action 'rename'. Use: create, patch, edit", { action: "rename", name: "x" }],
+    ["name is required for 'create'.", { action: "create" }],
+    ["name must be a string.", create(5)],
+    ["Invalid skill name 'Deploy'", create("Deploy")],
+    ["Invalid skill name", create("a/b")],
+    ["Invalid skill name", create("../x")],
+    ["Invalid skill name", create(".hidden")],
+    ["Invalid skill name", create("a\0b")],
+    ["at most 64 characters", create("x".repeat(65))],
+    ["not looked into", create("node_modules")],
+    ["Invalid category name 'a/b'", create("new", { category: "a/b" })],
+    ["Invalid category name", create("new", { category: ".." })],
+    ["skills cannot be nested", create("new", { category: "deploy" })],
+    ["content is required for 'create'.", { action: "create", name: "new" }],
+    ["differs from the skill's directory", create("new", { content: skillText("old") })],
+    ["at most 100,000 characters", create("new", { content: "x".repeat(10_000_000) })],
+    ["exists already", create("deploy")],
+    ["exists already", create("deploy", { category: "ops" })],
+    ["exists already", create("alias")],
+    ["There is no skill 'nope'.", { action: "edit", name: "nope", content: skillText("nope") }],
+    ["must start with YAML", edit("text")],
+    ["differs", edit(skillText("other"))],
+    ["old_string is required", { action: "patch", name: "deploy", new_string: "x" }],
+    ["new_string is required", { action: "patch", name: "deploy", old_string: "x" }],
+    ["are the same", { ...patch, new_string: patch.old_string }],
+    ["has no file 'references/no.md'", { ...patch, file_path: "references/no.md" }],
+    ["must start with YAML", { ...patch, old_string: "---\nname", new_string: "name" }],
     [
-      "an unknown action",
-      { action: "rename", name: "x" },
-      "Unknown action 'rename'. Use: create, patch, edit",
-    ],
-    ["no name", { action: "create" }, "name is required for 'create'."],
-    ["a name that is no text", create(5), "name must be a string."],
-    ["capitals", create("Deploy"), "Invalid skill name 'Deploy'"],
-    ["a name with a path", create("a/b"), "Invalid skill name"],
-    ["a climbing name", create("../x"), "Invalid skill name"],
-    ["a name with a leading dot", create(".hidden"), "Invalid skill name"],
-    ["a name with NUL", create("a\0b"), "Invalid skill name"],
-    ["a long name", create("x".repeat(65)), "at most 64 characters"],
-    ["a name that is never searched for skills", create("node_modules"), "not looked into"],
-    ["a category of two parts", create("new", { category: "a/b" }), "Invalid category name 'a/b'"],
-    ["a climbing category", create("new", { category: ".." }), "Invalid category name"],
-    ["a skill as category", create("new", { category: "deploy" }), "skills cannot be nested"],
-    ["no content", { action: "create", name: "new" }, "content is required for 'create'."],
-    [
-      "a frontmatter with another name",
-      create("new", { content: skillText("old") }),
-      "differs from the skill's directory",
-    ],
-    ["ten megabytes", create("new", { content: "x".repeat(10_000_000) }), "at most 100,000 characters"],
-    ["a name that is taken", create("deploy"), "exists already"],
-    ["a name that is taken elsewhere", create("deploy", { category: "ops" }), "exists already"],
-    ["a name that is taken in a frontmatter", create("alias"), "exists already"],
-    [
-      "an edit of nothing",
-      { action: "edit", name: "nope", content: skillText("nope") },
-      "There is no skill 'nope'.",
-    ],
-    [
-      "an edit without frontmatter",
-      { action: "edit", name: "deploy", content: "text" },
-      "must start with YAML",
-    ],
-    ["an edit that renames", { action: "edit", name: "deploy", content: skillText("other") }, "differs"],
-    [
-      "a patch without old_string",
-      { action: "patch", name: "deploy", new_string: "x" },
-      "old_string is required",
-    ],
-    [
-      "a patch without new_string",
-      { action: "patch", name: "deploy", old_string: "x" },
-      "new_string is required",
-    ],
-    ["a patch that changes nothing", { ...patch, new_string: patch.old_string }, "are the same"],
-    [
-      "a patch of a missing file",
-      { ...patch, file_path: "references/no.md" },
-      "has no file 'references/no.md'",
-    ],
-    [
-      "a patch that breaks the frontmatter",
-      { ...patch, old_string: "---\nname", new_string: "name" },
-      "must start with YAML",
-    ],
-    [
-      "a patch that removes the description",
-      { ...patch, old_string: "description: About deploy\n", new_string: "" },
       "needs the field 'description'",
+      { ...patch, old_string: "description: About deploy\n", new_string: "" },
     ],
-    [
-      "a patch that grows too far",
-      { ...patch, new_string: "x".repeat(100_000) },
-      "at most 100,000 characters",
-    ],
-    [
-      "a file without a path",
-      { action: "write_file", name: "deploy", file_content: "x" },
-      "file_path is required",
-    ],
-    [
-      "a file without content",
-      { action: "write_file", name: "deploy", file_path: "references/x.md" },
-      "file_content is required",
-    ],
-    [
-      "a file that is too large",
-      {
-        action: "write_file",
-        name: "deploy",
-        file_path: "references/x.md",
-        file_content: "é".repeat(600_000),
-      },
-      "at most 1,048,576 bytes",
-    ],
-    [
-      "SKILL.md as a file without frontmatter",
-      { action: "write_file", name: "deploy", file_path: "SKILL.md", file_content: "x" },
-      "must start with YAML",
-    ],
-    [
-      "removing SKILL.md",
-      { action: "remove_file", name: "deploy", file_path: "SKILL.md" },
-      "SKILL.md cannot be removed",
-    ],
-    [
-      "removing a missing file",
-      { action: "remove_file", name: "deploy", file_path: "assets/x" },
-      "has no file",
-    ],
-    [
-      "absorption into nothing",
-      { action: "delete", name: "deploy", absorbed_into: "nope" },
-      "which is no skill",
-    ],
-    ["absorption into itself", { action: "delete", name: "deploy", absorbed_into: "deploy" }, "into itself"],
-  ])("%s", async (_what, args, message) => {
+    ["at most 100,000 characters", { ...patch, new_string: "x".repeat(100_000) }],
+    ["file_path is required", file("write_file", undefined, "x")],
+    ["file_content is required", file("write_file", "references/x.md")],
+    ["at most 1,048,576 bytes", file("write_file", "references/x.md", "é".repeat(600_000))],
+    ["must start with YAML", file("write_file", "SKILL.md", "x")],
+    ["SKILL.md cannot be removed", file("remove_file", "SKILL.md")],
+    ["has no file", file("remove_file", "assets/x")],
+    ["which is no skill", { action: "delete", name: "deploy", absorbed_into: "nope" }],
+    ["into itself", { action: "delete", name: "deploy", absorbed_into: "deploy" }],
+  ])("with '%s'", async (message, args) => {
     const home = new SkillHome();
     home.skill("deploy");
     home.write("dir/SKILL.md", skillText("alias"));
@@ -168,10 +106,7 @@ describe("skill_manage refuses", () => {
     const before = tree(home);
     for (const action of ["write_file", "remove_file", "patch"]) {
       const args = { ...patch, action, file_path, file_content: "x" };
-      expect(await home.manage(args)).toMatchObject({
-        success: false,
-        error: expect.stringContaining("file_path"),
-      });
+      expect(await home.manage(args)).toMatchObject(refusedWith("file_path"));
     }
     expect(tree(home)).toEqual(before);
   });
@@ -211,7 +146,7 @@ describe("skill_manage refuses", () => {
         file_path,
         file_content: "ours",
       });
-      expect(written).toMatchObject({ success: false, error: expect.stringContaining("link") });
+      expect(written).toMatchObject(refusedWith("link"));
       expect((await home.manage({ action: "remove_file", name: "deploy", file_path })).success).toBe(false);
       expect((await home.manage({ ...patch, old_string: "theirs", file_path })).success).toBe(false);
     }

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { setPinned, skillHistory } from "../../src/skills/index.ts";
+import { refusedWith } from "../fakes/answers.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { type Json, SkillHome, skillText, tree } from "./skill-home.ts";
 
@@ -44,10 +45,9 @@ describe("the rights of a writer", () => {
     const before = tree(home);
     for (const name of ["bundled", "hubbed", "shared"])
       for (const args of changes(name))
-        expect(await home.manage(args, { origin }, store)).toMatchObject({
-          success: false,
-          error: expect.stringContaining("not changed without a person"),
-        });
+        expect(await home.manage(args, { origin }, store)).toMatchObject(
+          refusedWith("not changed without a person"),
+        );
     expect(tree(home)).toEqual(before);
     expect(readFileSync(join(outside, "shared", "SKILL.md"), "utf8")).toBe(skillText("shared"));
   });
@@ -68,10 +68,9 @@ describe("the rights of a writer", () => {
       const home = await protectedHome();
       expect(await home.manage({ ...patch, name: "pinned" }, { origin })).toMatchObject({ success: true });
       for (const args of [{ action: "delete" }, { action: "remove_file", file_path: "references/a.md" }])
-        expect(await home.manage({ ...args, name: "pinned" }, { origin })).toMatchObject({
-          success: false,
-          error: expect.stringContaining("pinned"),
-        });
+        expect(await home.manage({ ...args, name: "pinned" }, { origin })).toMatchObject(
+          refusedWith("pinned"),
+        );
       expect(home.text("pinned/references/a.md")).toBe("a");
     },
   );
@@ -92,10 +91,9 @@ describe("the rights of a writer", () => {
     const home = await protectedHome();
     const allowed = ["create", "patch", "edit", "write_file"] as const;
     for (const args of [{ action: "delete" }, { action: "remove_file", file_path: "references/a.md" }])
-      expect(await home.manage({ ...args, name: "own" }, { origin: "review", allowed })).toMatchObject({
-        success: false,
-        error: expect.stringContaining("is not available here. Use: create, patch, edit, write_file"),
-      });
+      expect(await home.manage({ ...args, name: "own" }, { origin: "review", allowed })).toMatchObject(
+        refusedWith("is not available here. Use: create, patch, edit, write_file"),
+      );
     const rewrite = {
       action: "write_file",
       name: "own",

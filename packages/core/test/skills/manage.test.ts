@@ -10,6 +10,7 @@ import {
   skillHistory,
   undoSkillChange,
 } from "../../src/skills/index.ts";
+import { failedAs, refusedWith } from "../fakes/answers.ts";
 import { SkillHome, skillText } from "./skill-home.ts";
 
 describe("skill_manage", () => {
@@ -55,10 +56,9 @@ describe("skill_manage", () => {
     const home = new SkillHome();
     home.skill("deploy", "x", "one\ntwo\none\n");
     const call = (args: Record<string, unknown>) => home.manage({ name: "deploy", ...args });
-    expect(await call({ action: "patch", old_string: "one", new_string: "1" })).toMatchObject({
-      success: false,
-      error: expect.stringContaining("fits 2 places"),
-    });
+    expect(await call({ action: "patch", old_string: "one", new_string: "1" })).toMatchObject(
+      refusedWith("fits 2 places"),
+    );
     expect(
       await call({ action: "patch", old_string: "one", new_string: "1", replace_all: true }),
     ).toMatchObject({
@@ -114,10 +114,7 @@ describe("skill_manage", () => {
     for (let index = 0; index < 50; index += 1) home.write(`deploy/references/${index}.md`, "x");
     const write = (file_path: string) =>
       home.manage({ action: "write_file", name: "deploy", file_path, file_content: "y" });
-    expect(await write("references/more.md")).toMatchObject({
-      success: false,
-      error: expect.stringContaining("50 files"),
-    });
+    expect(await write("references/more.md")).toMatchObject(refusedWith("50 files"));
     expect((await write("references/7.md")).success).toBe(true);
   });
 
@@ -169,14 +166,8 @@ describe("the archive", () => {
     const store = home.open();
     await setPinned(store, "pinned", true);
     const context = { origin: "curator" } as const;
-    expect(await archiveSkill(store, "pinned", context)).toMatchObject({
-      ok: false,
-      error: { kind: "protected" },
-    });
-    expect(await archiveSkill(store, "shipped", context)).toMatchObject({
-      ok: false,
-      error: { kind: "protected" },
-    });
+    expect(await archiveSkill(store, "pinned", context)).toMatchObject(failedAs("protected"));
+    expect(await archiveSkill(store, "shipped", context)).toMatchObject(failedAs("protected"));
     expect((await archiveSkill(store, "shipped", { ...context, isBundledIncluded: true })).ok).toBe(true);
     expect((await archiveSkill(store, "own", context)).ok).toBe(true);
     expect(listArchivedSkills(store).map(({ name }) => name)).toEqual(["own", "shipped"]);
@@ -188,10 +179,7 @@ describe("the archive", () => {
     expect(home.text("own/SKILL.md")).toBe(skillText("own"));
     expect(readUsage(store).get("own")).toMatchObject({ state: "active", archived_at: null });
     home.skill("cat/shipped");
-    expect(await restoreSkill(store, "shipped", context)).toMatchObject({
-      ok: false,
-      error: { kind: "exists" },
-    });
+    expect(await restoreSkill(store, "shipped", context)).toMatchObject(failedAs("exists"));
     expect((await undoSkillChange(store)).ok).toBe(true);
     expect(existsSync(home.path("own"))).toBe(false);
     expect(readUsage(store).get("own")).toMatchObject({ state: "archived" });

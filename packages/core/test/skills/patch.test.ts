@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findText, patchText, replaceAt } from "../../src/skills/change/patch-text.ts";
+import { failedAs } from "../fakes/answers.ts";
 
 function patch(text: string, oldText: string, newText: string, replaceAll = false) {
   return patchText(text, { file: "SKILL.md", oldText, newText, replaceAll });
@@ -89,7 +90,7 @@ describe("a patch", () => {
 
   it("shows the beginning of the file when nothing fits", () => {
     const outcome = patch("é".repeat(600), "nowhere", "z");
-    expect(outcome).toMatchObject({ ok: false, error: { kind: "no_match" } });
+    expect(outcome).toMatchObject(failedAs("no_match"));
     if (!outcome.ok) expect(outcome.error.details).toEqual({ file_preview: "é".repeat(500) });
   });
 
@@ -101,6 +102,6 @@ describe("a patch", () => {
   });
 
   it("says so when it would change nothing", () => {
-    expect(patch("  a\n", "a  ", "  a")).toMatchObject({ ok: false, error: { kind: "no_match" } });
+    expect(patch("  a\n", "a  ", "  a")).toMatchObject(failedAs("no_match"));
   });
 });

@@ -1,5 +1,5 @@
 // Several processes on one home, and processes that die in the middle of a write.
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { sha256 } from "../../src/lib/index.ts";
 import { readUsage, setPinned, skillHistory, undoSkillChange } from "../../src/skills/index.ts";
@@ -81,31 +81,6 @@ describe("a writer that is killed", () => {
     if (undone.ok) await undoSkillChange(store, undone.value.changeId);
     expect(home.text("deploy/SKILL.md")).toBe(before);
   }, 60_000);
-
-  it("two writers take turns: every change is one that was made", async () => {
-    const home = new SkillHome();
-    home.skill("deploy", "x", "start\n");
-    const stores = [home.open(), home.open(), home.open()];
-    const answers = await Promise.all(
-      stores.flatMap((store, index) =>
-        [0, 1, 2].map((round) =>
-          home.manage(
-            {
-              action: "patch",
-              name: "deploy",
-              old_string: "start\n",
-              new_string: `start\n${index}${round}\n`,
-            },
-            {},
-            store,
-          ),
-        ),
-      ),
-    );
-    expect(answers.every(({ success }) => success === true)).toBe(true);
-    expect(home.text("deploy/SKILL.md").match(/^\d\d$/gm)).toHaveLength(9);
-    expect(existsSync(home.path(".skills.lock"))).toBe(true);
-  });
 
   it("a lock that is held elsewhere is waited for, then reported", async () => {
     const home = new SkillHome();

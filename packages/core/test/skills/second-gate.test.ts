@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { changeSkill, findingsInSkills, SkillStore, skillManageTool } from "../../src/skills/index.ts";
+import { failedAs } from "../fakes/answers.ts";
 import { CREDENTIALS, chance, GITHUB_TOKEN } from "../fakes/credentials.ts";
 import { fullwidth, tags } from "../fakes/disguises.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -76,8 +77,8 @@ describe("a person's own skill", () => {
     const create = (name: string, text: string) =>
       changeSkill(store, { action: "create", name, content: body(name, text) }, { origin: "cli" });
     expect(await create("one", "Never ignore all previous instructions.")).toMatchObject({ ok: true });
-    expect(await create("two", GITHUB_TOKEN)).toMatchObject({ ok: false, error: { kind: "blocked" } });
-    expect(await create("three", DISGUISED)).toMatchObject({ ok: false, error: { kind: "blocked" } });
+    expect(await create("two", GITHUB_TOKEN)).toMatchObject(failedAs("blocked"));
+    expect(await create("three", DISGUISED)).toMatchObject(failedAs("blocked"));
   });
 });
 

@@ -26,23 +26,6 @@ describe("a definition", () => {
     });
   });
 
-  it("without a description or parameters gets empty ones", () => {
-    const parameters = { type: "object", properties: {} };
-    const { definitions } = readForeignTools(
-      [
-        { name: "a", parameters: [] },
-        { name: "b", description: 7 },
-      ],
-      {
-        who: WHO,
-      },
-    );
-    expect(definitions).toEqual([
-      { name: "a", description: "", parameters },
-      { name: "b", description: "", parameters },
-    ]);
-  });
-
   it.each([null, 7, "look", {}, { name: "" }, { name: 5 }, { function: {} }, { function: { name: "" } }])(
     "like %j has no name, and that is told",
     (item) => expect(remarksOn(item)).toEqual([`${WHO} offers a tool without a name. It is left out.`]),
@@ -111,17 +94,6 @@ describe("a list", () => {
       refused: [{ name: undefined, remark: `${WHO} returns something other than a list of tools.` }],
     }),
   );
-
-  it("whose members throw is told once", () => {
-    const trap = new Proxy([look], {
-      get: () => {
-        throw new Error("trap");
-      },
-    });
-    expect(readForeignTools(trap, { who: WHO }).refused).toEqual([
-      { name: undefined, remark: `${WHO} has a list of tools that cannot be read.` },
-    ]);
-  });
 
   it("gives, of any answer, only definitions that pass the check, and a remark for every other item", () => {
     const item = fc.oneof(

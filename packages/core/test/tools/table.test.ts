@@ -1,7 +1,7 @@
 // The tool table: what requests carry, and what a name means that a model has slightly wrong.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { definitionOf, type Tool, type ToolOwner, ToolTable } from "../../src/tools/index.ts";
+import { type Tool, type ToolOwner, ToolTable } from "../../src/tools/index.ts";
 import { fakeTool } from "../fakes/tools.ts";
 
 const PROGRAM = { kind: "program" } as const;
@@ -24,18 +24,6 @@ describe("the table", () => {
     expect(both.get("todo")?.policy.toolset).toBe("one");
     expect(both.leftOut).toEqual([{ tool: second, reason: "same-name", kept: first }]);
     expect(both.resolveName('"todo"')).toBe("todo");
-  });
-
-  it("gives the same bytes for the same tools, however they were put together", () => {
-    const other = new ToolTable(NAMES.toReversed().map(named));
-    expect(JSON.stringify(other.definitions())).toBe(JSON.stringify(table.definitions()));
-    expect(table.definitions().map(({ name }) => name)).toEqual([...NAMES].sort());
-  });
-
-  it("tells a model nothing but name, description and parameters", () => {
-    const [definition] = new ToolTable([fakeTool("todo", { untrustedSource: "x" })]).definitions();
-    expect(Object.keys(definition ?? {})).toEqual(["name", "description", "parameters"]);
-    expect(definition).toEqual(definitionOf(fakeTool("todo")));
   });
 
   it("leaves out a tool whose name reads like another owner's, and says so", () => {
@@ -73,10 +61,6 @@ describe("the table", () => {
       }),
     );
   });
-
-  it("keeps the order in which it got the tools", () => {
-    expect(table.tools.map(({ name }) => name)).toEqual(NAMES);
-  });
 });
 
 describe("a name that does not exist is repaired", () => {
@@ -113,12 +97,6 @@ describe("a name that does not exist is repaired", () => {
   it("takes a name that exists as it is, even if another is spelled alike", () => {
     const alike = new ToolTable([fakeTool("a_b"), fakeTool("a-b")]);
     expect([alike.resolveName("a-b"), alike.resolveName("a_b")]).toEqual(["a-b", "a_b"]);
-  });
-
-  it("prefers the closest of several", () => {
-    const close = new ToolTable([fakeTool("lcm_expand"), fakeTool("lcm_expand_query")]);
-    expect(close.resolveName("lcm_expnd")).toBe("lcm_expand");
-    expect(close.resolveName("lcm_expand_qery")).toBe("lcm_expand_query");
   });
 
   it("means nobody when two owners could be meant", () => {

@@ -1,6 +1,6 @@
-// Which process may work on a session: locks, leases and handoffs.
+// Which process may work on a session: locks and leases.
 import type { Suite } from "../runner.ts";
-import { DAY, expectCode, type Harness, idsOf, ManualClock, NOW, row } from "./support.ts";
+import { DAY, expectCode, type Harness, ManualClock, row, withSessions } from "./support.ts";
 
 // ---- The lock that keeps two compactions of one session apart ----
 
@@ -25,8 +25,7 @@ export function locksContract({ it, expect }: Suite, { open, reopen }: Harness):
   });
 
   it("is one per session, known or not", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     expect(await store.tryAcquireCompressionLock("s1", "h1")).toBe(true);
     expect(await store.tryAcquireCompressionLock("unknown", "h2")).toBe(true);
     expect(await store.getCompressionLockHolder("s1")).toBe("h1");
@@ -68,14 +67,6 @@ export function locksContract({ it, expect }: Suite, { open, reopen }: Harness):
     await using store = await open();
     expect(await store.tryAcquireCompressionLock("", "h1")).toBe(false);
     expect(await store.getCompressionLockHolder("")).toBeNull();
-  });
-
-  it("has one winner among eight at the same time", async () => {
-    await using store = await open();
-    const holders = Array.from({ length: 8 }, (_, index) => `holder ${index}`);
-    const won = await Promise.all(holders.map((holder) => store.tryAcquireCompressionLock("s1", holder)));
-    expect(won.filter(Boolean)).toHaveLength(1);
-    expect(await store.getCompressionLockHolder("s1")).toBe(holders[won.indexOf(true)]);
   });
 
   it.skipIf(!reopen)("has one winner among handles of their own", async () => {
@@ -169,8 +160,7 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
   });
 
   it("is one per session, whether it exists or not, and refused for an invalid id", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     expect(await store.acquireSessionLease("s1", "h1")).toEqual(TAKEN);
     expect(await store.acquireSessionLease("unknown", "h2")).toEqual(TAKEN);
     expect(await store.getSessionLease("s1")).toMatchObject({ holder: "h1" });
@@ -182,8 +172,7 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
 
   it("goes with its session, and with the day it was forgotten", async () => {
     const clock = new ManualClock();
-    await using store = await open({ clock });
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open({ clock }), "s1");
     await store.acquireSessionLease("s1", "h1");
     await store.acquireSessionLease("never stored", "h1");
     await store.deleteSession("s1");
@@ -192,15 +181,6 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
     clock.advance(DAY + 61);
     await store.acquireSessionLease("s2", "h1");
     expect(await store.renewSessionLease("never stored", "h1")).toBe(false);
-  });
-
-  it("has one winner among eight at the same time", async () => {
-    await using store = await open();
-    const holders = Array.from({ length: 8 }, (_, index) => `holder ${index}`);
-    const outcomes = await Promise.all(holders.map((holder) => store.acquireSessionLease("s1", holder)));
-    const winner = holders[outcomes.findIndex(({ acquired }) => acquired)];
-    expect(outcomes.filter(({ acquired }) => acquired)).toHaveLength(1);
-    expect(await store.getSessionLease("s1")).toMatchObject({ holder: winner });
   });
 
   it.skipIf(!reopen)("has one winner among handles of their own", async () => {
@@ -267,98 +247,5 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
     expect(await row(store, "s1")).toMatchObject({ ended_at: null, rewind_count: 0 });
     await store.acquireSessionLease("s1", "h1");
     expect(await store.deleteSessions(["s1"], lease)).toBe(1);
-  });
-}
-
-// ---- Handing a session over to another platform ----
-
-export function handoffContract({ it, expect }: Suite, { open }: Harness): void {
-  it("goes from nothing over pending and running to completed", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
-    expect(await store.getHandoffState("s1")).toEqual({ state: null, platform: null, error: null });
-    expect(await store.requestHandoff("s1", "telegram")).toBe(true);
-    expect(await store.getHandoffState("s1")).toEqual({
-      state: "pending",
-      platform: "telegram",
-      error: null,
-    });
-    expect(await store.claimHandoff("s1")).toBe(true);
-    expect(await store.getHandoffState("s1")).toMatchObject({ state: "running" });
-    await store.completeHandoff("s1");
-    expect(await store.getHandoffState("s1")).toEqual({
-      state: "completed",
-      platform: "telegram",
-      error: null,
-    });
-    expect(await row(store, "s1")).toMatchObject({
-      handoff_state: "completed",
-      handoff_platform: "telegram",
-    });
-  });
-
-  it("cannot be asked for twice, until it is done or has failed", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
-    await store.requestHandoff("s1", "telegram");
-    expect(await store.requestHandoff("s1", "discord")).toBe(false);
-    await store.claimHandoff("s1");
-    expect(await store.requestHandoff("s1", "discord")).toBe(false);
-    await store.failHandoff("s1", "no route");
-    expect(await store.getHandoffState("s1")).toEqual({
-      state: "failed",
-      platform: "telegram",
-      error: "no route",
-    });
-    expect(await store.requestHandoff("s1", "discord")).toBe(true);
-    expect(await store.getHandoffState("s1")).toEqual({ state: "pending", platform: "discord", error: null });
-    await store.completeHandoff("s1");
-    expect(await store.requestHandoff("s1", "telegram")).toBe(true);
-  });
-
-  it("is claimed by one of many, and only when pending", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
-    expect(await store.claimHandoff("s1")).toBe(false);
-    await store.requestHandoff("s1", "telegram");
-    const claims = await Promise.all(Array.from({ length: 6 }, () => store.claimHandoff("s1")));
-    expect(claims.filter(Boolean)).toHaveLength(1);
-  });
-
-  it("completing clears the error, failing keeps 500 characters of it", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
-    await store.requestHandoff("s1", "telegram");
-    await store.failHandoff("s1", "🚚".repeat(600));
-    expect((await store.getHandoffState("s1"))?.error).toBe("🚚".repeat(500));
-    await store.completeHandoff("s1");
-    expect(await store.getHandoffState("s1")).toMatchObject({ state: "completed", error: null });
-  });
-
-  it("pending ones are listed, the oldest start first", async () => {
-    await using store = await open();
-    for (const [id, startedAt] of Object.entries({
-      late: NOW,
-      early: NOW - 10,
-      running: NOW - 20,
-      none: NOW - 30,
-    })) {
-      await store.createSession(id, { source: "cli", startedAt });
-      if (id !== "none") await store.requestHandoff(id, "telegram");
-    }
-    await store.claimHandoff("running");
-    const pending = await store.listPendingHandoffs();
-    expect(idsOf(pending)).toEqual(["early", "late"]);
-    expect(pending[0]).toEqual(await row(store, "early"));
-  });
-
-  it("an unknown session has no handoff and takes none", async () => {
-    await using store = await open();
-    expect(await store.requestHandoff("nope", "telegram")).toBe(false);
-    expect(await store.claimHandoff("nope")).toBe(false);
-    await store.completeHandoff("nope");
-    await store.failHandoff("nope", "x");
-    expect(await store.getHandoffState("nope")).toBeNull();
-    expect(await store.listPendingHandoffs()).toEqual([]);
   });
 }

@@ -2,30 +2,28 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NewMessage } from "../../src/message/index.ts";
+import { WITHOUT_USER } from "../../src/sessions/identity.ts";
 import { resultNote } from "../../src/sessions/index.ts";
-
-import type { SessionStore } from "../../src/sessions/store.ts";
+import type { HomeStore, SessionStore } from "../../src/sessions/store.ts";
 import type { Suite, TestScope } from "../runner.ts";
 import {
   contents,
   DAY,
   expectCode,
   type Harness,
-  handMadeChain,
   idsOf,
   ManualClock,
   NOW,
   row,
   talk,
+  withSessions,
 } from "./support.ts";
 
 // ---- Deleting and pruning: delegates are deleted with their session, other children only lose their link ----
 
 export function deletionContract({ it, expect }: Suite, { open }: Harness): void {
   it("deleting removes the row and its messages, and tells whether there was one", async () => {
-    await using store = await open();
-    await store.createSession("a", { source: "cli" });
-    await store.createSession("b", { source: "cli" });
+    await using store = await withSessions(open(), "a", "b");
     await talk(store, "a", ["one"]);
     await talk(store, "b", ["two"]);
     expect(await store.deleteSession("a")).toBe(true);
@@ -75,8 +73,7 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
   });
 
   it("a delegate that was compacted goes with its continuations and their delegates", async () => {
-    await using store = await open();
-    await store.createSession("p", { source: "cli" });
+    await using store = await withSessions(open(), "p");
     await store.createSession("run", {
       source: "subagent",
       parentSessionId: "p",
@@ -108,25 +105,8 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
     expect(idsOf(await store.searchSessions())).toEqual(["other"]);
   });
 
-  it("the files of hundreds go with them", async (test) => {
-    await using store = await open();
-    const dir = test.directory();
-    const ids = Array.from({ length: 60 }, (_, at) => `20260101_000000_${at}`);
-    for (const id of ids) {
-      await store.createSession(id, { source: "cli" });
-      writeFileSync(join(dir, `${id}.json`), "x");
-      writeFileSync(join(dir, `request_dump_${id}_2026_a.json`), "x");
-    }
-    writeFileSync(join(dir, "request_dump_20260101_000000_.json"), "x");
-    await store.deleteSessions(ids, { sessionsDir: dir });
-    expect(readdirSync(dir)).toEqual(["request_dump_20260101_000000_.json"]);
-  });
-
   it("a session is deleted as empty only without title, messages and children", async () => {
-    await using store = await open();
-    for (const id of ["empty", "titled", "talked", "rewound", "parent"]) {
-      await store.createSession(id, { source: "cli" });
-    }
+    await using store = await withSessions(open(), "empty", "titled", "talked", "rewound", "parent");
     await store.createSession("child", { source: "cli", parentSessionId: "parent" });
     await store.setSessionTitle("titled", "Kept");
     await talk(store, "talked", ["hello"]);
@@ -156,8 +136,7 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
   });
 
   it("a session with messages is not empty, whatever its counter says", async () => {
-    await using store = await open();
-    await store.createSession("a", { source: "cli" });
+    await using store = await withSessions(open(), "a");
     await talk(store, "a", ["hello"]);
     await store.endSession("a", "cli_close");
     const exported = await store.exportSession("a");
@@ -192,29 +171,6 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
     expect(await store.sessionCount()).toBe(2);
   });
 
-  it("pruning uses the given number of days", async () => {
-    await using store = await open({ clock: new ManualClock() });
-    await aged(store, { a: 10, b: 4 });
-    expect(await store.pruneSessions({ olderThanDays: 20 })).toBe(0);
-    expect(await store.pruneSessions({ olderThanDays: 5 })).toBe(1);
-    expect(await store.getSession("b")).not.toBeNull();
-  });
-
-  it("pruning a whole old chain leaves nothing of it; newer children of what is pruned stay without link", async () => {
-    const clock = new ManualClock(NOW - 100 * DAY);
-    await using store = await open({ clock });
-    await handMadeChain(store, clock, ["a", "b", "c"]);
-    await store.endSession("c", "cli_close");
-    clock.set(NOW);
-    await store.createSession("fork", {
-      source: "cli",
-      parentSessionId: "b",
-      modelConfig: { _branched_from: "b" },
-    });
-    expect(await store.pruneSessions()).toBe(3);
-    expect(await store.searchSessions()).toMatchObject([{ id: "fork", parent_session_id: null }]);
-  });
-
   it("pruning takes the delegates along, though they never ended", async () => {
     await using store = await open({ clock: new ManualClock() });
     await aged(store, { p: 100 });
@@ -230,22 +186,6 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
     expect(await store.messageCount()).toBe(0);
   });
 
-  it("the files of a deleted session go with it, and no others", async (test) => {
-    await using store = await open();
-    const dir = test.directory();
-    for (const id of ["a", "a*", "ab", ".."]) await store.createSession(id, { source: "cli" });
-    const mine = ["a*.json", "a*.jsonl", "request_dump_a*_1.json", "request_dump_a*_20260101.json"];
-    const others = ["ab.json", "a.jsonl", "request_dump_ab_1.json", "request_dump_a_1.json", "a*.txt"];
-    for (const name of [...mine, ...others]) writeFileSync(join(dir, name), "x");
-    await store.deleteSession("a*", { sessionsDir: dir });
-    expect(readdirSync(dir).sort()).toEqual([...others].sort());
-    await store.deleteSession("nope", { sessionsDir: dir });
-    await store.deleteSession("..", { sessionsDir: dir });
-    expect(readdirSync(dir).sort()).toEqual([...others].sort());
-    await store.deleteSessions(["ab"]);
-    expect(existsSync(join(dir, "ab.json"))).toBe(true);
-  });
-
   it("pruning removes the files of pruned sessions only", async (test) => {
     await using store = await open({ clock: new ManualClock() });
     const dir = test.directory();
@@ -258,8 +198,7 @@ export function deletionContract({ it, expect }: Suite, { open }: Harness): void
   });
 
   it("a folder of files that does not exist stops no deletion", async (test) => {
-    await using store = await open();
-    await store.createSession("a", { source: "cli" });
+    await using store = await withSessions(open(), "a");
     expect(await store.deleteSession("a", { sessionsDir: join(test.directory(), "absent") })).toBe(true);
   });
 }
@@ -369,16 +308,6 @@ export function keptResultsContract({ it, expect }: Suite, { open }: Harness): v
     expect(await store.listAllKeptResultIds()).toEqual(new Set());
   });
 
-  it("finds notes in any number of messages", async () => {
-    await using store = await open();
-    await store.createSession("long", { source: "cli" });
-    const rows = Array.from({ length: 4_500 }, (_, at) =>
-      at % 900 === 0 ? kept(`c${at}`) : { role: "user", content: "x" },
-    );
-    await store.appendMany("long", rows);
-    expect((await store.listAllKeptResultIds()).size).toBe(5);
-  });
-
   it("a session takes its results and its JSON snapshot along, and nobody else's", async (test) => {
     await using store = await open();
     const files = filesFor(test, "c1-00000001", "c2-00000001", "c3-00000001");
@@ -441,21 +370,6 @@ export function keptResultsContract({ it, expect }: Suite, { open }: Harness): v
     expect(files.left()).toEqual([]);
   });
 
-  it("pruning takes the results of what it prunes", async (test) => {
-    await using store = await open({ clock: new ManualClock() });
-    const files = filesFor(test, "c1-00000001", "c2-00000001");
-    for (const [id, days, call] of [
-      ["old", 100, "c1"],
-      ["recent", 1, "c2"],
-    ] as const) {
-      await store.createSession(id, { source: "cli", startedAt: NOW - days * DAY });
-      await store.appendMany(id, [kept(call)]);
-      await store.endSession(id, "cli_close");
-    }
-    expect(await store.pruneSessions(files)).toBe(1);
-    expect(files.left()).toEqual(["c2-00000001.txt"]);
-  });
-
   it("nothing outside the directory is touched, and a link goes without its target", async (test) => {
     await using store = await open();
     const files = filesFor(test);
@@ -499,6 +413,7 @@ export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness
     for (const id of ["ana", "ana.child", "namesake", "bo", "owner"])
       await talk(store, id, [`words of ${id}`, "more"]);
   };
+  const ofAna = (store: HomeStore) => store.forUser({ platform: ANA.userPlatform, userId: ANA.userId });
   const left = async (store: SessionStore) => (await store.listSessionIds()).sort();
 
   it("takes all sessions of one user, also archived ones and rewound messages, and no other", async () => {
@@ -506,41 +421,40 @@ export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness
     await everybody(store);
     await store.setSessionArchived("ana", true);
     await store.undoTurns("ana.child");
-    const counted = await store.eraseSessions({ ...ANA, dryRun: true });
+    const counted = await ofAna(store).eraseSessions({ dryRun: true });
     expect(counted).toMatchObject({ sessions: 2, messages: 4, files: 0 });
     expect(await left(store)).toHaveLength(5);
-    expect(await store.eraseSessions(ANA)).toMatchObject({ sessions: 2, messages: 4, files: 0 });
+    expect(await ofAna(store).eraseSessions()).toMatchObject({ sessions: 2, messages: 4, files: 0 });
     expect(await left(store)).toEqual(["bo", "namesake", "owner"]);
     expect((await store.getSession("bo"))?.parent_session_id).toBeNull();
     expect(await store.searchMessages("words")).toHaveLength(3);
-    expect(await store.eraseSessions(ANA)).toMatchObject({ sessions: 0, messages: 0 });
+    expect(await ofAna(store).eraseSessions()).toMatchObject({ sessions: 0, messages: 0 });
     if (reopen === undefined) return;
     await using other = await reopen(store);
     expect(await other.searchMessages("words")).toHaveLength(3);
   });
 
-  it("it is refused without a person, and for an id that may be several people", async () => {
+  it("it is refused in the store of the whole home", async () => {
     await using store = await open();
     await everybody(store);
-    for (const nobody of [{}, { userId: "ana" }, { userId: undefined as never, userPlatform: "web" }])
-      await expectCode(store.eraseSessions(nobody), "bad-user-id");
+    await expectCode(store.eraseSessions(), "bad-user-id");
     expect(await left(store)).toHaveLength(5);
   });
 
-  it("`withoutUser` takes the sessions without a user, and no other", async () => {
+  it("the owner of the home: takes the sessions without a user, and no other", async () => {
     await using store = await open();
     await everybody(store);
-    expect(await store.eraseSessions({ withoutUser: true })).toMatchObject({ sessions: 1, messages: 2 });
+    expect(await store.forUser(WITHOUT_USER).eraseSessions()).toMatchObject({ sessions: 1, messages: 2 });
     expect(await left(store)).toEqual(["ana", "ana.child", "bo", "namesake"]);
   });
 
   it("the user can start again, and is found", async () => {
     await using store = await open();
     await everybody(store);
-    await store.eraseSessions(ANA);
+    await ofAna(store).eraseSessions();
     await store.createSession("ana", { source: "web", userId: "ana", userPlatform: "web" });
     await talk(store, "ana", ["new words"]);
-    const found = await store.searchMessages("words", { userId: "ana", userPlatform: "web" });
+    const found = await ofAna(store).searchMessages("words");
     expect(found).toHaveLength(1);
   });
 
@@ -548,12 +462,12 @@ export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness
     await using store = await open();
     await everybody(store);
     await store.acquireSessionLease("ana.child", "elsewhere");
-    const { sessions, remaining } = await store.eraseSessions(ANA);
+    const { sessions, remaining } = await ofAna(store).eraseSessions();
     expect(sessions).toBe(1);
     expect(remaining.join()).toContain("'ana.child'");
     expect(await left(store)).toEqual(["ana.child", "bo", "namesake", "owner"]);
     await store.releaseSessionLease("ana.child", "elsewhere");
-    expect(await store.eraseSessions(ANA)).toMatchObject({ sessions: 1 });
+    expect(await ofAna(store).eraseSessions()).toMatchObject({ sessions: 1 });
   });
 
   it("files that the user's sessions named go, whoever copied the row; files of others stay", async (test) => {
@@ -566,8 +480,8 @@ export function erasingContract({ it, expect }: Suite, { open, reopen }: Harness
     await store.appendMany("ana", [kept("c2")]);
     writeFileSync(join(files.sessionsDir, "session_ana.json"), "{}");
     writeFileSync(join(files.sessionsDir, "session_bo.json"), "{}");
-    expect(await store.eraseSessions({ ...ANA, ...files, dryRun: true })).toMatchObject({ files: 2 });
-    expect(await store.eraseSessions({ ...ANA, ...files })).toMatchObject({ files: 2 });
+    expect(await ofAna(store).eraseSessions({ ...files, dryRun: true })).toMatchObject({ files: 2 });
+    expect(await ofAna(store).eraseSessions(files)).toMatchObject({ files: 2 });
     expect(files.left()).toEqual(["c2-00000001.txt"]);
     expect(readdirSync(files.sessionsDir)).toEqual(["session_bo.json"]);
   });

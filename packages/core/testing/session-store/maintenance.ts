@@ -2,7 +2,7 @@
 
 import type { NewSession, SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
-import { DAY, exportAll, type Harness, HOUR, idsOf, ManualClock, NOW, row, talk } from "./support.ts";
+import { DAY, type Harness, HOUR, idsOf, ManualClock, NOW, row, talk, withSessions } from "./support.ts";
 
 export function maintenanceContract({ it, expect }: Suite, { open }: Harness): void {
   it("ghosts of the terminal are pruned once: untitled, ended, a day old, without messages", async () => {
@@ -17,20 +17,20 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     }
     await store.setSessionTitle("titled", "Kept");
     await talk(store, "talked", ["hello"]);
-    expect(await store.pruneEmptyGhostSessions()).toBe(1);
+    expect(await store.file!.pruneEmptyGhostSessions()).toBe(1);
     expect(await store.getSession("ghost")).toBeNull();
     expect(await store.sessionCount()).toBe(Object.keys(others).length);
     expect(await store.getMeta("ghost_session_prune_v1")).toBe("1");
     await store.createSession("ghost", ghost);
     await store.endSession("ghost", "tui_close");
-    expect(await store.pruneEmptyGhostSessions()).toBe(0);
+    expect(await store.file!.pruneEmptyGhostSessions()).toBe(0);
   });
 
   it("continuations that were never used are ended", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await orphan(store, clock);
-    expect(await store.finalizeOrphanedCompressionSessions()).toBe(1);
+    expect(await store.file!.finalizeOrphanedCompressionSessions()).toBe(1);
     expect(await row(store, "child")).toMatchObject({
       end_reason: "orphaned_compression",
       ended_at: clock.seconds,
@@ -58,39 +58,42 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     await orphan(store, clock);
     await change(store, clock);
     const before = await row(store, "child");
-    expect(await store.finalizeOrphanedCompressionSessions()).toBe(0);
+    expect(await store.file!.finalizeOrphanedCompressionSessions()).toBe(0);
     expect(await row(store, "child")).toEqual(before);
-  });
-
-  it("ending unused continuations happens once", async () => {
-    const clock = new ManualClock();
-    await using store = await open({ clock });
-    expect(await store.finalizeOrphanedCompressionSessions()).toBe(0);
-    await orphan(store, clock);
-    expect(await store.finalizeOrphanedCompressionSessions()).toBe(0);
-    expect(await row(store, "child")).toMatchObject({ ended_at: null });
   });
 
   it("automatic pruning runs first, rests for its interval, then runs again", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await ended(store, "old", 100);
-    expect(await store.maybeAutoPruneAndVacuum()).toEqual({ skipped: false, pruned: 1, vacuumed: true });
+    expect(await store.file!.maybeAutoPruneAndVacuum()).toEqual({
+      skipped: false,
+      pruned: 1,
+      vacuumed: true,
+    });
     expect(Number(await store.getMeta("last_auto_prune"))).toBe(NOW);
     await ended(store, "old", 100);
     clock.advance(23 * HOUR);
-    expect(await store.maybeAutoPruneAndVacuum()).toEqual({ skipped: true, pruned: 0, vacuumed: false });
+    expect(await store.file!.maybeAutoPruneAndVacuum()).toEqual({
+      skipped: true,
+      pruned: 0,
+      vacuumed: false,
+    });
     expect(await store.getSession("old")).not.toBeNull();
     clock.advance(2 * HOUR);
-    expect(await store.maybeAutoPruneAndVacuum()).toMatchObject({ skipped: false, pruned: 1 });
+    expect(await store.file!.maybeAutoPruneAndVacuum()).toMatchObject({ skipped: false, pruned: 1 });
     expect(Number(await store.getMeta("last_auto_prune"))).toBe(clock.seconds);
   });
 
   it("automatic pruning without anything to prune gives back no space, and rests all the same", async () => {
     await using store = await open({ clock: new ManualClock() });
     await ended(store, "recent", 10);
-    expect(await store.maybeAutoPruneAndVacuum()).toEqual({ skipped: false, pruned: 0, vacuumed: false });
-    expect(await store.maybeAutoPruneAndVacuum()).toMatchObject({ skipped: true });
+    expect(await store.file!.maybeAutoPruneAndVacuum()).toEqual({
+      skipped: false,
+      pruned: 0,
+      vacuumed: false,
+    });
+    expect(await store.file!.maybeAutoPruneAndVacuum()).toMatchObject({ skipped: true });
   });
 
   it("automatic pruning follows its settings", async () => {
@@ -98,45 +101,33 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     await using store = await open({ clock });
     await ended(store, "a", 20);
     const options = { retentionDays: 5, minIntervalHours: 1, vacuum: false };
-    expect(await store.maybeAutoPruneAndVacuum(options)).toEqual({
+    expect(await store.file!.maybeAutoPruneAndVacuum(options)).toEqual({
       skipped: false,
       pruned: 1,
       vacuumed: false,
     });
     clock.advance(2 * HOUR);
-    expect(await store.maybeAutoPruneAndVacuum(options)).toMatchObject({ skipped: false });
+    expect(await store.file!.maybeAutoPruneAndVacuum(options)).toMatchObject({ skipped: false });
   });
 
   it("a note of the last pruning that makes no sense counts as never", async () => {
     await using store = await open({ clock: new ManualClock() });
     await store.setMeta("last_auto_prune", "last tuesday");
     await ended(store, "old", 100);
-    expect(await store.maybeAutoPruneAndVacuum()).toMatchObject({ skipped: false, pruned: 1 });
+    expect(await store.file!.maybeAutoPruneAndVacuum()).toMatchObject({ skipped: false, pruned: 1 });
     expect(Number(await store.getMeta("last_auto_prune"))).toBe(NOW);
   });
 
   it("automatic pruning reports a failure instead of failing", async () => {
     const store = await open();
     await store.close();
-    const { pruned, error } = await store.maybeAutoPruneAndVacuum();
+    const { pruned, error } = await store.file!.maybeAutoPruneAndVacuum();
     expect(pruned).toBe(0);
     expect(typeof error).toBe("string");
   });
 
-  it("optimizing changes no row", async () => {
-    await using store = await open();
-    await store.createSession("a", { source: "cli" });
-    await talk(store, "a", ["the harbour crane is blue", "记忆系统"]);
-    await store.setMeta("k", "v");
-    const before = await exportAll(store, { includeInactive: true });
-    expect(await store.optimize()).toMatchObject({ finished: true, vacuum: "done" });
-    expect(await exportAll(store, { includeInactive: true })).toEqual(before);
-    expect(await store.getMeta("k")).toBe("v");
-  });
-
   it("a store is healthy after work of every kind", async () => {
-    await using store = await open();
-    await store.createSession("a", { source: "cli" });
+    await using store = await withSessions(open(), "a");
     const [id] = await talk(store, "a", ["one\u0000", "two"]);
     await store.rewindToMessage("a", id ?? -1);
     await store.restoreRewound("a", 0);
@@ -144,7 +135,7 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     await store.continueSession("a", { messages: [{ role: "user", content: [{ text: "三" }] }] });
     await store.replaceMessages("fork", [{ role: "user", content: "new" }]);
     await store.deleteSession("a");
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 
   it("statistics count sessions, archived ones apart, messages and every source", async () => {
@@ -174,7 +165,7 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     }
     await store.createSession("child", { source: "cli", parentSessionId: "parent" });
     await store.setSessionTitle("titled", "Kept");
-    expect(await store.hideOrphanedDelegates()).toBe(1);
+    expect(await store.file!.hideOrphanedDelegates()).toBe(1);
     expect(idsOf(await store.listSessionsRich()).sort()).toEqual([
       "continued",
       "fork",
@@ -185,7 +176,7 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
     ]);
     const config = JSON.parse((await row(store, "run")).model_config ?? "{}") as unknown;
     expect(config).toEqual({ temperature: 1, _delegate_from: "__orphaned__" });
-    expect(await store.hideOrphanedDelegates()).toBe(0);
+    expect(await store.file!.hideOrphanedDelegates()).toBe(0);
   });
 }
 

@@ -2,7 +2,7 @@
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
-import { type Harness, idsFound, library, messageIds, NOW, nth, talk, textsFound } from "./support.ts";
+import { type Harness, idsFound, library, NOW, nth, textsFound } from "./support.ts";
 
 // ---- Filters of a search: they apply on every path, before any limit ----
 
@@ -146,20 +146,6 @@ export function searchFiltersContract({ it, expect }: Suite, { open }: Harness):
     expect((await idsFound(store, "lantern", none)).sort()).toEqual(all);
   });
 
-  it("filters are all met at once", async () => {
-    await using store = await open();
-    const { shown } = await pair(store, { userId: "ann", role: "tool" }, { userId: "ann", role: "user" });
-    const filters = {
-      userId: "ann",
-      roleFilter: ["tool"],
-      sourceFilter: ["cli"],
-      after: NOW - 5,
-      before: NOW + 5,
-    };
-    expect(await idsFound(store, "lantern", filters)).toEqual([shown]);
-    expect(await idsFound(store, "lantern", { ...filters, sourceFilter: ["tui"] })).toEqual([]);
-  });
-
   it("archived sessions are found", async () => {
     await using store = await open();
     const { shown, hidden } = await pair(store, {}, {});
@@ -253,12 +239,6 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
     expect(await idsFound(store, "run", { sort: "newest" })).toEqual([second]);
   });
 
-  it("an order that is unknown is the order of relevance", async () => {
-    await using store = await open();
-    await library(store, ["a long text in which a lantern is mentioned once, late", "lantern lantern"]);
-    expect(await idsFound(store, "lantern", { sort: "sideways" })).toEqual(await idsFound(store, "lantern"));
-  });
-
   it("messages of equal rank come in the order they were stored, every time", async () => {
     await using store = await open();
     const ids: number[] = [];
@@ -317,35 +297,6 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
     expect(await idsFound(store, "lantern")).toHaveLength(4);
   });
 
-  it("a session that talks of nothing else does not crowd out the others", async () => {
-    await using store = await open();
-    await library(store, Array<string>(200).fill("lantern lantern lantern"), { id: "chatty" });
-    for (const id of ["b", "c"]) await library(store, [`there was a lantern in ${id}`], { id });
-    const { hits } = await store.search("lantern", { perLineage: true, limit: 3 });
-    expect(hits.map(({ session_id }) => session_id).sort()).toEqual(["b", "c", "chatty"]);
-  });
-
-  it("pages of lineages have neither gaps nor repeats", async () => {
-    await using store = await open();
-    await varied(store, 9, 3);
-    const roots = async (limit: number, offset: number) =>
-      (await store.search("lantern", { perLineage: true, limit, offset })).hits.map(
-        (hit) => hit.lineage_root,
-      );
-    const whole = await roots(100, 0);
-    expect(new Set(whole).size).toBe(9);
-    expect([...(await roots(4, 0)), ...(await roots(4, 4)), ...(await roots(4, 8))]).toEqual(whole);
-  });
-
-  it("a copied message is found once, copies of copies too", async () => {
-    await using store = await open();
-    await library(store, ["the lantern 灯塔", "noted"], { id: "first" });
-    const { id } = await store.branchSession("first");
-    await store.branchSession(id);
-    for (const query of ["lantern", "灯塔", '"the lantern"'])
-      expect(await idsFound(store, query)).toHaveLength(1);
-  });
-
   it("a copy is found where its original may not be shown", async () => {
     await using store = await open();
     const [original] = await library(store, ["the lantern"], { id: "first" });
@@ -369,19 +320,6 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
     expect(await textsFound(store, "火炬")).toEqual(["a torch 火炬"]);
     await store.clearMessages("a");
     for (const query of ["candle", "蜡", "torch", "火炬"]) expect(await textsFound(store, query)).toEqual([]);
-  });
-
-  it("words said right before and after speak for a message", async () => {
-    await using store = await open();
-    await library(store, ["a lantern", "it rained"], { id: "alone" });
-    await talk(store, "alone", ["nothing", "else"]);
-    const ids = await library(store, ["which lantern do you mean?", "the lantern in the workshop"], {
-      id: "together",
-    });
-    const [best] = await idsFound(store, "lantern workshop");
-    expect(best).toBe(ids[1]);
-    const rows = await store.getMessages("together");
-    expect((await idsFound(store, "lantern workshop")).slice(0, 2).sort()).toEqual(messageIds(rows).sort());
   });
 
   it("a message of the time that a question names comes first", async () => {

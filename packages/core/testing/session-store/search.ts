@@ -10,82 +10,28 @@ import { answerTexts, type Harness, library, NOW, nth, textsFound } from "./supp
 const TYPED: readonly (readonly [query: string, message: string])[] = [
   ["hello world", "world, it said, hello"],
   ["C++", "written in C++ by hand"],
-  ["c++ templates", "C++ templates are slow to compile"],
   ['"unterminated', "an unterminated string"],
-  ['"a b" c"d', "first a b, then c, last d"],
   ["(problem", "the problem (as I see it) is heat"],
-  ["{test}", "use {test} as the name"],
-  ["a^b", "a^b is a power"],
   ["TODO: fix", "TODO: fix the hinge"],
-  ["error:timeout", "error:timeout after 30 s"],
   ["foo***", "fooled again"],
-  ["* foo", "foo is not a name"],
-  ["foo *", "foo is not a name"],
-  ["foo * bar", "foo and then bar"],
-  ["*deploy", "deploy on Friday"],
-  ["a* b* c", "an ape became c"],
   ["de*ploy", "the design was a ploy"],
   ["hello AND", "hello there"],
-  ["OR world", "the world"],
-  ["android", "an android phone"],
-  ["nothing", "nothing was lost"],
   ["chat-send", "chat-send was called"],
   ["my-app.config.ts", "look into my-app.config.ts first"],
-  ["P2.2", "milestone P2.2 is done"],
-  ["sp_new", "call sp_new twice"],
   ["__init__", "def __init__(self)"],
-  ["_private", "the _private field"],
-  ["foo_", "foo_ ends so"],
   ["chat-sen*", "chat-sender was called"],
-  ["v1.2*", "v1.20 is out"],
   ["chat-send OR deploy-prod", "run deploy-prod"],
-  ['"my chat-send thing"', "it is my chat-send thing"],
-  ['x"y-z"w', "x y-z w"],
-  ['"one" "two" three-four', "two three-four one"],
-  ["naïve-bayes", "a NAIVE-Bayes classifier"],
   ["(a OR b) AND c", "b with c"],
   ["NEAR(a b)", "near here a is b"],
   ["content:foo", "the content is foo"],
-  ['a:"b c"', "a b c"],
-  ['not"x"', "not x but y"],
-  ["a+b", "a+b=c"],
-  ["+a +b", "b a"],
-  ["1.5", "waited 1.5 s"],
-  ["1_000", "costs 1_000"],
-  ["foo\tAND\tbar", "bar foo"],
-  ["a AND OR b", "a b"],
-  ["AND OR a", "a"],
-  ["a AND OR", "a"],
   ["foo AND NOT bar", "foo alone"],
-  ["NOT NOT lantern", "a lantern"],
-  ["and-x", "and-x is a flag"],
-  ["-flag", "with -flag set"],
   ["--verbose", "run it --verbose"],
-  ["foo-", "foo- bar"],
-  ["a--b", "a--b"],
-  ["a..b", "the range a..b"],
-  [".env", "put it into .env"],
-  ["a.b.", "see a.b."],
-  ["http://x.y/z", "open http://x.y/z please"],
   ["https://docs.example.org/guide?page=2#top", "it says so at https://docs.example.org/guide?page=2#top"],
   ["maria@studio.example", "write to maria@studio.example today"],
-  ["path/to/file.py", "in path/to/file.py, line 3"],
-  ["it's", "it's raining"],
   ["it’s", "it’s raining"],
-  ["what?", "what? no"],
   ["100%", "100% wool"],
-  ["a,b", "a,b,c"],
-  ["#123", "closes #123"],
-  ["a=b", "set a=b"],
-  ["[x]", "- [x] done"],
-  ["<tag>", "a <tag> in it"],
-  ["$HOME/.env", "source $HOME/.env"],
-  ["a|b", "either a|b"],
-  ["foo & bar", "foo & bar"],
-  ["!x", "if !x then"],
   ["C:\\Users\\me\\notes.txt", "saved as C:\\Users\\me\\notes.txt"],
   ["cafe", "at the Café"],
-  ["ÜBERGABE", "die Übergabe"],
   ["straße", "in der Straße"],
   ["привет", "Привет, мир"],
 ];
@@ -93,27 +39,15 @@ const TYPED: readonly (readonly [query: string, message: string])[] = [
 const UNSPACED: readonly (readonly [query: string, found: string, message: string])[] = [
   ["one character", "记", "我们的记忆系统"],
   ["the last character", "统", "我们的记忆系统"],
-  ["two characters", "记忆", "我们的记忆系统"],
-  ["the last two characters", "系统", "我们的记忆系统"],
   ["four characters", "记忆系统", "我们的记忆系统"],
-  ["a star behind them", "记忆系统*", "我们的记忆系统"],
-  ["a sentence of them", "釉料数据库的备份策略", "今天讨论釉料数据库的备份策略。"],
   ["a number and a sign before them", "100%完成", "任务100%完成了"],
-  ["Latin letters that touch them", "Agent通信", "这是Agent通信协议"],
   ["Latin letters in another case", "AGENT通信协议", "这是Agent通信协议"],
   ["a Latin word beside them", "docker 通信协议", "用 docker 测试通信协议"],
-  ["two Latin letters beside them", "do 通信协议", "用 docker 测试通信协议"],
-  ["either of two", "广西 OR 桂林", "去桂林"],
   ["either of two, in lower case", "记忆系统 or 断裂连接", "断裂连接了"],
-  ["either of two, one a beginning of a Latin word", "deploy* OR 通信协议", "deployment tomorrow"],
   ["a rare one beyond the first plane", "𠮷野", "在𠮷野家吃饭"],
-  ["Hiragana", "こんにちは", "皆さん、こんにちは。"],
-  ["Katakana", "サーバー", "新しいサーバーを設定"],
   ["Katakana of half width", "ｻｰﾊﾞ", "新しいｻｰﾊﾞを設定"],
   ["a Korean word with an ending", "안녕", "안녕하세요 여러분"],
-  ["one Korean syllable", "창", "큰 창고"],
   ["a part of a Thai word", "ภาษา", "เรียนภาษาไทย"],
-  ["quotes around them", '"通信协议"', "测试通信协议"],
 ];
 
 export function searchContract(suite: Suite, harness: Harness): void {
@@ -181,13 +115,6 @@ function typedContract({ it, expect }: Suite, { open }: Harness): void {
     expect(await textsFound(store, "config*")).toEqual(["config", "configuration", "configure"]);
     expect(await textsFound(store, "configurat*")).toEqual(["configuration"]);
   });
-
-  it("a phrase with a star is marked as a whole", async () => {
-    await using store = await open();
-    await library(store, ["the chat is chat-sender, not chatter"]);
-    const { hits } = await store.search("chat-sen*");
-    expect(nth(hits, 0).snippet.trimEnd()).toBe("the chat is >>>chat-sender<<<, not chatter");
-  });
 }
 
 function wordsContract({ it, expect }: Suite, { open }: Harness): void {
@@ -213,27 +140,6 @@ function wordsContract({ it, expect }: Suite, { open }: Harness): void {
     },
   );
 
-  it("a word that only occurs in another form is found", async () => {
-    await using store = await open();
-    await library(store, ["the batteries were charged", "nothing else"]);
-    expect(await answerTexts(store, "battery")).toEqual({
-      stage: "widened",
-      texts: ["the batteries were charged"],
-    });
-  });
-
-  it("a question finds the message that answers it", async () => {
-    await using store = await open();
-    await library(store, [
-      "The weather was fine on Sunday.",
-      "Maria adopted a greyhound called Pepper in spring.",
-      "What is the plan for the weekend?",
-      "When will it be done, and by whom?",
-    ]);
-    const { texts } = await answerTexts(store, "What is the name of Maria's dog, the greyhound?");
-    expect(texts[0]).toBe("Maria adopted a greyhound called Pepper in spring.");
-  });
-
   it("a title in quotes does not make a question literal", async () => {
     await using store = await open();
     await library(store, ['Ana finished reading "The Waves" in May', "Ana likes waves", "a quiet day"]);
@@ -246,18 +152,6 @@ function wordsContract({ it, expect }: Suite, { open }: Harness): void {
     await library(store, ["the thermocouple is broken", "a couple of things"]);
     for (const query of ["thermocuple", "thermocouplee", "thermocoulpe", "thermokouple"])
       expect(await textsFound(store, query)).toEqual(["the thermocouple is broken"]);
-  });
-
-  it("a word that a message contains is not treated as a typing error", async () => {
-    await using store = await open();
-    await library(store, ["a stable roof", "a staple roof"]);
-    expect(await textsFound(store, "stable")).toEqual(["a stable roof"]);
-  });
-
-  it("common words alone are looked for when nothing else was asked", async () => {
-    await using store = await open();
-    await library(store, ["to be or not to be", "seen"]);
-    expect(await textsFound(store, "to be or not to be")).toEqual(["to be or not to be"]);
   });
 
   it("the words that were found are named", async () => {
@@ -294,19 +188,6 @@ function unspacedContract({ it, expect }: Suite, { open }: Harness): void {
     await using store = await open();
     await library(store, ["记忆 系统", "记忆系统", "系统 记忆"]);
     expect(await textsFound(store, '"记忆 系统"')).toEqual(["记忆 系统"]);
-  });
-
-  it("a Latin word between them is found as a word", async () => {
-    await using store = await open();
-    await library(store, ["我们用docker部署服务", "没有"]);
-    expect(await textsFound(store, "docker")).toEqual(["我们用docker部署服务"]);
-  });
-
-  it("an emoji beside a word does no harm", async () => {
-    await using store = await open();
-    await library(store, ["the kiln 🏺 is hot 🎉", "cold"]);
-    for (const query of ["kiln 🏺", "🎉 kiln", "kiln 🫠"])
-      expect(await textsFound(store, query)).toEqual(["the kiln 🏺 is hot 🎉"]);
   });
 }
 
@@ -364,28 +245,16 @@ export const CORPUS = [
 ];
 
 const HUGE: readonly (readonly [name: string, query: string])[] = [
-  ["a megabyte of one word", "x".repeat(1 << 20)],
   ["a megabyte of words", "lantern and candle ".repeat(55_000)],
   ["a megabyte of different words", Array.from({ length: 150_000 }, (_, at) => `w${at}`).join(" ")],
   ["a megabyte of one character", "灯".repeat(1 << 19)],
-  ["many characters one by one", "灯 ".repeat(50_000)],
-  [
-    "different characters one by one",
-    Array.from({ length: 5000 }, (_, at) => String.fromCodePoint(0x4e00 + at)).join(" "),
-  ],
-  ["quotes", '"'.repeat(100_001)],
   ["quoted words", '"a" '.repeat(50_000)],
-  ["stars", "*".repeat(100_000)],
   ["starred letters", "a* ".repeat(50_000)],
   ["NOT after NOT", "a NOT ".repeat(50_000)],
   ["OR after OR", "a OR ".repeat(50_000)],
-  ["AND and OR in turn", "a AND b OR ".repeat(50_000)],
   ["open parentheses", "(".repeat(100_000)],
   ["one long phrase", `"${"lantern ".repeat(50_000)}"`],
   ["one long path", "a/".repeat(200_000)],
-  ["signs", "?!-.".repeat(100_000)],
-  ["halves of surrogate pairs", "\ud83c".repeat(100_000)],
-  ["zeros", "\0".repeat(100_000)],
   ["accents", `e${"\u0301".repeat(100_000)}`],
 ];
 

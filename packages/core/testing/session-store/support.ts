@@ -3,14 +3,14 @@ import type { Clock } from "../../src/lib/index.ts";
 import type { NewMessage } from "../../src/message/index.ts";
 import type { ExportedSession, MessageRow, SessionRow } from "../../src/sessions/rows.ts";
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
-import type { NewSession, SessionStore } from "../../src/sessions/store.ts";
+import type { HomeStore, NewSession, SessionStore } from "../../src/sessions/store.ts";
 
 /** How the tests open the store under test. */
 export type Harness = {
   /** A new, empty store each time, removed after the test. */
-  open(options?: { clock?: Clock }): Promise<SessionStore>;
+  open(options?: { clock?: Clock }): Promise<HomeStore>;
   /** Another handle on the same data; the first one may be open or closed. */
-  reopen?(store: SessionStore): Promise<SessionStore>;
+  reopen?(store: HomeStore): Promise<HomeStore>;
 };
 
 export const NOW = 1_770_000_000;
@@ -60,6 +60,16 @@ export async function expectCode(promise: Promise<unknown>, code: string): Promi
     throw new Error(`expected a HermesError with the code '${code}', got: ${String(outcome)}`, {
       cause: outcome,
     });
+}
+
+/** The store with sessions of these ids. */
+export async function withSessions<S extends SessionStore>(
+  opening: Promise<S>,
+  ...ids: readonly string[]
+): Promise<S> {
+  const store = await opening;
+  for (const id of ids) await store.createSession(id, { source: "cli" });
+  return store;
 }
 
 /** The row, which must exist. */

@@ -1,31 +1,30 @@
-// Agent mode: our loop, tools and memory answer a client's model request. The story of a request: wait for the turn before it, find the
-// session (a new one if it has expired), get the live agent, follow the client's list, make room, run the turn, answer in the client's
-// wire.
+// Agent mode: our loop, tools and memory answer a client's model request. The story of a request, from top to bottom: wait for the turn
+// before it, find the session (a new one if it has expired), get the live agent, follow the client's list, make room, run the turn, and
+// keep what the next request needs. The answer goes out in the client's wire while the turn runs.
 import {
   type Agent,
   createAgent,
   type RunOptions,
   type TurnResult,
 } from "@hermes-memory/agent/internal/agent";
-import { chooseModel, curatorModel } from "@hermes-memory/agent/internal/models";
+import { chooseModel } from "@hermes-memory/agent/internal/models";
 import { environmentOf } from "@hermes-memory/core/internal/config";
 import { hygieneDecision } from "@hermes-memory/core/internal/context";
 import { describeCause, HermesError, preview } from "@hermes-memory/core/internal/lib";
-import type { Home } from "@hermes-memory/core/internal/memory";
 import { type Content, newMessage, textOf } from "@hermes-memory/core/internal/message";
-import { type LiveSession, newSessionId, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { LiveSession, SessionStore } from "@hermes-memory/core/internal/sessions";
 import { admit, charge, refuseModel } from "../allowance.ts";
-import { servedHomes } from "../gateway.ts";
 import { sourceOf } from "../identity.ts";
 import { stoppedProblem } from "../problem.ts";
 import { replyMarks } from "../proxy/chain.ts";
 import { noteRecall } from "../proxy/turn-memory.ts";
 import { isOwnModelName } from "../proxy/upstream.ts";
 import { refuseForUsers } from "../proxy/users-may.ts";
-import { ReplyStream } from "../reply-stream.ts";
+import { ReplyStream, type Said } from "../reply-stream.ts";
 import { type Answer, type Gateway, type GatewayEvent, type ModelTurn, ProblemError } from "../types.ts";
 import { refuseLost } from "../wires/body-fields.ts";
 import { hermesHeaders } from "../wires/fields.ts";
+import { Caretaker } from "./caretaker.ts";
 import {
   type Asked,
   answeringStored,
@@ -40,15 +39,14 @@ import {
 import { LiveAgents } from "./live-agents.ts";
 import { type Ended, endOf, problemOf, ReplySoFar } from "./reply.ts";
 import {
+  agentKey,
+  beginNext,
   expiryOf,
-  finalise,
   type LiveIndex,
   liveIndexOf,
   liveKey,
-  notTold,
   resetNotice,
   resetPolicy,
-  SessionWatcher,
 } from "./session-life.ts";
 
 export type AgentModeDeps = {
@@ -72,8 +70,14 @@ type Work = {
   readonly signal: AbortSignal;
   readonly reply: ReplySoFar;
   readonly replyId: string;
-  /** Set as soon as the session is known. */
-  agent: Agent | undefined;
+  readonly startedAtMs: number;
+  // Known as the turn goes on
+  conversation?: Conversation;
+  agent?: Agent;
+  /** Of the agent's run; absent if it was not needed. */
+  result?: TurnResult | undefined;
+  /** Absent: the turn failed. */
+  ended?: Ended;
 };
 
 type Conversation = {
@@ -81,56 +85,36 @@ type Conversation = {
   /** Null: nobody has spoken in it yet. */
   readonly live: LiveSession | null;
   /** The session, where the chat id does not name it: after a reset. */
-  readonly sessionId: string | undefined;
+  readonly sessionId?: string;
 };
 
-type Recalled = Parameters<NonNullable<RunOptions["onRecall"]>>[0];
+type Running = { readonly work: Work; readonly agent: Agent; readonly conversation: Conversation };
 
 const NEW_SESSION: ReadonlySet<string> = new Set(["/new", "/reset"]);
+const BEGUN = "A new session has begun. The one before is stored, and session search finds it.";
+const MODEL_NAME_CHARS = 100;
 
-/** Starts the watcher of expired sessions; it does not keep the process alive. */
 export class AgentMode {
   readonly answer: Answer = (turn) => this.#answer(turn);
   readonly #gateway: Gateway;
   readonly #deps: AgentModeDeps;
   readonly #agents: LiveAgents;
-  readonly #watcher: SessionWatcher;
+  readonly #caretaker: Caretaker;
   /** The name of a model for which another one answers, told once in a conversation while its agent is live. */
   readonly #toldModels = new WeakMap<Agent, string>();
-  /** Aborted when the mode is closed. */
-  readonly #closing = new AbortController();
-  /** Of the turns that run, and of the curator. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
+  #isClosing = false;
+  /** Of the turns that run. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
   readonly #running = new Set<AbortController>();
   /** Reviews that have ended and are being charged. */
   readonly #charging = new Set<Promise<void>>();
-  /** The scheduled run of the curator, or the check whether it is due. */
-  #curating: Promise<void> | undefined;
-  #curateAgainAtMs = 0;
 
   constructor(gateway: Gateway, deps: AgentModeDeps = {}) {
-    const { clock, log } = gateway;
+    const { clock, log, metrics } = gateway;
     this.#gateway = gateway;
     this.#deps = deps;
     this.#agents = new LiveAgents({ log, now: () => clock.now().getTime(), waitMs: deps.waitMs });
-    this.#watcher = new SessionWatcher({
-      clock,
-      log,
-      homes: () => this.#watchedHomes(),
-      policy: async () => resetPolicy(await gateway.config(), gateway.env),
-      whileIdle: (home, key, work) => this.#whileIdle(home, key, work),
-      onRound: () => {
-        this.#curating ??= this.#curate().finally(() => {
-          this.#curating = undefined;
-        });
-        return this.#tidy();
-      },
-      daily: async (home) => {
-        const { recallTraceDays } = (await gateway.config()).gateway;
-        await (await home.administrator.sessions({ mode: "write" }))?.pruneRecalls(recallTraceDays);
-      },
-    });
-    this.#watcher.start();
-    gateway.metrics.gauge("live_agents", () => this.#agents.size);
+    this.#caretaker = new Caretaker(gateway, this.#agents);
+    metrics.gauge("live_agents", () => this.#agents.size);
   }
 
   /** Agents that are kept in memory. */
@@ -138,26 +122,24 @@ export class AgentMode {
     return this.#agents.size;
   }
 
-  /** One round of the watcher, now: finalises expired sessions, closes idle agents, runs the curator if it is due. Never rejects. */
-  async sweep(): Promise<void> {
-    await this.#watcher.sweep();
-    await this.#curating;
+  /** A round of the caretaker, now. Never rejects. */
+  sweep(): Promise<void> {
+    return this.#caretaker.sweep();
   }
 
   /** Interrupts running turns, which store what they have, and closes the agents. Their sessions go on. */
   async close(): Promise<void> {
-    const reason = new DOMException("The server is stopping.", "AbortError");
-    this.#closing.abort(reason);
-    for (const each of this.#running) each.abort(reason);
-    await this.#watcher.stop();
+    this.#isClosing = true;
+    for (const each of this.#running) each.abort(new DOMException("The server is stopping.", "AbortError"));
+    await this.#caretaker.stop();
     await this.#agents.close();
-    await Promise.all([...this.#charging, this.#curating]);
+    await Promise.all(this.#charging);
   }
 
   // ---- One request ----
 
   async #answer(turn: ModelTurn): Promise<Response> {
-    if (this.#closing.signal.aborted) throw new ProblemError(stoppedProblem(true));
+    if (this.#isClosing) throw new ProblemError(stoppedProblem(true));
     refuseLost(
       turn.request,
       "The agent cannot do what the request asks for with these fields",
@@ -174,73 +156,61 @@ export class AgentMode {
     const stream = new ReplyStream(turn);
     const reply = new ReplySoFar((event) => stream.write(event));
     const replyId = turn.wire.newReplyId();
-    const work: Work = { turn, asked, key, signal, reply, replyId, agent: undefined };
-    const startedAt = performance.now();
-    const running = this.#run(work).finally(async () => {
+    const work: Work = { turn, asked, key, signal, reply, replyId, startedAtMs: performance.now() };
+    const said = this.#run(work).finally(() => {
       end();
       this.#running.delete(gone);
-      await this.#charge(work);
-      this.#gateway.metrics.observe("agent_turn_seconds", (performance.now() - startedAt) / 1000);
-      void this.#tidy();
+      void this.#caretaker.tidy();
     });
     const start = () => {
       const createdAtSeconds = Math.floor(this.#gateway.clock.now().getTime() / 1000);
-      const { agent } = work;
-      const headers = hermesHeaders({ sessionId: agent?.sessionId ?? "", notices: [] }); // unknown while its provider is waited for
+      const { agent } = work; // unknown while its provider is waited for
+      const headers = hermesHeaders({ sessionId: agent?.sessionId ?? "", notices: [] });
       return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds, headers };
     };
-    const said = running.then(
-      ({ finish, calls: toolCalls, sessionId }) => {
-        const { text, reasoning, usage } = reply;
-        return { text, reasoning, toolCalls, finish, usage, metadata: reply.metadata(sessionId) };
-      },
-      (cause: unknown) => {
-        if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
-        throw new ProblemError(this.#stopped(), { cause });
-      },
-    );
     return stream.response(said, { start, onGone: () => gone.abort(), pingMs: this.#deps.pingMs });
   }
 
+  async #run(work: Work): Promise<Said> {
+    const { reply, signal } = work;
+    try {
+      let ended = await this.#turn(work);
+      if (ended === undefined) {
+        // A conversation that was deleted while its agent was live begins anew, once.
+        await this.#agents.release(work.key);
+        work.result = undefined;
+        ended = await this.#turn(work);
+      }
+      if (ended === undefined)
+        throw new ProblemError(problemOf(work.result as TurnResult) ?? this.#stopped());
+      work.ended = ended;
+    } catch (cause) {
+      if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
+      throw new ProblemError(this.#stopped(), { cause });
+    } finally {
+      await this.#finishTurn(work);
+    }
+    const { finish, calls: toolCalls, sessionId } = work.ended;
+    const { text, reasoning, usage } = reply;
+    return { text, reasoning, toolCalls, finish, usage, metadata: reply.metadata(sessionId) };
+  }
+
   #stopped(): ProblemError["problem"] {
-    return stoppedProblem(this.#gateway.isStopping || this.#closing.signal.aborted);
+    return stoppedProblem(this.#gateway.isStopping || this.#isClosing);
   }
 
   // ---- The turn ----
 
-  async #run(work: Work): Promise<Ended> {
-    let ended = await this.#runOnce(work);
-    if (ended === undefined) {
-      // A conversation that was deleted while its agent was live begins anew, once.
-      await this.#agents.release(work.key);
-      ended = await this.#runOnce(work, true);
-    }
-    const { turn, replyId, reply } = work;
-    const { calls, sessionId } = ended as Ended;
-    turn.onSent?.(
-      () =>
-        void this.#saved("That a reply arrived", turn, (store) => store.saveDelivered(sessionId, replyId)),
-    );
-    const told = newMessage({ role: "assistant", content: reply.text, toolCalls: calls });
-    const marks = replyMarks(turn, told, [replyId]);
-    if (marks.length > 0)
-      await this.#saved("By what its next request is known", turn, (store) =>
-        store.saveMarks(sessionId, marks),
-      );
-    return ended as Ended;
-  }
-
   /** Undefined: the session is gone. */
-  async #runOnce(work: Work, isLast = false): Promise<Ended | undefined> {
+  async #turn(work: Work): Promise<Ended | undefined> {
     const { turn, asked, reply, signal } = work;
-    const { session } = turn.identity;
-    const isCommand = session.kind === "session-key" && NEW_SESSION.has(commandIn(asked));
-    const conversation = await this.#conversation(work, isCommand);
+    const isCommand = turn.identity.session.kind === "session-key" && NEW_SESSION.has(commandIn(asked));
+    const conversation = await this.#findConversation(work, isCommand);
     const agent = await this.#agentFor(work, conversation);
-    work.agent = agent;
+    Object.assign(work, { conversation, agent });
     await agent.storeUnsaved(); // before the client's list is compared with what is stored
     if (isCommand) {
-      reply.fill("A new session has begun. The one before is stored, and session search finds it.");
+      reply.fill(BEGUN);
       return { finish: "stop", calls: [], sessionId: agent.sessionId };
     }
 
@@ -256,99 +226,19 @@ export class AgentMode {
         hiddenTools: agent.toolNames,
         source: sourceOf(turn.identity),
       });
-    else await this.#catchUp(work, agent, earlier?.isNewest ?? false);
-    signal.throwIfAborted();
-    if (asked.now.kind === "message") await this.#makeRoom(work, agent, conversation);
-    const result = await this.#runTurn(work, agent, conversation);
-    return result.exit === "session_gone" && !isLast ? undefined : this.#ended(work, result);
-  }
-
-  /** The request has only what is new: its own message if it was stored before, and results that came with the user's message. */
-  async #catchUp({ turn, asked }: Work, agent: Agent, isRepeated: boolean): Promise<void> {
-    if (asked.now.kind !== "message") return;
-    if (isRepeated) return takeBack(agent);
-    const from = asked.earlier.findLastIndex(({ role }) => role !== "tool") + 1;
-    const results = asked.earlier.slice(from);
-    if (results.length > 0) await turn.memory.remember(agent.sessionId, results);
-  }
-
-  async #runTurn(work: Work, agent: Agent, conversation: Conversation): Promise<TurnResult> {
-    const { turn, asked, signal, reply } = work;
-    const { request, identity } = turn;
-    const saving: Promise<void>[] = [];
-    const about = { user: identity.user, profile: identity.profile };
-    const tell = (type: GatewayEvent["type"], fields: object = {}) =>
-      this.#gateway.events.emit({ type, ...about, session_id: agent.sessionId, ...fields });
-    const options = {
-      signal,
-      clientTools: request.toolChoice === "none" ? [] : request.tools,
-      instructions: request.system,
-      messageId: requestId(turn),
-      maxOutputTokens: request.maxOutputTokens,
-      temperature: request.temperature,
-      onEvent: (event: Parameters<Parameters<Agent["onEvent"]>[0]>[0]) => {
-        // The vendor's error is for the owner; of a user's review it is only in the log.
-        const isOwners = event.type === "notice" && event.cause === "review-failed";
-        if (!isOwners || identity.user === undefined) reply.listen(event);
-        if (event.type === "review-start") this.#chargeReview(turn, agent);
-        if (event.type === "turn-start") {
-          saving.push(this.#saveLive(work, conversation, { session_id: event.sessionId }));
-          saving.push(
-            this.#saved("By what its repetition is known", turn, async (store) => {
-              await store.saveMarks(event.sessionId, turn.requestMarks ?? []);
-              await store.saveAsk(event.sessionId, { token: work.replyId, request: requestId(turn) });
-            }),
-          );
-          tell("turn-start", { mode: "agent" });
-        }
-        if (event.type === "memory-write")
-          tell("memory-write", { action: event.action, target: event.target });
-        if (event.type === "compaction-end")
-          tell("compaction", { kind: event.kind, from: event.oldSessionId });
-        if (event.type === "notice") tell("notice", { cause: causeOf(event.cause) });
-      },
-      onRecall: (recalled: Recalled) => {
-        saving.push(
-          this.#saved("What was recalled", turn, () => noteRecall(turn, { ...recalled, mode: "agent" })),
-        );
-      },
-    };
-    const now = await answeringStored(agent, asked);
-    turn.prepared?.();
-    const result =
-      now.kind === "results"
-        ? await agent.continueWith(now.results, options)
-        : await agent.run(inputOf(now.content), {
-            ...options,
-            ...(now.own !== undefined && { persistUserMessage: inputOf(now.own) }),
-          });
-    await Promise.all(saving);
-    await this.#saveLive(work, conversation, {
-      session_id: result.session_id,
-      last_prompt_tokens: result.last_prompt_tokens,
-    });
-    tell("turn-end", { exit: result.exit, api_calls: result.api_calls });
-    this.#gateway.metrics.count("agent_turns", { exit: result.exit });
-    if (!result.failed && agent.store !== undefined)
-      this.#gateway.metrics.count("turns_stored_total", { mode: "agent" });
-    return result;
-  }
-
-  /** Of a request: a failure costs only this. */
-  async #saved(
-    what: string,
-    { memory }: ModelTurn,
-    save: (store: SessionStore) => Promise<unknown>,
-  ): Promise<void> {
-    try {
-      await save(await memory.layers.sessions({ mode: "write", create: true }));
-    } catch (cause) {
-      this.#gateway.log.warn(`${what} was not stored: ${describeCause(cause)}`);
+    else if (asked.now.kind === "message") {
+      // The request has only what is new: its own message if it was stored before, and results that came with the user's message.
+      const results = asked.earlier.slice(asked.earlier.findLastIndex(({ role }) => role !== "tool") + 1);
+      if (earlier?.isNewest === true) await takeBack(agent);
+      else if (results.length > 0) await turn.memory.remember(agent.sessionId, results);
     }
-  }
-
-  #ended({ turn, reply }: Work, result: TurnResult): Ended {
+    signal.throwIfAborted();
+    const running = { work, agent, conversation };
+    if (asked.now.kind === "message") await this.#makeRoom(running);
+    const result = await this.#runAgent(running);
+    work.result = result;
     if (result.interrupted) throw new ProblemError(this.#stopped());
+    if (result.exit === "session_gone") return undefined;
     const problem = problemOf(result);
     if (problem !== undefined) throw new ProblemError(problem);
     if (result.exit !== "client_tool_calls") reply.fill(result.final_response);
@@ -357,101 +247,20 @@ export class AgentMode {
     return endOf(result);
   }
 
-  // ---- The session ----
-
   /** A conversation that a session key names begins a new session when the old one has expired or the user asks for it. */
-  async #conversation({ turn, reply, key }: Work, isCommand: boolean): Promise<Conversation> {
-    const { session } = turn.identity;
+  async #findConversation({ turn, reply, key }: Work, isCommand: boolean): Promise<Conversation> {
+    const { clock, env } = this.#gateway;
     const index = await liveIndexOf(turn.memory.layers.memory);
     const live = await index.getLiveSession(liveKey(turn.memory, turn.chatId));
-    if (session.kind !== "session-key" || live === null) return { index, live, sessionId: undefined };
-    const policy = resetPolicy(await this.#gateway.config(), this.#gateway.env);
-    const expiry = expiryOf(policy, live.last_active_at, this.#gateway.clock.now());
+    if (turn.identity.session.kind !== "session-key" || live === null) return { index, live };
+    const policy = resetPolicy(await this.#gateway.config(), env);
+    const expiry = expiryOf(policy, live.last_active_at, clock.now());
     if (!isCommand && expiry === undefined) return { index, live, sessionId: live.session_id };
     await this.#agents.release(key);
-    const next = await this.#beginNext(turn, index, live);
+    const next = await beginNext(turn, index, live);
     if (!isCommand && expiry !== undefined && policy.notify) reply.note(resetNotice(expiry, policy));
     return { index, live: next, sessionId: next.session_id };
   }
-
-  /** The provider is told of the end, the old row ends, and the new one refers to it. Each step may be repeated after a kill. */
-  async #beginNext(turn: ModelTurn, index: LiveIndex, live: LiveSession): Promise<LiveSession> {
-    const { clock, log, events } = this.#gateway;
-    const person = turn.memory.layers;
-    const { sessionKey } = turn.identity.session;
-    if (live.finalized_at === null)
-      await finalise(person, live, { chatId: turn.chatId, sessionKey }, { clock, log }).catch(
-        (cause: unknown) => log.warn(notTold(live, cause)),
-      );
-    const now = clock.now().getTime() / 1000;
-    const store = await person.sessions({ mode: "write", create: true });
-    const old = await store.getNewestSession(live.session_id);
-    if (old !== null) await store.endSession(old.id, "session_reset");
-    const id = newSessionId(clock.now(), 8);
-    await store.createSession(id, {
-      source: live.source,
-      ...(old === null ? {} : { parentSessionId: old.id, modelConfig: { _reset_from: old.id } }),
-    });
-    const next: LiveSession = {
-      ...live,
-      session_id: id,
-      started_at: now,
-      last_active_at: now,
-      last_prompt_tokens: 0,
-      finalized_at: null,
-      reset_reason: null,
-    };
-    await index.saveLiveSession(next);
-    const { user, profile } = turn.identity;
-    const about = { user, profile };
-    events.emit({ type: "session-end", ...about, session_id: live.session_id });
-    events.emit({ type: "session-start", ...about, session_id: id });
-    return next;
-  }
-
-  /** A session without a row, because the database cannot be written, has no record either. */
-  async #saveLive(
-    { turn }: Work,
-    { index, live }: Conversation,
-    now: Pick<LiveSession, "session_id"> & Partial<LiveSession>,
-  ): Promise<void> {
-    const seconds = this.#gateway.clock.now().getTime() / 1000;
-    await this.#saved("The record of a live session", turn, () =>
-      index.saveLiveSession({
-        source: sourceOf(turn.identity),
-        started_at: seconds,
-        last_prompt_tokens: 0,
-        ...live,
-        key: liveKey(turn.memory, turn.chatId),
-        last_active_at: seconds,
-        finalized_at: null,
-        reset_reason: null,
-        ...now,
-      }),
-    );
-  }
-
-  async #charge({ turn, reply, agent }: Work): Promise<void> {
-    const { usage, text } = reply;
-    // A command is answered without a model.
-    if (agent === undefined || (usage === undefined && !turn.signal.aborted)) return;
-    const told = newMessage({ role: "assistant", content: text, toolCalls: [] });
-    await charge(turn, agent.model, { usage, reply: told, isPart: turn.signal.aborted });
-  }
-
-  /** Charges a review to the budgets of the turn that started it. The listener must not keep the turn, whose body may be large. */
-  #chargeReview({ gateway, caller, identity }: ModelTurn, agent: Agent): void {
-    const stop = agent.onEvent((event) => {
-      if (event.type !== "review-end") return;
-      stop();
-      const { usage } = event;
-      const charging = charge({ gateway, caller, identity }, agent.model, { usage });
-      this.#charging.add(charging);
-      void charging.finally(() => this.#charging.delete(charging));
-    });
-  }
-
-  // ---- The agent ----
 
   async #agentFor({ turn, key, reply }: Work, { sessionId }: Conversation): Promise<Agent> {
     const { memory, identity, chatId } = turn;
@@ -466,12 +275,13 @@ export class AgentMode {
     const chosen = chooseModel({ flags: { model }, env, config });
     if (chosen.ok) refuseModel(turn, chosen.value, !isServed);
     const isOwner = user === undefined;
+    const source = sourceOf(identity);
     const agent = await this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
-      await openNamedChat(turn, sourceOf(turn.identity));
+      await openNamedChat(turn, source);
       return createAgent({
         memory,
         ...(sessionId === undefined ? { chatId } : { sessionId }),
-        platform: sourceOf(turn.identity),
+        platform: source,
         chat: {
           id: session.platformChatId ?? chatId,
           ...(session.threadId === undefined ? {} : { threadId: session.threadId }),
@@ -492,7 +302,10 @@ export class AgentMode {
     });
     if (model === undefined && !isOwnModelName(asked) && this.#toldModels.get(agent) !== asked) {
       this.#toldModels.set(agent, asked);
-      reply.note(otherModelNotice(asked, agent.model.model));
+      const [name, used] = [preview(asked, MODEL_NAME_CHARS), agent.model.model];
+      reply.note(
+        `No provider with a key serves the model '${name}', so '${used}' of config.yaml answers. Ask for 'hermes', or set the provider's key.`,
+      );
     }
     return agent;
   }
@@ -501,18 +314,16 @@ export class AgentMode {
    * Before the agent runs: a conversation that grew too long while no agent was live, or for another model, is compacted in a new
    * session. Whatever fails here, the turn goes on.
    */
-  async #makeRoom({ reply, signal }: Work, agent: Agent, { live }: Conversation): Promise<void> {
-    const { log } = this.#gateway;
-    const { compression } = await this.#gateway.config();
+  async #makeRoom({ work: { reply, signal }, agent, conversation }: Running): Promise<void> {
     const stop = (): void => agent.interrupt();
     try {
       if (agent.store === undefined) return;
-      const { tokens: window } = agent.window;
+      const { compression } = await this.#gateway.config();
       const { fire } = hygieneDecision({
         enabled: compression.enabled,
         messages: agent.messages,
-        lastPromptTokens: live?.last_prompt_tokens || (await agent.status()).context.used_tokens,
-        window,
+        lastPromptTokens: conversation.live?.last_prompt_tokens || (await agent.status()).context.used_tokens,
+        window: agent.window.tokens,
         threshold: compression.hygieneThreshold,
         messageLimit: compression.hygieneHardMessageLimit,
         hasModel: true,
@@ -523,110 +334,149 @@ export class AgentMode {
       const report = await agent.compress({ kind: "full" }, { showsNotices: true });
       for (const notice of report.notices) reply.note(notice);
       if (report.sessionId !== from) reply.noteCompaction(from, report.sessionId);
-      const { used_tokens: left } = (await agent.status()).context;
-      if (left >= window * STILL_FULL)
-        log.warn(
-          `Session ${agent.sessionId} fills ${Math.round((left / window) * 100)} % of the window after a compaction.`,
-        );
     } catch (cause) {
-      log.warn(`A conversation was not compacted before its turn: ${describeCause(cause)}`);
+      this.#gateway.log.warn(`A conversation was not compacted before its turn: ${describeCause(cause)}`);
     } finally {
       signal.removeEventListener("abort", stop);
     }
   }
 
-  // ---- Keeping house ----
+  async #runAgent(running: Running): Promise<TurnResult> {
+    const { work, agent } = running;
+    const { turn, asked, signal, reply, replyId } = work;
+    const { request, identity } = turn;
+    const saving: Promise<void>[] = [];
+    const options: RunOptions = {
+      signal,
+      clientTools: request.toolChoice === "none" ? [] : request.tools,
+      instructions: request.system,
+      messageId: requestId(turn),
+      maxOutputTokens: request.maxOutputTokens,
+      temperature: request.temperature,
+      onEvent: (event) => {
+        // The vendor's error is for the owner; of a user's review it is only in the log.
+        const isOwners = event.type === "notice" && event.cause === "review-failed";
+        if (!isOwners || identity.user === undefined) reply.listen(event);
+        if (event.type === "review-start") this.#chargeReview(turn, agent);
+        if (event.type === "turn-start") {
+          saving.push(this.#saveLive(running, { session_id: event.sessionId }));
+          saving.push(
+            this.#saved("By what its repetition is known", turn, async (store) => {
+              await store.gateway.saveMarks(event.sessionId, turn.requestMarks ?? []);
+              await store.gateway.saveAsk(event.sessionId, { token: replyId, request: requestId(turn) });
+            }),
+          );
+          this.#tell(running, "turn-start", { mode: "agent" });
+        }
+        if (event.type === "memory-write")
+          this.#tell(running, "memory-write", { action: event.action, target: event.target });
+        if (event.type === "compaction-end")
+          this.#tell(running, "compaction", { kind: event.kind, from: event.oldSessionId });
+        // Causes may name a session or a title behind a colon.
+        if (event.type === "notice") this.#tell(running, "notice", { cause: event.cause.split(":")[0] });
+      },
+      onRecall: (recalled) => noteRecall(turn, { ...recalled, mode: "agent" }),
+    };
+    const now = await answeringStored(agent, asked);
+    turn.prepared?.();
+    const result =
+      now.kind === "results"
+        ? await agent.continueWith(now.results, options)
+        : await agent.run(inputOf(now.content), {
+            ...options,
+            ...(now.own !== undefined && { persistUserMessage: inputOf(now.own) }),
+          });
+    await Promise.all(saving);
+    return result;
+  }
 
-  async #tidy(): Promise<void> {
+  // ---- The end of a turn ----
+
+  /** Every turn ends here, whether it failed or not: what the next request needs, what it cost, and what is told of it. Never rejects. */
+  async #finishTurn(work: Work): Promise<void> {
+    const { turn, reply, replyId, agent, conversation, result, ended } = work;
+    const { metrics } = this.#gateway;
+    if (agent !== undefined && conversation !== undefined && result !== undefined) {
+      const running = { work, agent, conversation };
+      const { session_id, last_prompt_tokens, exit, api_calls } = result;
+      await this.#saveLive(running, { session_id, last_prompt_tokens });
+      this.#tell(running, "turn-end", { exit, api_calls });
+      metrics.count("agent_turns", { exit });
+      if (!result.failed && agent.store !== undefined) metrics.count("turns_stored_total", { mode: "agent" });
+    }
+    const told = newMessage({ role: "assistant", content: reply.text, toolCalls: ended?.calls ?? [] });
+    if (ended !== undefined) {
+      const { sessionId } = ended;
+      const noteDelivered = (store: SessionStore) => store.gateway.saveDelivered(sessionId, replyId);
+      turn.onSent?.(() => void this.#saved("That a reply arrived", turn, noteDelivered));
+      const marks = replyMarks(turn, told, [replyId]);
+      const save = (store: SessionStore) => store.gateway.saveMarks(sessionId, marks);
+      if (marks.length > 0) await this.#saved("By what its next request is known", turn, save);
+    }
+    const isPart = turn.signal.aborted;
+    // A command is answered without a model.
+    if (agent !== undefined && (reply.usage !== undefined || isPart))
+      await charge(turn, agent.model, { usage: reply.usage, reply: told, isPart });
+    metrics.observe("agent_turn_seconds", (performance.now() - work.startedAtMs) / 1000);
+  }
+
+  /** Charges a review to the budgets of the turn that started it. The listener must not keep the turn, whose body may be large. */
+  #chargeReview({ gateway, caller, identity }: ModelTurn, agent: Agent): void {
+    const stop = agent.onEvent((event) => {
+      if (event.type !== "review-end") return;
+      stop();
+      const charging = charge({ gateway, caller, identity }, agent.model, { usage: event.usage });
+      this.#charging.add(charging);
+      void charging.finally(() => this.#charging.delete(charging));
+    });
+  }
+
+  /** A session without a row, because the database cannot be written, has no record either. */
+  async #saveLive(
+    { work: { turn }, conversation: { index, live } }: Running,
+    now: Pick<LiveSession, "session_id"> & Partial<LiveSession>,
+  ): Promise<void> {
+    const seconds = this.#gateway.clock.now().getTime() / 1000;
+    const record: LiveSession = {
+      source: sourceOf(turn.identity),
+      started_at: seconds,
+      last_prompt_tokens: 0,
+      ...live,
+      key: liveKey(turn.memory, turn.chatId),
+      last_active_at: seconds,
+      finalized_at: null,
+      reset_reason: null,
+      ...now,
+    };
+    await this.#saved("The record of a live session", turn, () => index.saveLiveSession(record));
+  }
+
+  /** Of a request: a failure costs only this. */
+  async #saved(
+    what: string,
+    { memory }: ModelTurn,
+    save: (store: SessionStore) => Promise<unknown>,
+  ): Promise<void> {
     try {
-      const { maxLiveAgents: most, idleAgentSeconds: idleSeconds } = (await this.#gateway.config()).gateway;
-      this.#agents.tidy({ most, idleSeconds });
+      await save(await memory.layers.sessions({ mode: "write", create: true }));
     } catch (cause) {
-      this.#gateway.log.warn(`Idle agents were not closed: ${describeCause(cause)}`);
+      this.#gateway.log.warn(`${what} was not stored: ${describeCause(cause)}`);
     }
   }
 
-  /**
-   * Runs the curator in the background when it is due, for the owner of the served home. After a run or a failure it waits a day: a
-   * state file that cannot be written must not cost a run, or a line in the log, every 5 minutes.
-   */
-  async #curate(): Promise<void> {
-    const { clock, log, env } = this.#gateway;
-    const nowMs = clock.now().getTime();
-    if (this.#closing.signal.aborted || nowMs < this.#curateAgainAtMs) return;
-    const stop = new AbortController();
-    this.#running.add(stop);
-    try {
-      const config = await this.#gateway.config();
-      if (!chooseModel({ env, config }).ok) return;
-      const { maybeRunCurator } = await import("@hermes-memory/agent/internal/curator");
-      const { administration: memory } = this.#gateway.memory(undefined);
-      const idleHours = async (): Promise<number> => {
-        const [newest] =
-          (await (await memory.owner.sessions({ mode: "read" }))?.searchSessions({ limit: 1 })) ?? [];
-        return (nowMs / 1000 - (newest?.last_active ?? 0)) / 3600;
-      };
-      const model = () => curatorModel(config, env);
-      const { kind } = await maybeRunCurator({ memory, log, signal: stop.signal, idleHours, model });
-      if (kind === "ran" || kind === "failed") this.#curateAgainAtMs = nowMs + DAY_MS;
-    } catch (cause) {
-      this.#curateAgainAtMs = nowMs + DAY_MS;
-      log.warn(`The curator was not started: ${describeCause(cause)}`);
-    } finally {
-      this.#running.delete(stop);
-    }
-  }
-
-  async #watchedHomes(): Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]> {
-    const watched: { home: Home; live: LiveIndex }[] = [];
-    for (const home of await servedHomes(this.#gateway))
-      if ((await home.administrator.sessions({ mode: "write" })) !== undefined)
-        watched.push({ home, live: await liveIndexOf(home) });
-    return watched;
-  }
-
-  async #whileIdle(home: Home, liveSessionKey: string, work: () => Promise<void>): Promise<void> {
-    const key = agentKey(home, liveSessionKey);
-    if (this.#agents.isBusy(key)) return;
-    const end = await this.#agents.begin(key);
-    try {
-      await this.#agents.release(key);
-      await work();
-    } finally {
-      end();
-    }
+  #tell({ work, agent }: Running, type: GatewayEvent["type"], fields: object): void {
+    const { user, profile } = work.turn.identity;
+    this.#gateway.events.emit({ type, user, profile, session_id: agent.sessionId, ...fields });
   }
 }
-
-const DAY_MS = 86_400_000;
-
-/** A conversation that fills this share of the window after a compaction cannot grow any more. */
-const STILL_FULL = 0.95;
-
-function agentKey(home: Home, key: string): string {
-  return `${home.home}\0${key}`;
-}
-
-function otherModelNotice(asked: string, used: string): string {
-  const shown = preview(asked, MODEL_NAME_CHARS);
-  return `No provider with a key serves the model '${shown}', so '${used}' of config.yaml answers. Ask for 'hermes', or set the provider's key.`;
-}
-
-const MODEL_NAME_CHARS = 100;
 
 function commandIn({ now }: Asked): string {
-  return now.kind === "message"
-    ? textOf(now.own ?? now.content)
-        .trim()
-        .toLowerCase()
-    : "";
+  if (now.kind === "results") return "";
+  return textOf(now.own ?? now.content)
+    .trim()
+    .toLowerCase();
 }
 
 function inputOf(content: Content): Parameters<Agent["run"]>[0] {
   return content === null || typeof content === "string" ? (content ?? "") : [...content];
-}
-
-/** Causes may name a session or a title behind a colon. */
-function causeOf(cause: string): string {
-  return cause.split(":")[0] ?? cause;
 }

@@ -1,7 +1,7 @@
 // What a request asks for: the user's message or results of the client's tools, and the messages before them, which the stored
 // conversation follows. Below: whether a request was answered before. The only file that changes stored rows for the client's list.
 import { type Agent, type ClientToolResult, withMaskedArguments } from "@hermes-memory/agent/internal/agent";
-import { HermesError, sha256 } from "@hermes-memory/core/internal/lib";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import {
   type Content,
   fromRow,
@@ -155,12 +155,8 @@ function asStored(message: Message): Message {
 // ---- Repeated requests ----
 
 /** Stored with the message of every request, so that a repetition finds it. */
-export function requestId({ retryKey, rawBody }: Pick<ModelTurn, "retryKey" | "rawBody">): string {
-  return retryKey === undefined ? bodyId(rawBody) : `request:${retryKey}`;
-}
-
-function bodyId(rawBody: Uint8Array): string {
-  return `request:${sha256(rawBody)}`;
+export function requestId({ retryKey, bodyHash }: Pick<ModelTurn, "retryKey" | "bodyHash">): string {
+  return `request:${retryKey ?? bodyHash}`;
 }
 
 export type Earlier =
@@ -177,15 +173,15 @@ export type Earlier =
 /** Undefined: the request is new. A client that does not say that it tries again does so as long as it has not got the whole reply. */
 export async function findEarlier(
   { store, sessionId, toolNames }: Agent,
-  turn: Pick<ModelTurn, "retryKey" | "rawBody">,
+  turn: Pick<ModelTurn, "retryKey" | "bodyHash">,
 ): Promise<Earlier | undefined> {
   // The first request may not have said that it can be repeated. A key is exact.
   const isKey = turn.retryKey?.startsWith("key:") === true;
-  const ids = new Set([requestId(turn), ...(isKey ? [] : [bodyId(turn.rawBody)])]);
+  const ids = new Set([requestId(turn), ...(isKey ? [] : [`request:${turn.bodyHash}`])]);
   const rows = (await store?.getMessages(sessionId)) ?? [];
   const messages = rows.map(fromRow).filter((message) => message !== undefined);
   const isLast = ids.has(messages.at(-1)?.meta.platformMessageId ?? "");
-  const ask = await store?.getAsk(sessionId);
+  const ask = await store?.gateway.getAsk(sessionId);
   const isOpen = ask != null && ids.has(ask.request) && !ask.delivered;
   const isRepeated = turn.retryKey !== undefined || isOpen || isLast;
   return isRepeated ? earlierAnswer(messages, ids, new Set(toolNames)) : undefined;

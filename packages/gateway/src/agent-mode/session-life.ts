@@ -1,47 +1,53 @@
-// The life of a session: when it has expired, what happens then, and the watcher that looks for expired ones. A session that a
-// session key names is followed by a new one; every other conversation goes on under its id. In both cases the memory provider is told
-// of the end once, with the stored transcript, whether or not an agent is live.
+// The life of a session: which one a conversation is in, when it has expired, and what happens then. A session that a session key names is
+// followed by a new one; every other conversation goes on under its id. In both cases the memory provider is told of the end once, with
+// the stored transcript, whether or not an agent is live.
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { type Clock, describeCause } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Home, Person, UserMemory } from "@hermes-memory/core/internal/memory";
 import { fromRow } from "@hermes-memory/core/internal/message";
 import { chooseTimeZone } from "@hermes-memory/core/internal/prompt";
-import type { LiveSession, SessionStore } from "@hermes-memory/core/internal/sessions";
+import { type GatewayRecords, type LiveSession, newSessionId } from "@hermes-memory/core/internal/sessions";
+import type { Gateway, ModelTurn } from "../types.ts";
 
 // ---- Which session a conversation is in now, in a table of ours: a restarted server knows what the one before left ----
 
 export type LiveIndex = Pick<
-  SessionStore,
+  GatewayRecords,
   "saveLiveSession" | "getLiveSession" | "listLiveSessions" | "deleteLiveSession"
 >;
 
-export function liveIndexOf(home: Home): Promise<LiveIndex> {
-  return home.administrator.sessions({ mode: "write", create: true });
+export async function liveIndexOf(home: Home): Promise<LiveIndex> {
+  return (await home.administrator.sessions({ mode: "write", create: true })).gateway;
 }
 
 /** Null user: the owner of the home. */
 type KeyParts = readonly [platform: string | null, userId: string | null, chatId: string];
 
 /** The user is part of it: two users may use the same chat id. */
-export function liveKey(memory: UserMemory, chatId: string): string {
-  const { user } = memory;
+export function liveKey({ user }: UserMemory, chatId: string): string {
   return JSON.stringify([user?.platform ?? null, user?.id ?? null, chatId] satisfies KeyParts);
 }
 
-/** The person and the chat of a key; undefined for a key that `liveKey` did not make. */
-function fromLiveKey(
-  home: Home,
-  key: string,
-): { readonly person: Person; readonly chatId: string } | undefined {
+/** Undefined for a key that `liveKey` did not make. */
+export function fromLiveKey(home: Home, key: string): Ending | undefined {
   try {
     const [platform, id, chatId] = JSON.parse(key) as KeyParts;
-    if (typeof chatId !== "string") return undefined;
-    if (platform === null && id === null) return { person: home.owner, chatId };
-    return platform === null || id === null ? undefined : { person: home.user({ platform, id }), chatId };
+    if (typeof chatId !== "string" || (platform === null) !== (id === null)) return undefined;
+    const person = platform === null || id === null ? home.owner : home.user({ platform, id });
+    const sessionKey = chatId.startsWith(KEY_PREFIX) ? chatId.slice(KEY_PREFIX.length) : undefined;
+    return { person, chatId, sessionKey };
   } catch {
     return undefined; // a key of another program
   }
+}
+
+/** Of the chat ids of conversations that a session key names. */
+const KEY_PREFIX = "key-";
+
+/** Of a live agent: home and conversation. */
+export function agentKey({ home }: Home, key: string): string {
+  return `${home}\0${key}`;
 }
 
 // ---- When ----
@@ -51,7 +57,7 @@ export type ExpiryReason = "idle" | "daily";
 
 export function resetPolicy(
   { sessionReset, timezone }: Pick<HermesConfig, "sessionReset" | "timezone">,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Gateway["env"],
 ): ResetPolicy {
   return { ...sessionReset, timeZone: chooseTimeZone({ env, configured: timezone }).timeZone };
 }
@@ -71,18 +77,10 @@ export function expiryOf(
 
 /** Days since 1970 on the clocks of the zone, if a day began at `atHour`. */
 function resetDay(date: Date, atHour: number, timeZone: string | undefined): number {
-  const parts = new Intl.DateTimeFormat("en-GB", {
-    timeZone,
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    hourCycle: "h23",
-  }).formatToParts(date);
-  const value = (type: Intl.DateTimeFormatPartTypes): number =>
-    Number(parts.find((part) => part.type === type)?.value);
-  const day = Date.UTC(value("year"), value("month") - 1, value("day")) / 86_400_000;
-  return value("hour") < atHour ? day - 1 : day;
+  // Sweden writes 2026-03-01 04:00.
+  const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
+  const [day = "", time = ""] = format.format(date).split(" ");
+  return Date.parse(day) / 86_400_000 - (Number.parseInt(time, 10) < atHour ? 1 : 0);
 }
 
 /** For the user, in the metadata of the next reply. */
@@ -96,14 +94,14 @@ export function resetNotice(reason: ExpiryReason, { idleMinutes, atHour }: Reset
 
 // ---- The end of a session ----
 
-export type LifeDeps = { readonly log: Logger; readonly clock: Clock };
+type Ending = { readonly person: Person; readonly chatId: string; readonly sessionKey: string | undefined };
 
 /** Tells the provider of the end, with what is stored. Throws if the provider cannot be reached. */
 export async function finalise(
   person: Person,
   live: Pick<LiveSession, "session_id" | "source">,
-  chat: { readonly chatId: string; readonly sessionKey?: string | undefined },
-  { log, clock }: LifeDeps,
+  { chatId, sessionKey }: Pick<Ending, "chatId" | "sessionKey">,
+  { log, clock }: { readonly log: Logger; readonly clock: Clock },
 ): Promise<"told" | "nothing" | "gone"> {
   const store = await person.sessions({ mode: "write", create: true });
   if ((await store.getSession(live.session_id)) === null) return "gone";
@@ -119,8 +117,8 @@ export async function finalise(
       platform: live.source,
       agent_context: "primary",
       agent_workspace: "hermes",
-      chat_id: chat.chatId,
-      ...(chat.sessionKey === undefined ? {} : { gateway_session_key: chat.sessionKey }),
+      chat_id: chatId,
+      ...(sessionKey === undefined ? {} : { gateway_session_key: sessionKey }),
     },
   });
   if (activation.kind === "unavailable")
@@ -142,123 +140,32 @@ export function notTold(
   return `The end of session ${id} could not be told to the memory provider${how}: ${describeCause(cause)}`;
 }
 
-// ---- The watcher ----
-
-export type WatcherDeps = LifeDeps & {
-  /** The homes that are served now. */
-  readonly homes: () => Promise<readonly { readonly home: Home; readonly live: LiveIndex }[]>;
-  readonly policy: () => Promise<ResetPolicy>;
-  /** Runs `work` after the agent of the conversation was closed, if no turn of it runs. */
-  readonly whileIdle: (home: Home, key: string, work: () => Promise<void>) => Promise<void>;
-  /** After every round. */
-  readonly onRound?: () => void | Promise<void>;
-  /** For every home, in the first round and then once a day. One that fails is tried again in the next round. */
-  readonly daily?: (home: Home) => Promise<void>;
-};
-
-const FIRST_ROUND_MS = 60_000;
-const BETWEEN_ROUNDS_MS = 300_000;
-const DAY_MS = 86_400_000;
-const MOST_FAILURES = 3;
-
-/** Looks 60 seconds after the start for expired sessions, and then every 5 minutes. */
-export class SessionWatcher {
-  readonly #deps: WatcherDeps;
-  readonly #failures = new Map<string, number>();
-  /** When `daily` was done for a home. */
-  readonly #dailyAtMs = new WeakMap<Home, number>();
-  #timer: NodeJS.Timeout | undefined;
-  #round: Promise<void> | undefined;
-  #isStopped = false;
-
-  constructor(deps: WatcherDeps) {
-    this.#deps = deps;
-  }
-
-  start(): void {
-    this.#schedule(FIRST_ROUND_MS);
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-    await this.#round;
-  }
-
-  /** One round. Never rejects. */
-  sweep(): Promise<void> {
-    this.#round ??= this.#sweep().finally(() => {
-      this.#round = undefined;
-    });
-    return this.#round;
-  }
-
-  #schedule(ms: number): void {
-    if (this.#isStopped) return;
-    const round = (): void => void this.sweep().then(() => this.#schedule(BETWEEN_ROUNDS_MS));
-    this.#timer = setTimeout(round, ms).unref();
-  }
-
-  async #sweep(): Promise<void> {
-    const { homes, policy, log, onRound } = this.#deps;
-    try {
-      const rules = await policy();
-      for (const { home, live } of await homes()) {
-        for (const session of await live.listLiveSessions()) {
-          if (this.#isStopped) return;
-          await this.#look(home, live, session, rules);
-        }
-        await this.#daily(home);
-      }
-      await onRound?.();
-    } catch (cause) {
-      log.warn(`Looking for expired sessions failed: ${describeCause(cause)}`);
-    }
-  }
-
-  async #daily(home: Home): Promise<void> {
-    const { clock, log, daily } = this.#deps;
-    const nowMs = clock.now().getTime();
-    if (nowMs - (this.#dailyAtMs.get(home) ?? Number.NEGATIVE_INFINITY) < DAY_MS) return;
-    try {
-      await daily?.(home);
-      this.#dailyAtMs.set(home, nowMs);
-    } catch (cause) {
-      log.warn(`Old traces of recall were not removed: ${describeCause(cause)}`);
-    }
-  }
-
-  async #look(home: Home, index: LiveIndex, seen: LiveSession, policy: ResetPolicy): Promise<void> {
-    const { clock, log, whileIdle } = this.#deps;
-    const isExpired = (live: LiveSession): boolean =>
-      live.finalized_at === null && expiryOf(policy, live.last_active_at, clock.now()) !== undefined;
-    const found = isExpired(seen) ? fromLiveKey(home, seen.key) : undefined;
-    if (found === undefined) return;
-    const { person, chatId } = found;
-    const id = `${home.home}\0${seen.key}\0${seen.session_id}`;
-    await whileIdle(home, seen.key, async () => {
-      const live = await index.getLiveSession(seen.key);
-      if (live === null || !isExpired(live)) return; // somebody spoke meanwhile, or another server was faster
-      const done = (): Promise<void> =>
-        index.saveLiveSession({ ...live, finalized_at: clock.now().getTime() / 1000 });
-      try {
-        const sessionKey = chatId.startsWith(KEY_PREFIX) ? chatId.slice(KEY_PREFIX.length) : undefined;
-        const outcome = await finalise(person, live, { chatId, sessionKey }, this.#deps);
-        if (outcome === "gone") await index.deleteLiveSession(live.key);
-        else await done();
-        this.#failures.delete(id);
-      } catch (cause) {
-        const failures = (this.#failures.get(id) ?? 0) + 1;
-        this.#failures.set(id, failures);
-        const isLast = failures >= MOST_FAILURES;
-        log.warn(notTold(live, cause, isLast ? `, ${failures} times; it is not tried again` : ""));
-        if (!isLast) return;
-        this.#failures.delete(id);
-        await done();
-      }
-    });
-  }
+/** The provider is told of the end, the old row ends, and the new one refers to it. Each step may be repeated after a kill. */
+export async function beginNext(
+  { gateway, memory, chatId, identity }: ModelTurn,
+  index: LiveIndex,
+  live: LiveSession,
+): Promise<LiveSession> {
+  const { clock, log, events } = gateway;
+  const { sessionKey } = identity.session;
+  if (live.finalized_at === null)
+    await finalise(memory.layers, live, { chatId, sessionKey }, gateway).catch((cause: unknown) =>
+      log.warn(notTold(live, cause)),
+    );
+  const now = clock.now().getTime() / 1000;
+  const store = await memory.layers.sessions({ mode: "write", create: true });
+  const old = await store.getNewestSession(live.session_id);
+  if (old !== null) await store.endSession(old.id, "session_reset");
+  const id = newSessionId(clock.now(), 8);
+  await store.createSession(id, {
+    source: live.source,
+    ...(old === null ? {} : { parentSessionId: old.id, modelConfig: { _reset_from: old.id } }),
+  });
+  const times = { started_at: now, last_active_at: now, finalized_at: null, reset_reason: null };
+  const next: LiveSession = { ...live, ...times, session_id: id, last_prompt_tokens: 0 };
+  await index.saveLiveSession(next);
+  const about = { user: identity.user, profile: identity.profile };
+  events.emit({ type: "session-end", ...about, session_id: live.session_id });
+  events.emit({ type: "session-start", ...about, session_id: id });
+  return next;
 }
-
-/** Of the chat ids of conversations that a session key names. */
-const KEY_PREFIX = "key-";

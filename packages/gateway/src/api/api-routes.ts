@@ -307,7 +307,7 @@ const TABLE = [
     answer: schemas.recalls,
     async run({ query: { session_id: sessionId, ...page }, ...call }) {
       const store = await sessionsOf(call);
-      const traces = (await store?.listRecalls({ ...page, sessionId })) ?? [];
+      const traces = (await store?.turns.listRecalls({ ...page, sessionId })) ?? [];
       return {
         recalls: traces.map(({ mark: _, found, ...trace }) => ({
           ...trace,
@@ -323,7 +323,7 @@ const TABLE = [
     answer: schemas.live,
     async run(call) {
       const store = await sessionsOf(call);
-      const rows = (await store?.listLiveSessions({ isFinalized: false, limit: 1_000 })) ?? [];
+      const rows = (await store?.gateway.listLiveSessions({ isFinalized: false, limit: 1_000 })) ?? [];
       return { live: rows.map((row) => schemas.liveSession.parse(row)) };
     },
   }),

@@ -16,48 +16,49 @@ export function listOf(wire: WireName, body: JsonObject): readonly JsonObject[] 
 
 // ---- Hashes ----
 
+type Sent = {
+  readonly message: JsonObject;
+  readonly isReply: boolean;
+  /** Of the conversation up to it. */
+  readonly hash: string;
+  /** As 0.3.0 and before hashed, with what clients add and ids of results: their marks are still found. */
+  readonly former: string;
+};
+
+/** A request asks for its own several times. */
+const sent = new WeakMap<JsonObject, readonly Sent[]>();
+
 /**
- * For each message the hash of the conversation up to it. The same conversation in a later request of the client has the same hashes: cache
+ * The list with the hash of the conversation up to each message. The same conversation in a later request of the client has the same hashes: cache
  * markers, the spelling of a content (text, or one text part), ids of calls, and the reasoning that a client may drop from replies do not
  * count. Nor does what the client adds to the words of the user, and the instructions in front: it puts the date and other changing
  * things there.
  */
-export function chainOf(wire: WireName, body: JsonObject): readonly string[] {
-  return chainsOf(wire, body).chain;
-}
-
-type Chains = {
-  readonly chain: readonly string[];
-  /** As 0.3.0 and before hashed, with what clients add and ids of results: their marks are still found. */
-  readonly former: readonly string[];
-};
-
-/** A request needs its own several times. */
-const hashed = new WeakMap<JsonObject, Chains>();
-
-function chainsOf(wire: WireName, body: JsonObject): Chains {
-  const known = hashed.get(body);
+export function sentIn(wire: WireName, body: JsonObject): readonly Sent[] {
+  const known = sent.get(body);
   if (known !== undefined) return known;
   let hash = start(wire, body);
-  let formerHash = hash;
+  let former = hash;
   let isInFront = true;
-  const chain: string[] = [];
-  const former: string[] = [];
-  for (const message of listOf(wire, body)) {
+  const list = listOf(wire, body).map((message): Sent => {
+    const isTold = isReply(message);
     isInFront &&= isInstruction(message);
     if (!isInFront) {
       const texts = unitsOf(message).map((unit) => JSON.stringify(unit));
-      const before = isReply(message) ? texts : formerUnits(message).map((unit) => JSON.stringify(unit));
-      const isSame = formerHash === hash && before.join("\n") === texts.join("\n");
+      const before = isTold ? texts : formerUnits(message).map((unit) => JSON.stringify(unit));
+      const isSame = former === hash && before.join("\n") === texts.join("\n");
       hash = linked(hash, texts);
-      formerHash = isSame ? hash : linked(formerHash, before);
+      former = isSame ? hash : linked(former, before);
     }
-    chain.push(hash);
-    former.push(formerHash);
-  }
-  const chains = { chain, former };
-  hashed.set(body, chains);
-  return chains;
+    return { message, isReply: isTold, hash, former };
+  });
+  sent.set(body, list);
+  return list;
+}
+
+/** Up to the end of the list. */
+function endOf(wire: WireName, body: JsonObject): string {
+  return sentIn(wire, body).at(-1)?.hash ?? "";
 }
 
 /** The hash after a reply has been added, as the client will send it back. */
@@ -77,28 +78,34 @@ export function prefixMarks(
   wire: WireName,
   body: JsonObject,
 ): readonly { readonly mark: string; readonly isReply: boolean }[] {
-  const list = listOf(wire, body);
-  const firstReply = list.findIndex(isReply);
+  const list = sentIn(wire, body);
+  const firstReply = list.findIndex((each) => each.isReply);
   if (firstReply < 0) return [];
-  const { chain, former } = chainsOf(wire, body);
-  const marks = list.map((message, at) => ({ mark: markOf(chain[at] ?? ""), isReply: isReply(message) }));
-  const earlier = former.flatMap((hash, at) =>
-    hash === chain[at] ? [] : [{ at, mark: markOf(hash), isReply: false }],
-  );
-  return [...marks.slice(firstReply).reverse(), ...earlier.filter(({ at }) => at >= firstReply).reverse()];
+  const told = list.slice(firstReply).reverse();
+  return [
+    ...told.map(({ hash, isReply: isTold }) => ({ mark: markOf(hash), isReply: isTold })),
+    ...told.flatMap(({ hash, former }) =>
+      former === hash ? [] : [{ mark: markOf(former), isReply: false }],
+    ),
+  ];
 }
 
-/** Under which the recall of a message is kept. The first one is for new ones. */
-export function placeMarks(wire: WireName, body: JsonObject, index: number): readonly string[] {
-  const { chain, former } = chainsOf(wire, body);
-  return [...new Set([chain[index] ?? "", former[index] ?? ""])].map(markOf);
+/** The messages of the user, and the marks under which recall of each is kept: the first one of new ones. */
+export function placesOf(
+  wire: WireName,
+  body: JsonObject,
+): readonly { readonly index: number; readonly marks: readonly string[] }[] {
+  return sentIn(wire, body).flatMap(({ message, hash, former }, index) => {
+    if (!mayBeSaid(message)) return [];
+    return [{ index, marks: former === hash ? [markOf(hash)] : [markOf(hash), markOf(former)] }];
+  });
 }
 
 /** The mark of what was asked before the first reply. */
 export function questionMark(wire: WireName, body: JsonObject): string {
-  const replied = listOf(wire, body).findIndex(isReply);
-  const chain = chainOf(wire, body);
-  return `question:${(replied < 0 ? chain : chain.slice(0, replied)).at(-1) ?? ""}`;
+  const list = sentIn(wire, body);
+  const replied = list.findIndex((each) => each.isReply);
+  return `question:${(replied < 0 ? list : list.slice(0, replied)).at(-1)?.hash ?? ""}`;
 }
 
 /**
@@ -111,7 +118,7 @@ export function replyMarks(
   responseIds: readonly string[],
 ): readonly string[] {
   const { kind } = identity.session;
-  const before = chainOf(wire.name, body).at(-1) ?? "";
+  const before = endOf(wire.name, body);
   const isUnnamed = kind === "prefix" || kind === "previous-response";
   const prefixes = isUnnamed ? [markOf(before), markOf(withReply(before, told))] : [];
   if (isUnnamed) prefixes.push(turnMark(lastSaid(listOf(wire.name, body)), textOf(told.content)));
@@ -339,14 +346,19 @@ function replyText({ content }: JsonObject): string {
 
 /** The text that the user typed; "" if the message is a tool's result, or something that the client adds by itself. */
 export function saidIn(message: JsonObject): string {
-  if (roleOf(message) !== "user" || (message.type !== undefined && message.type !== "message")) return "";
-  const parts = partsOf(message.content);
-  if (parts.some(({ type }) => type === "tool_result")) return "";
-  const texts = parts.flatMap(({ type, text }) =>
+  if (!mayBeSaid(message)) return "";
+  const texts = partsOf(message.content).flatMap(({ type, text }) =>
     (type === "text" || type === "input_text") && typeof text === "string" ? [text] : [],
   );
   const said = texts.map((text) => strippedUserText(text).trim());
   return said.filter((text) => text !== "" && !isClientSummary(text)).join("\n\n");
+}
+
+/** By the user, and no result of a tool. */
+function mayBeSaid(message: JsonObject): boolean {
+  const isMessage = message.type === undefined || message.type === "message";
+  if (roleOf(message) !== "user" || !isMessage) return false;
+  return !partsOf(message.content).some(({ type }) => type === "tool_result");
 }
 
 /**
@@ -374,19 +386,18 @@ export type Stretch = {
 };
 
 export function stretchesOf(wire: WireName, body: JsonObject): readonly Stretch[] {
-  const list = listOf(wire, body);
-  const { chain, former } = chainsOf(wire, body);
+  const list = sentIn(wire, body);
   const stretches: Stretch[] = [];
   for (let from = 0; from < list.length; from += 1) {
-    if (!isReply(list[from] ?? {})) continue;
+    if (!list[from]?.isReply) continue;
     let to = from + 1;
-    while (wire === "responses" && to < list.length && isReply(list[to] ?? {})) to += 1;
-    const items = list.slice(from, to);
+    while (wire === "responses" && list[to]?.isReply) to += 1;
+    const items = list.slice(from, to).map(({ message }) => message);
     const text = items.map(replyText).join("");
-    const marks = [
-      stretchMark(chain[from - 1] ?? "", text, items.flatMap(callsOf)),
-      stretchMark(former[from - 1] ?? "", text, items.flatMap(callIds)),
-    ];
+    const { hash = "", former = "" } = list[from - 1] ?? {};
+    const marks = [stretchMark(hash, text, items.flatMap(callsOf))];
+    const ids = items.flatMap(callIds);
+    if (former !== hash || ids.length > 0) marks.push(stretchMark(former, text, ids));
     stretches.push({ from, to, marks });
     from = to - 1;
   }
@@ -400,7 +411,7 @@ function stretchMark(before: string, text: string, calls: readonly unknown[]): s
 
 /** The mark for the hidden rounds of a reply that was just told: behind the request, as the client will send it back. */
 export function roundMark(wire: WireName, body: JsonObject, told: Message): string {
-  return stretchMark(chainOf(wire, body).at(-1) ?? "", textOf(told.content), toldCalls(told));
+  return stretchMark(endOf(wire, body), textOf(told.content), toldCalls(told));
 }
 
 function callIds(message: JsonObject): readonly string[] {

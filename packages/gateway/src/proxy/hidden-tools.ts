@@ -1,6 +1,6 @@
 // One reply for the client out of several rounds with the model: calls of our tools are left out, the rest is numbered as if the model had
 // said it at once, and usage is added up. Pure. Each wire has a class that takes the events of a stream, or whole bodies, round by round.
-import { isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
+import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { JsonObject } from "../types.ts";
 import { ChatReply, sentCall } from "../wires/chat.ts";
 import { recordOf, recordsIn, textOr } from "../wires/fields.ts";
@@ -123,9 +123,7 @@ abstract class MergedReply<Collector extends CollectedReply> {
 
   /** An event of the current round: the bytes for the client, none if it is held back or left out. */
   push(event: SseEvent): readonly Uint8Array[] {
-    const { data: text = "", bytes } = event;
-    const value = outsideJsonOr(text, text);
-    const data = isRecord(value) ? value : undefined;
+    const { data: text = "", body: data, bytes } = event;
     this.#bytes += bytes.length;
     if (text !== "" && this.#bytes <= MOST_BYTES && this.reply.take(data ?? text)) this.isEnding = true;
     if (!this.#isPlain) return this.show(event, data);

@@ -1,9 +1,9 @@
 // A relayed reply without memory that the model repeats in a fence (`AnswerScrubber`). An event that says nothing of it keeps its bytes, and
 // none is added or dropped: the Responses API numbers them.
-import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import { isRecord } from "@hermes-memory/core/internal/lib";
 import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
 import type { JsonObject } from "../types.ts";
-import { type SseEvent, SseEvents, sseEvent } from "../wires/sse.ts";
+import { recordIn, type SseEvent, SseEvents, sseEvent } from "../wires/sse.ts";
 import { withoutErrorText } from "./users-may.ts";
 
 /** The events of a streamed reply. `isUsers`: without the texts of the vendor's errors. */
@@ -14,7 +14,7 @@ export async function* cleanEvents(
   const events = new SseEvents();
   const texts = new EventTexts();
   const clean = (event: SseEvent): readonly SseEvent[] => {
-    const body = isUsers ? withoutErrors(event.data ?? "") : undefined;
+    const body = isUsers && event.body !== undefined ? withoutErrorText(event.body) : undefined;
     return texts.take(body === undefined ? event : eventOf(event, body));
   };
   for await (const chunk of chunks) for (const event of events.push(chunk)) yield* clean(event);
@@ -26,19 +26,14 @@ export async function* cleanEvents(
 /** A reply that is no stream: the same bytes if there is nothing to take out. */
 export function cleanBody(bytes: Buffer<ArrayBuffer>, isUsers: boolean): Buffer<ArrayBuffer> {
   const text = bytes.toString("utf8");
-  const shown = isUsers ? withoutErrors(text) : undefined;
-  const fenced = FENCED.test(text) ? (shown ?? recordIn(text)) : undefined;
-  const body = fenced === undefined ? shown : withoutFences(fenced);
-  return body === undefined ? bytes : Buffer.from(JSON.stringify(body));
-}
-
-function withoutErrors(text: string): JsonObject | undefined {
-  const body = text.includes("error") ? recordIn(text) : undefined;
-  return body && withoutErrorText(body);
+  const given = isUsers || FENCED.test(text) ? recordIn(text) : undefined;
+  if (given === undefined) return bytes;
+  const shown = isUsers ? (withoutErrorText(given) ?? given) : given;
+  const body = FENCED.test(text) ? withoutFences(shown) : shown;
+  return body === given ? bytes : Buffer.from(JSON.stringify(body));
 }
 
 const FENCED = /memory-context/i;
-const MOST_CHARS = 64 * 1024 * 1024;
 
 type Delta = {
   /** Which text of the reply it belongs to. */
@@ -54,7 +49,7 @@ class EventTexts {
   #behind: SseEvent[] = [];
 
   take(event: SseEvent): readonly SseEvent[] {
-    const body = event.data === undefined ? undefined : recordIn(event.data);
+    const { body } = event;
     if (this.#waiting !== undefined && (event.data === undefined || body?.type === "ping")) {
       this.#behind.push(event);
       return [];
@@ -95,12 +90,7 @@ function whole(event: SseEvent, body: JsonObject): SseEvent {
 }
 
 function eventOf({ name }: SseEvent, body: JsonObject): SseEvent {
-  return { bytes: Buffer.from(sseEvent(body, name)), name, data: JSON.stringify(body) };
-}
-
-export function recordIn(text: string): JsonObject | undefined {
-  const parsed = parseOutsideJson(text, { maxChars: MOST_CHARS });
-  return parsed.ok && isRecord(parsed.value) ? parsed.value : undefined;
+  return { bytes: Buffer.from(sseEvent(body, name)), name, data: JSON.stringify(body), body };
 }
 
 function deltaIn(body: JsonObject): Delta | undefined {

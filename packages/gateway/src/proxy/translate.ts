@@ -4,22 +4,20 @@ import {
   type ChatModel,
   callModel,
   type FinishReason,
-  type ModelFailure,
   type ModelRequest,
   type Usage,
 } from "@hermes-memory/agent/internal/models";
 import { type Message, newMessage, partsOf, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import { AnswerScrubber, scrubAnswer } from "@hermes-memory/core/internal/providers";
-import { charge } from "../allowance.ts";
-import { MODEL_PROBLEMS, stoppedProblem } from "../problem.ts";
+import { ofModelFailure, stoppedProblem } from "../problem.ts";
 import { ReplyStream, type Said } from "../reply-stream.ts";
-import { type GatewayProblem, type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
+import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import { refuseLost } from "../wires/body-fields.ts";
 import { hermesHeaders } from "../wires/fields.ts";
 import type { Finish, ReplyMetadata } from "../wires/wire.ts";
 import { partsOf as bodyParts, listOf, spaceless } from "./chain.ts";
 import type { Insertions } from "./insert.ts";
-import type { TurnMemory } from "./turn-memory.ts";
+import { finishTurn, type TurnMemory } from "./turn-memory.ts";
 
 export type Translation = {
   readonly model: ChatModel;
@@ -58,10 +56,10 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   };
   const id = wire.newReplyId();
   const metadata: ReplyMetadata = { sessionId: memory.sessionId ?? "", notices: memory.notices };
-  const store = async (message: Message | undefined, usage?: Usage): Promise<void> => {
-    if (message !== undefined || signal.aborted)
-      await charge(turn, model.identity, { usage, reply: message });
-    await memory.storeReply({
+  const finish = (message: Message | undefined, usage?: Usage): Promise<void> =>
+    finishTurn(turn, memory, {
+      model: model.identity,
+      used: message !== undefined || signal.aborted ? [{ usage, reply: message }] : [],
       hidden: [],
       last: message,
       shownText: textOf(message?.content ?? ""),
@@ -69,20 +67,19 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
       rounds: undefined,
       responseIds: [id],
     });
-  };
   const run = async (): Promise<Said> => {
     try {
       // The client has its own rules for trying again.
       const ended = await callModel(model, asked, { attempts: 1 }).finally(() => say(scrubber.end()));
-      if (!ended.ok) throw new ProblemError(problemOf(ended.error));
+      if (!ended.ok) throw new ProblemError(ofModelFailure(ended.error));
       const { message: said, usage, finishReason } = ended.value;
       const { content, toolCalls } = said;
       const message = typeof content === "string" ? { ...said, content: scrubAnswer(content) } : said;
-      await store(message, usage);
+      await finish(message, usage);
       const [text, reasoning] = [textOf(message.content), reasoningOf(message)];
       return { text, reasoning, toolCalls, finish: finishOf(finishReason), usage, metadata };
     } catch (cause) {
-      await store(interrupted(partial));
+      await finish(interrupted(partial));
       if (!signal.aborted) throw cause;
       throw new ProblemError(stoppedProblem(gateway.isStopping), { cause });
     }
@@ -157,11 +154,4 @@ function reasoningOf({ vendor = {} }: Message): string {
 
 function finishOf(reason: FinishReason): Finish {
   return reason === "error" || reason === "other" ? "stop" : reason;
-}
-
-// ---- Problems ----
-
-export function problemOf({ kind, message, retryAfterMs }: ModelFailure): GatewayProblem {
-  const retryAfterSeconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
-  return { ...MODEL_PROBLEMS[kind], message, retryAfterSeconds };
 }

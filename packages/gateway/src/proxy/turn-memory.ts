@@ -1,34 +1,29 @@
 // The memory of one proxied request: opens its chat, stores what the client says, finds what to insert, and stores the reply. Nothing here
 // may break the request: what fails is left out, with a notice for the reply and a line in the log. Only a wrong identity refuses.
+import type { Usage } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
-import {
-  describeCause,
-  HermesError,
-  isRecord,
-  outsideJsonOr,
-  sha256,
-} from "@hermes-memory/core/internal/lib";
-import type { Asked, AskOptions } from "@hermes-memory/core/internal/memory";
+import { describeCause, HermesError, isRecord, outsideJsonOr } from "@hermes-memory/core/internal/lib";
+import type { Asked, AskOptions, OpenedChat } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, textOf, toolCallsOf } from "@hermes-memory/core/internal/message";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
+import { charge, type Used } from "../allowance.ts";
 import { sourceOf } from "../identity.ts";
 import { type JsonObject, type ModelTurn, ProblemError } from "../types.ts";
 import {
   forkMarks,
   listOf,
-  placeMarks,
+  placesOf,
   questionOf,
   replyMarks,
   responseMark,
   roundMark,
-  saidIn,
   stretchesOf,
   summaryMarks,
 } from "./chain.ts";
 import { carriesBlock, type HiddenRounds, type Insertions, insert, NOTHING } from "./insert.ts";
 
 /** What the client was told, and what it was not: everything of one reply. */
-export type ToldReply = {
+type ToldReply = {
   /** Replies that called our tools, and the results. */
   readonly hidden: readonly Message[];
   /** The reply that the client was told, as the model gave it; undefined if it said nothing. */
@@ -50,7 +45,22 @@ export interface TurnMemory {
   readonly insertions: Insertions;
   /** For the reply: what could not be done, in words. `storeReply` may add some. */
   readonly notices: readonly string[];
-  storeReply(reply: ToldReply): Promise<void>;
+  storeReply(reply: EndedTurn): Promise<void>;
+}
+
+/** How a proxied turn has ended. */
+export type EndedTurn = ToldReply & {
+  readonly model: { readonly model: string; readonly provider: string };
+  /** What each call of the model cost. */
+  readonly used: readonly Used[];
+};
+
+/** Every proxied turn that asked a model ends here, whether it got a reply or not. Never rejects: the reply is the client's. */
+export async function finishTurn(turn: ModelTurn, memory: TurnMemory, ended: EndedTurn): Promise<void> {
+  for (const used of ended.used) await charge(turn, ended.model, used);
+  await memory.storeReply(ended).catch((cause: unknown) => {
+    turn.gateway.log.error("Proxy: a reply could not be stored", { cause });
+  });
 }
 
 /** Longer, and the request goes on without. A provider has its own, shorter limit. */
@@ -66,6 +76,8 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const { gateway, memory, chatId, identity } = turn;
   const { session } = identity;
   const notices: string[] = [];
+  const startedAt = gateway.clock.now().getTime() / 1000;
+  const startedAtMs = performance.now();
 
   /** Undefined if it failed. `late` is aborted when nobody waits for it any more. */
   const tried = async <T>(what: string, work: (late: AbortSignal) => Promise<T>): Promise<T | undefined> => {
@@ -88,7 +100,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId, forkOf: forkMarks(turn) });
     const store = await memory.layers.sessions({ mode: "write", create: true });
     const { requestMarks = [] } = turn;
-    if (requestMarks.length > 0) await store.saveMarks(chat.sessionId, requestMarks);
+    if (requestMarks.length > 0) await store.gateway.saveMarks(chat.sessionId, requestMarks);
     return { chat, store };
   });
   if (opened === undefined)
@@ -110,7 +122,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const ask = async (late?: AbortSignal): Promise<void> => {
     const signal = late === undefined ? turn.signal : AbortSignal.any([turn.signal, late]);
     try {
-      asked ??= await memory.ask(chatId, told, { ...rule, signal });
+      asked ??= await memory.ask(chat, told, { ...rule, signal });
     } catch (cause) {
       whyNot = cause;
       throw cause;
@@ -118,22 +130,33 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   };
   const [, block] = await Promise.all([
     tried("The user's message was not stored", ask),
-    tried("The memory block was left out", () => memory.block(chatId)),
+    tried("The memory block was left out", () => memory.block(chat)),
   ]);
   const fresh =
     found !== undefined && options.config.gateway.recall
-      ? await tried("Recall was left out", () => recallFor(turn, sessionId, found.answered))
+      ? await tried("Recall was left out", () => recallFor(turn, store, chat, found.answered))
       : undefined;
 
   return {
     sessionId,
     notices,
-    insertions: insertionsOf(turn, block ?? "", found, fresh),
+    insertions: insertionsOf(turn, block ?? "", found, fresh?.recalls),
     async storeReply(reply) {
       const { hidden, last } = reply;
       const said = [...hidden, ...(last === undefined ? [] : [last])];
       // The marks first: the write of the reply waits for the disk, and for everything before it.
       await tried("The reply is stored without marks", () => saveTraces(turn, store, sessionId, reply));
+      await tried("What this turn used was not stored", () =>
+        store.turns.addTurn({
+          session_id: sessionId,
+          at: startedAt,
+          duration_ms: performance.now() - startedAtMs,
+          mode: "proxy",
+          model: reply.model.model,
+          ...usedIn(reply.used),
+          recall: fresh?.id,
+        }),
+      );
       if (said.length === 0) return;
       const storeSaid = async (): Promise<void> => {
         // Only a request that takes nothing back may be stored this late; the next list of the client has the others.
@@ -178,7 +201,7 @@ export async function readTurnMemory(turn: ModelTurn): Promise<TurnMemory> {
       const store = await memory.layers.sessions({ mode: "write" });
       const sessionId = chatId === "" || !last ? undefined : (await memory.chat(chatId))?.sessionId;
       if (sessionId !== undefined)
-        await store?.saveMarks(sessionId, summaryMarks(textOf(last?.content ?? "")));
+        await store?.gateway.saveMarks(sessionId, summaryMarks(textOf(last?.content ?? "")));
     } catch (cause) {
       gateway.log.warn(`Proxy: the chat of a summary was not noted: ${describeCause(cause)}`);
     }
@@ -203,25 +226,25 @@ const NOT_STORED =
 
 /** How the list of the request belongs to the chat. */
 async function askRule(
-  { identity, retryKey, rawBody }: ModelTurn,
+  { identity, retryKey, bodyHash }: ModelTurn,
   store: SessionStore,
   sessionId: string,
   hiddenTools: readonly string[],
 ): Promise<AskOptions> {
   const { history, kind, previousResponseId } = identity.session;
-  const request = `body:${sha256(rawBody)}`;
+  const request = `body:${bodyHash}`;
   const isBehind = previousResponseId !== undefined;
   const list = history === "client" ? "whole" : isBehind || kind === "conversation" ? "newest" : "either";
   const isKey = retryKey?.startsWith("key:") === true;
   // Another message would name a newer response.
-  const isSameAgain = isBehind && (await store.getAsk(sessionId))?.request === request;
+  const isSameAgain = isBehind && (await store.gateway.getAsk(sessionId))?.request === request;
   const isRetry = (retryKey !== undefined && !isKey) || isSameAgain;
   return { list, request, isRetry, hiddenTools, ...(isKey && { key: retryKey }) };
 }
 
 function noteDelivered({ gateway }: ModelTurn, store: SessionStore, asked: Asked | undefined): void {
   if (asked === undefined) return;
-  store.saveDelivered(asked.sessionId, asked.token).catch((cause: unknown) => {
+  store.gateway.saveDelivered(asked.sessionId, asked.token).catch((cause: unknown) => {
     gateway.log.warn(`A reply that arrived was not noted: ${describeCause(cause)}`);
   });
 }
@@ -264,11 +287,8 @@ type Earlier = {
 
 async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: string): Promise<Earlier> {
   const { wire, body } = turn;
-  const list = listOf(wire.name, body);
-  const places = list.flatMap((message, index) =>
-    saidIn(message) === "" ? [] : [{ index, marks: placeMarks(wire.name, body, index) }],
-  );
-  const traces = await store.findRecalls(
+  const places = placesOf(wire.name, body);
+  const traces = await store.turns.findRecalls(
     sessionId,
     places.flatMap(({ marks }) => marks),
   );
@@ -279,7 +299,7 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
   });
   const stretches = stretchesOf(wire.name, body);
   const previous = typeof body.previous_response_id === "string" ? body.previous_response_id : undefined;
-  const saved = await store.findRounds(
+  const saved = await store.gateway.findRounds(
     sessionId,
     [...stretches.flatMap(({ marks }) => marks), ...(previous === undefined ? [] : [responseMark(previous)])],
     wire.name,
@@ -325,43 +345,55 @@ function readRounds(value: unknown): HiddenRounds | undefined {
 
 async function recallFor(
   turn: ModelTurn,
-  sessionId: string,
+  store: SessionStore,
+  chat: OpenedChat,
   answered: ReadonlySet<number>,
-): Promise<Insertions["recalls"]> {
-  const { wire, body, memory, chatId } = turn;
+): Promise<{ readonly recalls: Insertions["recalls"]; readonly id?: number }> {
+  const { wire, body, memory, signal } = turn;
   const question = questionOf(listOf(wire.name, body));
-  if (question === undefined || answered.has(question.index)) return [];
+  if (question === undefined || answered.has(question.index)) return { recalls: [] };
   const { index, text: query } = question;
-  const recalled = await memory.recall(chatId, query, { signal: turn.signal });
-  const [mark] = placeMarks(wire.name, body, index);
+  const recalled = await memory.recall(chat, query, { signal });
+  const [mark] = placesOf(wire.name, body).find((place) => place.index === index)?.marks ?? [];
   // Kept before it is sent: what the model has seen once, it has to see at the same place again.
-  await noteRecall(turn, { ...recalled, query, sessionId, mark, mode: "proxy" });
-  return [{ index, text: recalled.text }];
+  const { durationMs: duration_ms, text: injected } = recalled;
+  const at = turn.gateway.clock.now().getTime() / 1000;
+  const found = JSON.stringify(recalled.found);
+  const kept = { session_id: chat.sessionId, at, query, injected, found, duration_ms };
+  const id = await store.turns.addRecall({ ...kept, mark: mark ?? null, mode: "proxy" });
+  noteRecall(turn, { ...recalled, sessionId: chat.sessionId, mode: "proxy" });
+  return { recalls: [{ index, text: injected }], id };
 }
 
 type NotedRecall = Awaited<ReturnType<ModelTurn["memory"]["recall"]>> & {
   readonly sessionId: string;
-  readonly query: string;
-  readonly mark?: string | undefined;
   readonly mode: "agent" | "proxy";
 };
 
-/** Keeps, counts and tells what was recalled for a message. */
-export async function noteRecall(
-  { memory, gateway, identity }: ModelTurn,
-  { sessionId: session_id, query, text: injected, found, durationMs, mark, mode }: NotedRecall,
-): Promise<void> {
-  const at = gateway.clock.now().getTime() / 1000;
-  const what = { query, injected, found: JSON.stringify(found), duration_ms: durationMs };
-  const store = await memory.layers.sessions({ mode: "write", create: true });
-  await store.addRecall({ session_id, at, mark, ...what, mode });
-  gateway.metrics.count("recalls", { mode, injected: String(injected !== "") });
+/** Counts and tells what was recalled for a message. */
+export function noteRecall(
+  { gateway, identity }: Pick<ModelTurn, "gateway" | "identity">,
+  { sessionId: session_id, text, durationMs, mode }: NotedRecall,
+): void {
+  gateway.metrics.count("recalls", { mode, injected: String(text !== "") });
   gateway.metrics.observe("recall_seconds", durationMs / 1000, { mode });
   const { user, profile } = identity;
   gateway.events.emit({ type: "recall", user, profile, session_id });
 }
 
 // ---- After the reply ----
+
+function usedIn(used: readonly Used[]) {
+  const sum = (name: keyof Usage) => used.reduce((all, { usage }) => all + (usage?.[name] ?? 0), 0);
+  return {
+    input_tokens: sum("input"),
+    output_tokens: sum("output"),
+    cache_read_tokens: sum("cacheRead"),
+    cache_write_tokens: sum("cacheWrite"),
+    reasoning_tokens: sum("reasoning"),
+    calls: used.length,
+  };
+}
 
 /** Marks, by which the next request finds this session, and the rounds that it will bring without knowing them. */
 async function saveTraces(
@@ -375,14 +407,19 @@ async function saveTraces(
   const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
   const marks = replyMarks(turn, told, [...responseIds, ...itemIds]);
-  if (marks.length > 0) await store.saveMarks(sessionId, marks);
+  if (marks.length > 0) await store.gateway.saveMarks(sessionId, marks);
   if (rounds === undefined) return;
   const mark = roundMark(wire.name, body, told);
-  await store.saveRound({ session_id: sessionId, mark, wire: wire.name, items: JSON.stringify(rounds) });
+  await store.gateway.saveRound({
+    session_id: sessionId,
+    mark,
+    wire: wire.name,
+    items: JSON.stringify(rounds),
+  });
   const next = responseIds.at(-1);
   // A client may go on from the response that it was told first; the conversation continues in the last one.
   for (const earlier of responseIds.slice(0, -1))
-    await store.saveRound({
+    await store.gateway.saveRound({
       session_id: sessionId,
       mark: responseMark(earlier),
       wire: wire.name,

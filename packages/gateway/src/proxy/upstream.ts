@@ -2,21 +2,24 @@
 // to the vendor of the client's own protocol, or to the server that config names for it, and nowhere else.
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import {
   type ApiMode,
   apiAddress,
   type ChosenModel,
   chooseModel,
+  classifyFailure,
   parseBaseUrl,
   safeAddress,
 } from "@hermes-memory/agent/internal/models";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
+import { forUsers, ofModelFailure } from "../problem.ts";
 import { type ModelTurn, ProblemError, refused } from "../types.ts";
 import type { WireName } from "../wires/wire.ts";
-import { headerForUsers } from "./users-may.ts";
+import { headerForUsers, isUsersRequest, SHOWN_HEADERS, withoutAccount } from "./users-may.ts";
 
 export type Upstream = {
   readonly chosen: ChosenModel;
@@ -25,14 +28,6 @@ export type Upstream = {
   /** The key is the client's own. */
   readonly isClientsKey: boolean;
 };
-
-/** A user's, with a key that is not theirs: users-may.ts says what they may ask. */
-export function isUsersRequest(
-  { identity }: Pick<ModelTurn, "identity">,
-  { isClientsKey }: Pick<Upstream, "isClientsKey">,
-): boolean {
-  return identity.user !== undefined && !isClientsKey;
-}
 
 type Server = { readonly mode: ApiMode; readonly path: string; readonly vendor: string };
 
@@ -263,4 +258,105 @@ function redirected(address: string): ProblemError {
   const message = `The model's server at ${safeAddress(address)} redirects to another address. It is not followed, because the key would go along.`;
   const hint = "Set model.base_url in config.yaml to the server's final address.";
   return refused(502, "upstream-redirects", { message, hint });
+}
+
+// ---- The answer ----
+
+export function isReply({ status }: UpstreamReply): boolean {
+  return status >= 200 && status <= 299;
+}
+
+export function isEventStream({ headers }: UpstreamReply): boolean {
+  return /\btext\/event-stream\b/i.test(headers.get("content-type") ?? "");
+}
+
+export const MOST_ERROR_BYTES = 1024 * 1024;
+
+export async function wholeBody(
+  { body }: UpstreamReply,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Buffer<ArrayBuffer>> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    pieces.push(chunk);
+    length += chunk.length;
+    if (length > limit) break;
+  }
+  return Buffer.concat(pieces) as Buffer<ArrayBuffer>;
+}
+
+/** Servers send usage after the end, and close the connection. One that does not is not waited for. */
+const AFTER_END_MS = 1_000;
+
+export async function* untilEnd(
+  body: AsyncIterable<Uint8Array>,
+  isEnding: () => boolean,
+): AsyncGenerator<Uint8Array, void> {
+  const chunks = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = chunks.next();
+      const step = await (isEnding() ? Promise.race([next, silence()]) : next);
+      if (step === undefined || step.done) {
+        next.catch(() => {}); // nobody waits for it
+        return;
+      }
+      yield step.value;
+    }
+  } finally {
+    await chunks.return?.();
+  }
+}
+
+function silence(): Promise<undefined> {
+  return sleep(AFTER_END_MS, undefined, { ref: false });
+}
+
+/** Failures that the user's own request has: the vendor's words say what to change. */
+const OF_THE_REQUEST = /^(?:bad_request|overflow|payload_too_large|content_policy|bad_signature|not_found)$/;
+
+/** What may be shown of an answer: to a user nothing about the account, to the owner all but the key, which servers quote. */
+export async function shownReply(
+  reply: UpstreamReply,
+  turn: ModelTurn,
+  upstream: Upstream,
+): Promise<UpstreamReply> {
+  const { status } = reply;
+  const { apiKey } = upstream.chosen;
+  const isUsers = isUsersRequest(turn, upstream);
+  if (upstream.isClientsKey || (!isUsers && (isReply(reply) || apiKey === ""))) return reply;
+  const keyless = (text: string): string => (apiKey === "" ? text : text.replaceAll(apiKey, "***"));
+  const headers = new Headers();
+  for (const [name, value] of reply.headers)
+    if (!isUsers || SHOWN_HEADERS.test(name)) headers.append(name, keyless(value));
+  if (isReply(reply)) return { ...reply, headers }; // `cleanEvents` and `cleanBody` see to errors in it
+  const said = keyless((await wholeBody(reply, MOST_ERROR_BYTES)).toString("utf8"));
+  const as = (text: string, shown = status) => ({
+    status: shown,
+    headers,
+    body: Readable.from([Buffer.from(text)]),
+  });
+  if (!isUsers) return as(said);
+  const [responseBody, responseHeaders] = [withoutAccount(said), Object.fromEntries(reply.headers)];
+  const failure = classifyFailure({ statusCode: status, responseBody, responseHeaders }, "");
+  if (OF_THE_REQUEST.test(failure.kind)) return as(responseBody);
+  const problem = ofModelFailure(failure);
+  turn.gateway.log.warn(problem.message, { code: problem.code, status });
+  headers.set("content-type", "application/json");
+  if (problem.isLasting) headers.set("x-should-retry", "false");
+  return as(JSON.stringify(turn.wire.renderProblem(forUsers(problem))), problem.status);
+}
+
+/** An answer that is no reply: an error of the vendor, in the vendor's words. */
+export function relayedAsIs(reply: UpstreamReply, own: Readonly<Record<string, string>>): Response {
+  const { status } = reply;
+  const body = status === 204 || status === 304 ? null : ReadableStream.from<Uint8Array>(reply.body);
+  return new Response(body, { status, headers: withOwn(reply, own) });
+}
+
+export function withOwn(reply: UpstreamReply, own: Readonly<Record<string, string>>): Headers {
+  const headers = responseHeaders(reply.headers);
+  for (const [name, value] of Object.entries(own)) headers.set(name, value);
+  return headers;
 }

@@ -2,9 +2,13 @@
 // connectors and stored responses of the key's account belong to the owner and to all users together, so these are allow-lists: of fields,
 // tools, items, parts and headers that name nothing of the account. Whoever sends a key of their own is not limited.
 import { isRecord } from "@hermes-memory/core/internal/lib";
-import { type JsonObject, refused } from "../problem.ts";
-import { listOf, recordOf } from "../wires/fields.ts";
+import { servedHomes } from "../gateway.ts";
+import { type JsonObject, ProblemError, refused } from "../problem.ts";
+import type { ModelTurn } from "../types.ts";
+import { listOf, recordOf, recordsIn } from "../wires/fields.ts";
+import { isOwnReplyId, ownReply } from "../wires/responses.ts";
 import type { WireName } from "../wires/wire.ts";
+import { responseMark, UNKNOWN_RESPONSE } from "./chain.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
@@ -143,6 +147,61 @@ function namedIn(wire: WireName, value: unknown, path: string): string | undefin
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+// ---- State of others at the vendor ----
+
+/** The server that is asked: with whose key, and at which address if it gets the body itself. */
+type Asked = { readonly isClientsKey: boolean; readonly url: string | undefined };
+
+/** A user's, with a key that is not theirs. */
+export function isUsersRequest(
+  { identity }: Pick<ModelTurn, "identity">,
+  { isClientsKey }: Pick<Asked, "isClientsKey">,
+): boolean {
+  return identity.user !== undefined && !isClientsKey;
+}
+
+/**
+ * The vendor keeps responses and conversations by key, and under our key those of all persons: whoever knows an id could go on from it and
+ * have the model repeat what another one said. So a user may name responses that this gateway gave to them, and the owner any that it gave
+ * to nobody else. What belongs to the account otherwise is the owner's alone.
+ */
+export async function refuseOthersState(turn: ModelTurn, upstream: Asked): Promise<void> {
+  const { wire, body, memory, identity, gateway } = turn;
+  if (upstream.isClientsKey) return;
+  const isForwarded = upstream.url !== undefined;
+  const { userFields: more } = (await gateway.config()).gateway;
+  if (isUsersRequest(turn, upstream)) refuseForUsers(wire.name, body, { isForwarded, more });
+  if (wire.name !== "responses") return;
+  const { previous_response_id: previous, conversation } = body;
+  const isOwner = identity.user === undefined;
+  const named = isRecord(conversation) ? conversation.id : conversation;
+  if (!isOwner && typeof named === "string" && /^\s*(?:conv|thread|resp)_/i.test(named))
+    throw refused(404, "conversation_not_found", {
+      message: "This user has no conversation of this id at the model's vendor.",
+      hint: "Send the whole conversation in 'input', or name it in X-Hermes-Session-Id.",
+      param: "conversation",
+    });
+  const isIn = async (person: typeof memory.layers, id: string): Promise<boolean> =>
+    Boolean(await (await person.sessions({ mode: "read" }))?.gateway.findMark([responseMark(id)]));
+  const isOpenTo = async (id: string): Promise<boolean> => {
+    if (await isIn(memory.layers, id)) return true;
+    // An id that this gateway made up means nothing to the vendor, and the vendor's means nothing to a model of another protocol.
+    if (!isOwner || isOwnReplyId(id) || !isForwarded) return false;
+    const homes = await servedHomes(gateway);
+    const known = await Promise.all(homes.map(({ administrator }) => isIn(administrator, id)));
+    return !known.includes(true);
+  };
+  if (typeof previous === "string" && !(await isOpenTo(previous))) throw new ProblemError(UNKNOWN_RESPONSE);
+  const references = recordsIn(body.input).filter(isReference);
+  for (const id of new Set(references.flatMap((item) => (typeof item.id === "string" ? [item.id] : []))))
+    if (!(await isOpenTo(ownReply(id) ?? id)))
+      throw refused(404, "item_not_found", {
+        message: "The input refers to an item that this gateway did not give to this user.",
+        hint: "Send the items themselves in 'input'.",
+        param: "input",
+      });
 }
 
 // ---- Headers and answers ----

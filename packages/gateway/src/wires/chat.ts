@@ -4,8 +4,8 @@ import { isRecord, randomHex, withoutUndefined } from "@hermes-memory/core/inter
 import {
   type Message,
   madeUpId,
-  parseMessage,
   parseToolCalls,
+  readRow,
   textOf,
 } from "@hermes-memory/core/internal/message";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
@@ -96,7 +96,7 @@ function readRows(rows: readonly unknown[], lose: Lose): Rows {
     else if (role === "tool" || role === "function")
       messages.push(toolMessage(row, read, { param, oldCalls }));
     else if (role !== "user" && messages.length === 0) instructions.push(textOf(read.content));
-    else messages.push(plainMessage(row, read, param));
+    else messages.push(plainMessage(row, read));
   }
   return { system: instructions.filter((text) => text !== "").join("\n\n"), messages };
 }
@@ -110,12 +110,13 @@ const OWN_KEYS: ReadonlySet<string> = new Set([
   "observed",
 ]);
 
-function plainMessage(row: JsonObject, { content, vendor }: ReadContent, param: string): Message {
-  const fields = Object.entries(row).filter(([key, value]) => value !== null && !OWN_KEYS.has(key));
-  const parsed = parseMessage({ ...Object.fromEntries(fields), content: null });
-  if (!parsed.ok) throw wrong(param, `The message '${param}' ${parsed.error.message}.`);
-  const all = { ...parsed.value.vendor, ...vendor };
-  return { ...parsed.value, content, ...(Object.keys(all).length === 0 ? {} : { vendor: all }) };
+function plainMessage(row: JsonObject, { content, vendor }: ReadContent): Message {
+  const fields = Object.entries(row).filter(
+    ([key, value]) => value !== null && !OWN_KEYS.has(key) && !key.startsWith("_"),
+  );
+  const message = readRow({ ...Object.fromEntries(fields), content: null });
+  const all = { ...message.vendor, ...vendor };
+  return { ...message, content, ...(Object.keys(all).length === 0 ? {} : { vendor: all }) };
 }
 
 type AssistantPlace = {
@@ -142,7 +143,7 @@ function assistantMessage(row: JsonObject, read: ReadContent, place: AssistantPl
   }
   // A refusal is what the model said.
   const said = read.content === null || read.content === "" ? textOr(refusal, read.content) : read.content;
-  return plainMessage({ ...others, tool_calls: calls }, { ...read, content: said }, param);
+  return plainMessage({ ...others, tool_calls: calls }, { ...read, content: said });
 }
 
 /** The input of a custom tool is text. It is kept as the argument `input`. */
@@ -166,11 +167,11 @@ function toolMessage(
 ): Message {
   if (row.role === "tool") {
     neededText(row, "tool_call_id", `${param}.tool_call_id`);
-    return plainMessage(row, read, param);
+    return plainMessage(row, read);
   }
   const name = neededText(row, "name", `${param}.name`);
   const id = oldCalls.get(name) ?? madeUpId(name, "", 0);
-  return plainMessage({ ...row, role: "tool", tool_call_id: id }, read, param);
+  return plainMessage({ ...row, role: "tool", tool_call_id: id }, read);
 }
 
 function toolsOf(body: JsonObject, lost: Set<string>): readonly ToolDefinition[] {

@@ -1,5 +1,7 @@
 // Server-sent events: a parser that keeps the exact bytes of each event, so that a proxy can relay, hold back or drop single events, and
 // the text of an event to send. Pure.
+import { isRecord, parseOutsideJson } from "@hermes-memory/core/internal/lib";
+import type { JsonObject } from "../problem.ts";
 
 export type SseEvent = {
   /** As they arrived, with the blank line that ends the event. The bytes of all events together are the bytes of the stream. */
@@ -8,6 +10,8 @@ export type SseEvent = {
   readonly name: string;
   /** The lines of data, joined by line breaks. Undefined: a comment, an event without data, or one that is too long to be read. */
   readonly data: string | undefined;
+  /** The data, if it is a JSON object. */
+  readonly body: JsonObject | undefined;
 };
 
 /** No vendor sends larger events except images, which no conversation keeps as text. */
@@ -88,7 +92,8 @@ export class SseEvents {
     this.#length = 0;
     const isFirst = this.#isFirst;
     this.#isFirst = false;
-    return this.#isTooLong ? { bytes, name: "", data: undefined } : { bytes, ...fieldsIn(bytes, isFirst) };
+    const { name, data } = this.#isTooLong ? { name: "", data: undefined } : fieldsIn(bytes, isFirst);
+    return { bytes, name, data, body: data === undefined ? undefined : recordIn(data) };
   }
 }
 
@@ -108,6 +113,13 @@ function fieldsIn(bytes: Uint8Array, isFirst: boolean): Pick<SseEvent, "name" | 
     else if (field === "data") data = data === undefined ? value : `${data}\n${value}`;
   }
   return { name, data };
+}
+
+const MOST_CHARS = 64 * 1024 * 1024;
+
+export function recordIn(text: string): JsonObject | undefined {
+  const parsed = parseOutsideJson(text, { maxChars: MOST_CHARS });
+  return parsed.ok && isRecord(parsed.value) ? parsed.value : undefined;
 }
 
 /** An event to send. JSON has no line breaks of its own, so it is one line of data. */

@@ -7,7 +7,6 @@ import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import { changeState, readState } from "../../../agent/src/curator/index.ts";
 import { takeRunLock } from "../../../agent/src/curator/run-lock.ts";
-import { modelSection, writeConfig } from "../../../agent/test/agent/agent-home.ts";
 import type { Step } from "../../../agent/test/fakes/wires/script.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { type ModeSetting, modeHome } from "./mode-home.ts";
@@ -58,24 +57,6 @@ describe("the curator", () => {
     expect(runs()).toBe(1);
     expect(staged()).toHaveLength(1);
     expect(entries()).toEqual(EQUAL);
-  });
-
-  it("leaves the memory of users alone, also where it finds something in it", async () => {
-    const { made, runs, staged } = await dueHome({ text: "Hello." }, []);
-    const ana = made.memory.user(ANA);
-    for (const text of EQUAL) await ana.add(text, { target: "memory" });
-    await made.mode.sweep();
-    expect([runs(), staged()]).toEqual([1, []]);
-    expect((await ana.list()).map(({ text }) => text)).toEqual(EQUAL);
-  });
-
-  it("does nothing without a model, and says nothing; it runs when there is one", async () => {
-    const { made, runs, warned } = await dueHome({ text: "{}" }, EQUAL, { isWithoutModel: true });
-    await made.mode.sweep();
-    expect([runs(), warned]).toEqual([0, []]);
-    writeConfig(made.home, { model: modelSection("chat", made.server.url) });
-    await made.mode.sweep();
-    expect([runs(), warned]).toEqual([1, []]);
   });
 
   it("does not run beside another process, says so once, and is there again a day later", async () => {

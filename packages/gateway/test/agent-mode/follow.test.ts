@@ -2,7 +2,7 @@
 import { type Message, withMeta } from "@hermes-memory/core/internal/message";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { earlierAnswer, readAsked, requestId } from "../../src/agent-mode/follow.ts";
+import { earlierAnswer, readAsked } from "../../src/agent-mode/follow.ts";
 import { called, resulted, said } from "./mode-turns.ts";
 
 const OWN = new Set(["memory"]);
@@ -11,27 +11,6 @@ const asked = withMeta(said("user", "Q"), { platformMessageId: "request:1" });
 const cut = withMeta(said("assistant", "Half"), { finishReason: "interrupted" });
 
 describe("a request", () => {
-  it("asks with its last message, or with the results at its end", () => {
-    const list = [said("user", "Q1"), said("assistant", "A1"), said("user", "Q2")];
-    expect(readAsked(list)).toEqual({ earlier: list.slice(0, 2), now: { kind: "message", content: "Q2" } });
-    const calls = [
-      said("user", "Q"),
-      called("weather", {}, "c1"),
-      resulted("c1", "rain"),
-      resulted("c2", ""),
-    ];
-    expect(readAsked(calls)).toMatchObject({
-      earlier: calls.slice(0, 2),
-      now: {
-        kind: "results",
-        results: [
-          { id: "c1", output: "rain" },
-          { id: "c2", output: "" },
-        ],
-      },
-    });
-  });
-
   it("loses no message, whatever its list is", () => {
     const message = fc.constantFrom<Message>(
       said("user", "Q"),
@@ -49,16 +28,6 @@ describe("a request", () => {
         }
       }),
     );
-  });
-
-  it("without a text is refused", () => {
-    expect(() => readAsked([said("user", "  ")])).toThrow(/empty/);
-  });
-
-  it("is named by its key, or by its bytes", () => {
-    const rawBody = new TextEncoder().encode("{}");
-    expect(requestId({ retryKey: "k", rawBody })).toBe("request:k");
-    expect(requestId({ retryKey: undefined, rawBody })).toMatch(/^request:[0-9a-f]{64}$/);
   });
 });
 

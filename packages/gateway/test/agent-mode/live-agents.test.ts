@@ -60,14 +60,6 @@ describe("turns", () => {
 });
 
 describe("agents", () => {
-  it("are kept until config, model or session change", async () => {
-    const { agents, make, closed } = liveAgents();
-    const first = await agents.get("a", ["config", "m"], make("first"));
-    expect(await agents.get("a", ["config", "m"], make("second"))).toBe(first);
-    expect(await agents.get("a", ["config", "n"], make("third"))).not.toBe(first);
-    expect(closed).toEqual(["first"]);
-  });
-
   it("above the limit or idle are closed, but none that is busy", async () => {
     const { agents, make, closed, clock } = liveAgents();
     for (const key of ["a", "b", "c"]) await agents.get(key, [], make(key));

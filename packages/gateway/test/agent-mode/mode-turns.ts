@@ -1,6 +1,6 @@
 // What a test of agent mode needs without a test runner: a gateway on a home, a wire that says everything as JSON, and turns.
 import { loadConfig } from "@hermes-memory/core/internal/config";
-import type { Clock } from "@hermes-memory/core/internal/lib";
+import { type Clock, sha256 } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import type { Memory } from "@hermes-memory/core/internal/memory";
 import { type Message, newMessage, readRow } from "@hermes-memory/core/internal/message";
@@ -87,6 +87,7 @@ export function turnOf(gateway: Gateway, memory: Memory, question: Question): Mo
       unsupported: question.unsupported ?? [],
     },
     rawBody: new TextEncoder().encode(JSON.stringify(body)),
+    bodyHash: sha256(JSON.stringify(body)),
     body,
     headers: new Headers(),
     identity: { user: question.user, profile: undefined, client: "unknown", session },

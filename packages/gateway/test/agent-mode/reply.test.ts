@@ -1,10 +1,7 @@
 // What a client reads of a turn, and the status of what went wrong.
 import type { AgentEvent, TurnResult } from "@hermes-memory/agent/internal/agent";
-import { HermesError } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import { endOf, problemOf, ReplySoFar } from "../../src/agent-mode/reply.ts";
-import { shownProblem, stoppedProblem } from "../../src/problem.ts";
 import type { ReplyEvent } from "../../src/wires/wire.ts";
 
 const DONE = {
@@ -50,20 +47,6 @@ describe("the reply so far", () => {
     for (const event of [used, used, notice, notice]) reply.listen(event);
     expect(reply.usage).toMatchObject({ input: 10, output: 4, cacheRead: 2 });
     expect(reply.metadata("s2")).toEqual({ sessionId: "s2", notices: ["Memory is full."] });
-  });
-
-  it("names the first session of several compactions", () => {
-    const reply = new ReplySoFar();
-    reply.noteCompaction("s1", "s2");
-    reply.noteCompaction("s2", "s3");
-    expect(reply.metadata("s3")).toMatchObject({ compactedFrom: "s1" });
-  });
-
-  it("is filled by a text that nobody streamed, and by none that was", () => {
-    const reply = new ReplySoFar();
-    reply.fill("Whole.");
-    reply.fill("Again.");
-    expect(reply.text).toBe("Whole.");
   });
 });
 
@@ -112,29 +95,5 @@ describe("the end of a turn", () => {
       hint: expect.stringMatching(/^Send the request again when/),
       retryAfterSeconds: 5,
     });
-  });
-
-  it("with a text that broke off is a reply", () => {
-    expect(problemOf({ ...DONE, failed: true, partial: true })).toBeUndefined();
-    expect(problemOf(DONE)).toBeUndefined();
-  });
-});
-
-describe("an error", () => {
-  const shown = (cause: unknown) => shownProblem(cause, { isTrusted: true, log: silentLogger, about: {} });
-
-  it("that the caller or the owner can do something about says so; others are in the log", () => {
-    const known = new HermesError("model-no-key", "There is no key.", { hint: "Set OPENAI_API_KEY." });
-    expect(shown(known)).toEqual({
-      status: 404,
-      code: "no-model",
-      message: "There is no key.",
-      hint: "Set OPENAI_API_KEY.",
-    });
-    expect(shown(new Error("no"))).toMatchObject({ status: 500, code: "internal" });
-  });
-
-  it("of a stopping server says so", () => {
-    expect([true, false].map((isStopping) => stoppedProblem(isStopping).status)).toEqual([503, 408]);
   });
 });

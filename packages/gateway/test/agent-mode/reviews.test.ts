@@ -1,5 +1,5 @@
 // Background reviews in agent mode: of the owner's conversations and of users', each with its own memory.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "@hermes-memory/core/internal/lib";
@@ -104,21 +104,6 @@ describe("a background review", () => {
     expect(skills).toEqual(["ottos-tea"]);
     const owners = readFileSync(join(running.home, "memories", "USER.md"), "utf8");
     expect(owners.trim()).toBe("Otto likes tea.");
-  });
-
-  it("of a user's chat is staged for the user where writes need approval", async () => {
-    const config = { memory: { nudge_interval: 1, write_approval: true } };
-    const { running, made, ask, entries } = await reviewed(
-      (who, nth) => [remember(`${who} likes tea.`)][nth],
-      config,
-    );
-    await ask(await made(NAMES_USERS), "Ana");
-    const staged = () => {
-      const names = readdirSync(join(running.home, "pending"), { recursive: true, encoding: "utf8" });
-      return names.filter((name) => name.endsWith(".json"));
-    };
-    await expect.poll(staged, SOON).toEqual([expect.stringMatching(/^memory\/users\/web-[0-9a-f]{20}\//)]);
-    expect(await entries("Ana")).toEqual([]);
   });
 
   it("counts for the budgets of the turn that began it, also one that the stop of the server breaks off", async () => {

@@ -1,9 +1,9 @@
 // When sessions expire, what the next message finds, and what the memory provider hears.
 import fc from "fast-check";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { RECORDER, type Recorder, writeRecorder } from "../../../agent/test/fakes/recording-plugin.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { expiryOf, type ResetPolicy, SessionWatcher } from "../../src/agent-mode/session-life.ts";
+import { expiryOf, type ResetPolicy } from "../../src/agent-mode/session-life.ts";
 import { type ModeHome, type ModeSetting, modeHome } from "./mode-home.ts";
 
 const POLICY: ResetPolicy = {
@@ -84,23 +84,6 @@ describe("a conversation that a session key names", () => {
     const row = await store?.getSession(next.sessionId ?? "");
     expect(row).toMatchObject({ parent_session_id: first.sessionId, source: "api" });
     expect(await store?.getCompressionTip(first.sessionId ?? "")).toBe(first.sessionId);
-  });
-
-  it("stays in the new session, also after a restart", async () => {
-    const home = await recordedHome(3);
-    await home.ask({ text: "1", ...KEYED });
-    home.clock.atMs += DAY_MS + 1;
-    const next = await home.ask({ text: "2", ...KEYED });
-    await home.restart();
-    expect((await home.ask({ text: "3", ...KEYED })).sessionId).toBe(next.sessionId);
-    expect(home.server.wireMessages(2)).toHaveLength(3);
-  });
-
-  it("says nothing when config wants that", async () => {
-    const home = await recordedHome(2, { config: { session_reset: { notify: false } } });
-    await home.ask({ text: "1", ...KEYED });
-    home.clock.atMs += DAY_MS + 1;
-    expect((await home.ask({ text: "2", ...KEYED })).reply.metadata.notices).toEqual([]);
   });
 
   it.each(["/new", " /Reset "])("begins anew with %j, without a model call", async (text) => {
@@ -195,9 +178,9 @@ describe("the watcher", () => {
     const recalled = async (ageDays: number) => {
       const at = home.clock.atMs / 1000 - ageDays * 86_400;
       const about = { session_id: "s", query: "q", injected: "", found: "[]", duration_ms: 1 };
-      await store.addRecall({ ...about, at, mode: "agent" });
+      await store.turns.addRecall({ ...about, at, mode: "agent" });
     };
-    const kept = async () => (await store.listRecalls()).length;
+    const kept = async () => (await store.turns.listRecalls()).length;
     await recalled(4);
     await recalled(1);
     await home.mode.sweep();
@@ -209,33 +192,5 @@ describe("the watcher", () => {
     home.clock.atMs += 2_000;
     await home.mode.sweep();
     expect(await kept()).toBe(1);
-  });
-
-  it("looks 60 seconds after the start, and then every 5 minutes", async () => {
-    let rounds = 0;
-    const { log } = (await modeHome([])).gateway;
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const watcher = new SessionWatcher({
-      log,
-      clock: { now: () => new Date() },
-      homes: async () => [],
-      policy: async () => POLICY,
-      whileIdle: async () => undefined,
-      onRound: () => {
-        rounds += 1;
-      },
-    });
-    watcher.start();
-    for (const [ms, expected] of [
-      [59_999, 0],
-      [1, 1],
-      [299_999, 1],
-      [1, 2],
-    ] as const) {
-      await vi.advanceTimersByTimeAsync(ms);
-      expect(rounds).toBe(expected);
-    }
-    await watcher.stop();
   });
 });

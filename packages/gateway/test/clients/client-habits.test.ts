@@ -125,26 +125,6 @@ describe.each(MODES)("in %s mode", (mode: Mode) => {
   });
 });
 
-it.each(MODES)(
-  "what a client attaches is the model's to read and not the user's words, in %s mode",
-  async (mode) => {
-    const home = await clientHome("chat", [{ text: "It is warm." }]);
-    const attached = user(`<attached_files>\nSECRET of the kiln\n</attached_files>\n${ASKED}`);
-    await home.openai({ mode }).chat.completions.create({
-      model: "hermes",
-      messages: [
-        user("<environment_context>a mill</environment_context>"),
-        attached,
-        user(INTERNAL),
-      ] as never,
-    });
-    const sent = home.server.requests.find(({ raw }) => raw.includes(ASKED))?.raw;
-    for (const text of ["a mill", "SECRET of the kiln", "Heard in other rooms"]) expect(sent).toContain(text);
-    const [chat] = await home.owner.chats();
-    expect(await home.lines(chat?.chatId ?? "")).toEqual([`user: ${ASKED}`, "assistant: It is warm."]);
-  },
-);
-
 describe("a client that names no session and compacts its list", () => {
   const SAID = "Scripted: <analysis>long</analysis>\n<summary>The kiln of Berta is warm.</summary>";
   const START: readonly Row[] = [user(ASKED), reply("Yes, a little."), user(NEXT), reply("No.")];

@@ -103,22 +103,6 @@ describe.each(MODES.flatMap((mode) => KINDS.map((kind) => ({ mode, kind }))))(
       expect(second.sessionId).not.toBe(first.sessionId);
     });
 
-    it("what the user adds is in the next conversation, and not in the one that runs", async () => {
-      const home = await clientHome(kind, () => ({ text: "Yes." }));
-      const first = new Talk(home, kind, { mode });
-      await first.say("Are you there?");
-      const added = await home.gateway.call("/api/entries", {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ text: "The studio is in Delft.", target: "memory" }),
-      });
-      expect(added.status).toBeLessThan(300);
-      await first.say("Still there?");
-      expect(home.asked[1]?.system).toBe(home.asked[0]?.system);
-      await new Talk(home, kind, { mode }).say("And now?");
-      expect(home.asked[2]?.system).toContain("The studio is in Delft.");
-    });
-
     it("the model finds earlier conversations with session_search, and the client does not see it", async () => {
       const home = await clientHome(kind, (request): Step => {
         if (!request.raw.includes("Which glaze")) return { text: "The tenmoku came out black." };
@@ -133,57 +117,6 @@ describe.each(MODES.flatMap((mode) => KINDS.map((kind) => ({ mode, kind }))))(
       expect(await later.say("Which glaze was it?")).toBe("It was tenmoku.");
       expect(JSON.stringify(later.list)).not.toContain("session_search");
       expect((await home.lines(later.sessionId))[1]).toBe("assistant:  +session_search");
-    });
-
-    it("two people at the same time have their own memory, conversations and search", async () => {
-      const home = await clientHome(kind, async (request): Promise<Step> => {
-        const isSearch = request.raw.includes("Look for what");
-        const name = isSearch ? undefined : /I am (Ada|Ben)\b/.exec(lastWords(request))?.[1];
-        if (name !== undefined && !request.raw.includes(`saved-${name}`))
-          return {
-            toolCalls: [
-              {
-                id: `saved-${name}`,
-                name: "memory",
-                arguments: { action: "add", target: "user", content: `The name is ${name}.` },
-              },
-            ],
-          };
-        if (isSearch && !request.raw.includes("search-1"))
-          return { toolCalls: [{ id: "search-1", name: "session_search", arguments: { query: "name" } }] };
-        return { text: "Fine." };
-      });
-      const people = ["Ada", "Ben"].map((name) => ({
-        name,
-        other: name === "Ada" ? "Ben" : "Ada",
-        options: { mode, headers: { "x-hermes-user-id": name.toLowerCase() } },
-        user: { platform: "api", id: name.toLowerCase() },
-      }));
-      await Promise.all(
-        people.map(({ name, options }) =>
-          new Talk(home, kind, options).say(`I am ${name}, that is my name.`),
-        ),
-      );
-      const asked = home.asked.length;
-      await Promise.all(
-        people.map(async ({ name, other, options, user }) => {
-          const talk = new Talk(home, kind, options);
-          await talk.say(`Look for what ${name.toUpperCase()} said.`);
-          const own = home.asked.slice(asked).filter(({ raw }) => raw.includes(name.toUpperCase()));
-          expect(own).toHaveLength(2);
-          for (const { raw, system } of own) {
-            expect(system).toContain(`The name is ${name}.`);
-            expect(raw).not.toContain(`I am ${other}`);
-            expect(raw).not.toContain(`name is ${other}`);
-          }
-          expect(own[1]?.raw).toContain(`I am ${name}`);
-          expect(await home.sessions(user)).toHaveLength(2);
-          expect((await home.user(user).list({ target: "user" })).map(({ text }) => text)).toEqual([
-            `The name is ${name}.`,
-          ]);
-        }),
-      );
-      expect(await home.owner.list()).toEqual([]);
     });
   },
 );

@@ -1,6 +1,6 @@
 // Which conversation a request belongs to, and how the stored one follows what the client does with it.
 import { generateText, type ModelMessage } from "ai";
-import OpenAI from "openai";
+import type OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest, Step } from "../../../agent/test/fakes/wires/script.ts";
 import { type ClientHome, type ClientOptions, clientHome, MODEL, MODES } from "./client-home.ts";
@@ -50,32 +50,6 @@ describe.each(MODES)("in %s mode", (mode) => {
     expect(await home.inactive(session)).toContain("assistant: Reply 1");
     expect(told(home.asked[1] as RecordedRequest)).toEqual(["user: One", "assistant: Reply 0", "user: Two"]);
     expect(await home.sessions()).toHaveLength(1);
-  });
-
-  it("an edited message takes everything behind it back, also when it is the first", async () => {
-    const home = await clientHome("chat", numbered);
-    await chat(home, webui, [user("Zero")]);
-    await chat(home, webui, [user("One")]);
-    expect(await home.lines(CHAT)).toEqual(["user: One", "assistant: Reply 2"]);
-    await chat(home, webui, [user("One"), assistant("Reply 2"), user("Two")]);
-    const list = [user("One"), assistant("Reply 2"), user("Other")];
-    const { session } = await chat(home, webui, list);
-    expect(await home.lines(CHAT)).toEqual([
-      "user: One",
-      "assistant: Reply 2",
-      "user: Other",
-      "assistant: Reply 4",
-    ]);
-    const inactive = await home.inactive(session);
-    for (const text of ["Zero", "Reply 1", "Two", "Reply 3"])
-      expect(inactive.some((line) => line.endsWith(`: ${text}`))).toBe(true);
-    // The model is not told what was taken back.
-    expect(told(home.asked[1] as RecordedRequest)).toEqual(["user: One"]);
-    expect(told(home.asked[3] as RecordedRequest)).toEqual([
-      "user: One",
-      "assistant: Reply 2",
-      "user: Other",
-    ]);
   });
 
   it("a branch that the client goes back to is followed again", async () => {
@@ -166,15 +140,6 @@ describe.each(MODES)("in %s mode", (mode) => {
     expect(await home.lines(other.session)).toEqual(["user: One", "assistant: Reply 2"]);
   });
 
-  it("a conversation without any id goes on after the server was started again", async () => {
-    const home = await clientHome("chat", numbered);
-    const first = await chat(home, { mode }, [user("One")]);
-    await home.restart();
-    const second = await chat(home, { mode }, [user("One"), assistant(first.text), user("Two")]);
-    expect(second.session).toBe(first.session);
-    expect(await home.lines(first.session)).toHaveLength(4);
-  });
-
   it.each([true, false])("previous_response_id goes on from a response (stream: %s)", async (isStream) => {
     const home = await clientHome("responses", numbered);
     const client = home.openai({ mode });
@@ -198,16 +163,6 @@ describe.each(MODES)("in %s mode", (mode) => {
     ]);
     if (mode === "agent") expect(told(home.asked[2] as RecordedRequest)).toHaveLength(5);
     else expect(home.asked[2]?.body).toMatchObject({ previous_response_id: second.id });
-  });
-
-  it("`conversation` names one, which needs only what is new", async () => {
-    const home = await clientHome("responses", numbered);
-    const client = home.openai({ mode });
-    for (const input of ["One", "Two"])
-      await client.responses.create({ model: MODEL, input, conversation: "conv_1" });
-    const sessions = await home.sessions();
-    expect(sessions).toHaveLength(1);
-    expect(await home.lines(sessions[0] ?? "")).toHaveLength(4);
   });
 
   it.each(["responses", "chat", "compatible", "anthropic"] as const)(
@@ -246,6 +201,24 @@ describe.each(MODES)("in %s mode", (mode) => {
     expect(await home.lines(first.session)).toHaveLength(4);
   });
 
+  it("a conversation is found also with other instructions", async () => {
+    const home = await clientHome("chat", numbered);
+    const at = (time: string): Row => ({ role: "system", content: `It is ${time}.` });
+    const first = await chat(home, { mode }, [at("9:00"), user("One")]);
+    const list = [at("9:01"), user("One"), assistant(first.text), user("Two")];
+    expect((await chat(home, { mode }, list)).session).toBe(first.session);
+  });
+
+  it("a request of the interface that quotes the reply of its chat is none of the chat", async () => {
+    const reply = "The harbour crane is blue, and it was painted in the spring of 1987.";
+    const home = await clientHome("chat", () => ({ text: reply }));
+    await chat(home, webui, [user("Which colour is the crane?")]);
+    const before = await home.lines(CHAT);
+    await chat(home, webui, [user(`Bitte einen kurzen Titel hierfür.\nASSISTANT: ${reply}`)]);
+    expect(await home.lines(CHAT)).toEqual(before);
+    expect(home.asked.at(-1)?.raw).not.toContain("memory-context");
+  });
+
   it("a request that the client makes for itself leaves nothing behind", async () => {
     const home = await clientHome("chat", () => ({ text: '{"title": "Pots"}' }));
     await home.owner.add("The studio is in Delft.");
@@ -270,40 +243,5 @@ describe.each(MODES)("in %s mode", (mode) => {
       expect(raw).not.toContain("Delft");
       expect(tools).toEqual([]);
     }
-  });
-});
-
-describe("models and capabilities", () => {
-  it("are what the clients expect", async () => {
-    const home = await clientHome("chat", []);
-    const ids: string[] = [];
-    for await (const model of home.openai().models.list()) ids.push(model.id);
-    expect(ids).toEqual(["test-model"]);
-    expect((await home.openai().models.retrieve("test-model")).object).toBe("model");
-    await expect(home.openai().models.retrieve("nothing")).rejects.toBeInstanceOf(OpenAI.NotFoundError);
-    const anthropic: string[] = [];
-    for await (const model of home.anthropic().models.list()) anthropic.push(model.id);
-    expect(anthropic).toEqual(["test-model"]);
-    expect((await home.anthropic().models.retrieve("test-model")).type).toBe("model");
-    const capabilities = (await (await home.gateway.call("/v1/capabilities")).json()) as {
-      readonly features: Record<string, unknown>;
-      readonly endpoints: Record<string, { readonly method: string; readonly path: string }>;
-    };
-    expect(capabilities.features.session_continuity_header).toBe("X-Hermes-Session-Id");
-    for (const { method, path } of Object.values(capabilities.endpoints)) {
-      const answer = await home.gateway.call(path, { method });
-      expect([404, 405], path).not.toContain(answer.status);
-    }
-  });
-
-  it("tokens are counted by the vendor, or estimated", async () => {
-    const home = await clientHome("anthropic", []);
-    const body = { model: MODEL, messages: [{ role: "user" as const, content: "How many tokens is this?" }] };
-    const { input_tokens: tokens } = await home.anthropic().messages.countTokens(body);
-    expect(tokens).toBeGreaterThan(3);
-    expect(home.server.otherRequests).toEqual(["POST /v1/messages/count_tokens"]);
-    const other = await clientHome("chat", []);
-    expect((await other.anthropic().messages.countTokens(body)).input_tokens).toBeGreaterThan(3);
-    expect(await home.sessions()).toEqual([]);
   });
 });

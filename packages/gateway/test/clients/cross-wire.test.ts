@@ -109,45 +109,17 @@ describe.each(MODES)("in %s mode", (mode) => {
 
   it("what would be lost is refused, and nothing is stored or asked", async () => {
     const [toChat, toAnthropic] = [await clientHome("chat", []), await clientHome("anthropic", [])];
+    const messages = [{ role: "user" as const, content: HELLO }];
     const anthropic = toChat.anthropic({ mode, maxRetries: 2 });
     const openai = toAnthropic.openai({ mode, maxRetries: 2 });
-    const ask = (more: object): Promise<unknown> =>
-      anthropic.messages.create({
-        model: MODEL,
-        max_tokens: 100,
-        messages: [{ role: "user", content: HELLO }],
-        ...more,
-      } as Anthropic.MessageCreateParamsNonStreaming);
-    const chat = (more: object): Promise<unknown> =>
-      openai.chat.completions.create({
-        model: MODEL,
-        messages: [{ role: "user", content: HELLO }],
-        ...more,
-      } as OpenAI.ChatCompletionCreateParamsNonStreaming);
-    const respond = (more: object): Promise<unknown> =>
-      openai.responses.create({
-        model: MODEL,
-        input: HELLO,
-        ...more,
-      } as OpenAI.Responses.ResponseCreateParamsNonStreaming);
-    const lost: readonly [() => Promise<unknown>, string][] = [
-      [() => ask({ stop_sequences: ["END"] }), "stop_sequences"],
-      [() => ask({ mcp_servers: [{ type: "url", url: "https://x.example", name: "x" }] }), "mcp_servers"],
-      [() => ask({ tools: [{ type: "web_search_20250305", name: "web_search" }] }), "tools"],
-      [
-        () => ask({ tool_choice: { type: "any" }, tools: [{ name: "a", input_schema: { type: "object" } }] }),
-        "tool_choice",
-      ],
-      [() => chat({ response_format: { type: "json_object" } }), "response_format"],
-      [() => chat({ n: 2 }), "n"],
-      [() => chat({ logprobs: true }), "logprobs"],
-      [() => chat({ modalities: ["text", "audio"], audio: { voice: "alloy", format: "mp3" } }), "audio"],
-      [() => respond({ tools: [{ type: "web_search" }] }), "web_search"],
-      [() => respond({ text: { format: { type: "json_schema", name: "x", schema: {} } } }), "text.format"],
-      [() => respond({ background: true }), "background"],
+    const web = [{ type: "web_search_20250305" as const, name: "web_search" as const }];
+    const lost: readonly [Promise<unknown>, string][] = [
+      [anthropic.messages.create({ model: MODEL, max_tokens: 9, messages, tools: web }), "tools"],
+      [openai.chat.completions.create({ model: MODEL, messages, n: 2 }), "n"],
+      [openai.responses.create({ model: MODEL, input: HELLO, background: true }), "background"],
     ];
     for (const [asked, name] of lost) {
-      const cause = (await asked().catch((error: unknown) => error)) as Error & { readonly status?: number };
+      const cause = (await asked.catch((error: unknown) => error)) as Error & { readonly status?: number };
       expect(cause.status, name).toBe(400);
       expect(cause.message).toContain(name);
     }
@@ -158,20 +130,14 @@ describe.each(MODES)("in %s mode", (mode) => {
   });
 
   it("failures of the model are exceptions of the client's own vendor", async () => {
+    const messages = [{ role: "user" as const, content: HELLO }];
+    const caught = (work: Promise<unknown>) => work.catch((cause: unknown) => cause);
     const failed = async (step: Parameters<typeof clientHome>[1]) => {
       const [toChat, toAnthropic] = [await clientHome("chat", step), await clientHome("anthropic", step)];
-      const caught = (work: Promise<unknown>) => work.catch((cause: unknown) => cause);
+      const { completions } = toAnthropic.openai({ mode }).chat;
       return [
-        await caught(
-          toChat
-            .anthropic({ mode })
-            .messages.create({ model: MODEL, max_tokens: 9, messages: [{ role: "user", content: HELLO }] }),
-        ),
-        await caught(
-          toAnthropic
-            .openai({ mode })
-            .chat.completions.create({ model: MODEL, messages: [{ role: "user", content: HELLO }] }),
-        ),
+        await caught(toChat.anthropic({ mode }).messages.create({ model: MODEL, max_tokens: 9, messages })),
+        await caught(completions.create({ model: MODEL, messages })),
       ];
     };
     const [limitedA, limitedO] = await failed(() => rateLimited(7));

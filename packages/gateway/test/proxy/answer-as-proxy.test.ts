@@ -108,14 +108,6 @@ describe("what the model's server is sent", () => {
     expect(problem).toMatchObject({ status: 404, code: "no-model" });
     expect(server.requests).toHaveLength(2);
   });
-
-  it("names the configured model when the client asks for ours", async () => {
-    const server = await rawServer((response) => json(response, {}));
-    const home = await ProxyHome.open({ wire: "chat", url: server.url, gateway: OFF, door: withDoor });
-    await (await home.send({ ...bodyOf("chat", HELLO), model: "hermes" })).text();
-    await (await home.send({ ...bodyOf("chat", HELLO), model: "other-model" })).text();
-    expect(server.requests.map(({ body }) => JSON.parse(body).model)).toEqual(["fake-model", "other-model"]);
-  });
 });
 
 describe.each(ALL)("a reply on %s", (wire) => {
@@ -203,21 +195,6 @@ describe.each(ALL)("a reply on %s", (wire) => {
     ]);
   });
 
-  it("of a server that stops is stored as far as it came, also if nobody reads on", async () => {
-    const server = await startWire(FAKES[wire], [{ text: "The kiln is cold, and", stallAfterChars: 16 }]);
-    const home = await ProxyHome.open({ wire, url: server.url, gateway: OFF, door: withDoor });
-    const stop = new AbortController();
-    const response = await home.send(bodyOf(wire, HELLO, { stream: true }), { signal: stop.signal });
-    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-    let text = "";
-    while (!text.includes("cold")) text += Buffer.from((await reader.read()).value ?? []).toString("utf8");
-    stop.abort();
-    await server.waitForAbort(0);
-    await expect
-      .poll(() => home.stored())
-      .toEqual(["user: Hello there, kiln", "assistant: The kiln is cold"]);
-  });
-
   it("that breaks off is stored as far as it came, and the client's stream breaks off too", async () => {
     const server = await startWire(FAKES[wire], [{ text: "The kiln is cold, and", cutAfterChars: 16 }]);
     const home = await ProxyHome.open({ wire, url: server.url, gateway: OFF, door: withDoor });
@@ -291,36 +268,6 @@ describe.each(ALL)("a reply on %s", (wire) => {
     expect(server.requests[1]?.raw).toBe(server.requests[0]?.raw);
     await (await home.send(bodyOf(wire, [{ role: "user", content: "Hello again, kiln" }]))).text();
     expect(await home.stored()).toEqual(["user: Hello again, kiln", "assistant: Reply 2"]);
-  });
-});
-
-describe("memory", () => {
-  it("is carried into the next conversation: entries, what was said before, and a tool that writes", async () => {
-    const server = await startWire("chat", [
-      { text: "Noted: glaze 7 needs 1240 degrees." },
-      {
-        toolCalls: [
-          {
-            name: "memory",
-            arguments: { action: "add", target: "memory", content: "The kiln is called Berta." },
-          },
-        ],
-      },
-      { text: "Saved." },
-      { text: "Hi" },
-    ]);
-    const home = await ProxyHome.open({ wire: "chat", url: server.url });
-    const say = async (chatId: string, content: string) =>
-      (await home.send(bodyOf("chat", [{ role: "user", content }]), { chatId })).text();
-    await say("one", "How hot does glaze 7 have to be fired?");
-    await say("two", "Remember that the kiln is called Berta");
-    expect((await home.memory.list()).map(({ text }) => text)).toEqual(["The kiln is called Berta."]);
-    await say("three", "What do you know about glaze 7 and its firing?");
-    const last = server.requests.at(-1)?.raw ?? "";
-    expect(server.systemOf(-1)).toContain("The kiln is called Berta.");
-    expect(last).toContain("memory-context");
-    expect(last).toContain("Noted: glaze 7 needs 1240 degrees.");
-    expect(home.events.map(({ type }) => type)).toContain("memory-write");
   });
 });
 
@@ -455,25 +402,9 @@ describe.each(ALL)("our tools on %s", (wire) => {
     expect(stored.filter((line) => line.startsWith("tool: "))).toHaveLength(2);
     const store = await home.memory.layers.sessions({ mode: "read" });
     const upToResults = bodyOf(wire, list.slice(0, -2), { tools });
-    expect(await store?.findMark(prefixMarks(wire, upToResults).map(({ mark }) => mark))).not.toBeNull();
-  });
-
-  it("are not offered under a name that the client uses, and not to those who forbid them", async () => {
-    const server = await startWire(FAKES[wire], ({ index }) => ({ text: `${index}` }));
-    const home = await ProxyHome.open({ wire, url: server.url, door: withDoor });
-    const taken = JSON.parse(JSON.stringify(tools).replaceAll('"look"', '"memory"')) as unknown[];
-    const send = async (more: object, client?: "claude-code" | "codex") => {
-      await (
-        await home.send(bodyOf(wire, HELLO, { ...more }), client === undefined ? {} : { client })
-      ).text();
-      return server.requests.at(-1)?.tools;
-    };
-    expect(await send({ tools: taken })).toEqual(["memory", "session_search", "memory_history"]);
-    const none = wire === "messages" ? { type: "none" } : "none";
-    expect(await send({ tools, tool_choice: none })).toEqual(["look"]);
-    if (wire === "chat") expect(await send({ response_format: { type: "json_object" } })).toEqual([]);
-    expect(await send({}, "claude-code")).toEqual([]);
-    expect(await send({}, "codex")).toEqual([]);
+    expect(
+      await store?.gateway.findMark(prefixMarks(wire, upToResults).map(({ mark }) => mark)),
+    ).not.toBeNull();
   });
 
   it("stop after eight rounds, and the client gets what was said", async () => {
@@ -532,28 +463,6 @@ describe("the Responses API", () => {
     expect(server.requests[2]?.body.previous_response_id).toBe(completed.response.id);
     expect((await home.stored()).at(-1)).toBe("assistant: More");
   });
-
-  it("puts the memory block of Codex into a message of the developer", async () => {
-    const server = await startWire("responses", [{ text: "Hi" }]);
-    const home = await ProxyHome.open({ wire: "responses", url: server.url, door: withDoor });
-    await (await home.send(bodyOf("responses", HELLO), { client: "codex" })).text();
-    expect(server.requests[0]?.body).toMatchObject({
-      instructions: "Be short.",
-      input: [{ role: "developer" }, { role: "user" }],
-    });
-  });
-});
-
-describe("an auxiliary request", () => {
-  it("is forwarded as it is and leaves nothing behind", async () => {
-    const server = await startWire("chat", [{ text: "A title" }]);
-    const home = await ProxyHome.open({ wire: "chat", url: server.url, door: withDoor });
-    const body = bodyOf("chat", [{ role: "user", content: "Name this chat" }]);
-    const response = await home.mode.answerAuxiliary(home.turn(body));
-    expect(await response.text()).toContain("A title");
-    expect(server.requests[0]?.body).toEqual(body);
-    expect(await home.memory.chats()).toEqual([]);
-  });
 });
 
 describe("count_tokens", () => {
@@ -593,61 +502,6 @@ describe("a server that cannot be used", () => {
       status: 404,
       code: "no-model",
       hint: expect.stringContaining("hermes setup"),
-    });
-  });
-});
-
-describe("a model of another protocol", () => {
-  const anthropic = (url: string) => ({
-    default: "fake-model",
-    base_url: url,
-    api_mode: "anthropic_messages",
-    api_key: "k",
-  });
-
-  it.each([true, false])("is asked by translation, with memory and storage (stream: %s)", async (stream) => {
-    const server = await startWire("anthropic", [{ text: "Grüße" }]);
-    const home = await ProxyHome.open({
-      wire: "chat",
-      url: "",
-      model: anthropic(server.url),
-      door: withDoor,
-    });
-    const response = await home.send(bodyOf("chat", HELLO, { stream }));
-    const [message] = replyItems("chat", await response.text(), stream);
-    expect(message).toMatchObject({ role: "assistant", content: "Grüße" });
-    expect(server.systemOf(0)).toBe("Be short.\n\n<memory>\nThe kiln is in room 4.\n</memory>");
-    expect(server.requests[0]?.raw).toContain("recall 1");
-    expect(await home.stored()).toEqual(["user: Hello there, kiln", "assistant: Grüße"]);
-  });
-
-  it("is not asked what it could not be told", async () => {
-    const server = await startWire("anthropic", []);
-    const home = await ProxyHome.open({
-      wire: "chat",
-      url: "",
-      model: anthropic(server.url),
-      door: withDoor,
-    });
-    const problem = await problemOf(
-      home.send(bodyOf("chat", HELLO, { response_format: { type: "json_object" }, logprobs: true })),
-    );
-    expect(problem).toMatchObject({ status: 400, code: "would-be-lost" });
-    expect(problem.message).toMatch(/response_format/);
-    expect(problem.message).toMatch(/logprobs/);
-  });
-
-  it("that fails is a problem with a status", async () => {
-    const server = await startWire("anthropic", [rateLimited(3)]);
-    const home = await ProxyHome.open({
-      wire: "chat",
-      url: "",
-      model: anthropic(server.url),
-      door: withDoor,
-    });
-    expect(await problemOf(home.send(bodyOf("chat", HELLO, { stream: true })))).toMatchObject({
-      status: 429,
-      retryAfterSeconds: 3,
     });
   });
 });

@@ -49,13 +49,6 @@ describe("a request of a client", () => {
     },
   );
 
-  it("is in the samples with its version and where it comes from", () => {
-    for (const [name, { client, version, source, note }] of samples) {
-      expect([name, client, version, note].every((text) => text !== "")).toBe(true);
-      expect(["recorded", "documented", "hand-written"]).toContain(source);
-    }
-  });
-
   it("in the words of one client is not auxiliary for another", () => {
     const foreign = samples.filter(
       ([, { client, expected }]) => expected !== null && ["claude-code", "codex"].includes(client),

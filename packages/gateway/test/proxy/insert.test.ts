@@ -1,11 +1,12 @@
 // Named insertions into a client's body: nothing else of it changes, and a later request repeats them byte for byte.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { chainOf, listOf, prefixMarks, questionOf, saidIn, stretchesOf } from "../../src/proxy/chain.ts";
+import { listOf, prefixMarks, questionOf, saidIn, sentIn, stretchesOf } from "../../src/proxy/chain.ts";
 import { type HiddenRounds, type Insertions, insert, NOTHING } from "../../src/proxy/insert.ts";
 import type { JsonObject } from "../../src/types.ts";
 import type { WireName } from "../../src/wires/wire.ts";
 
+const chainOf = (...args: Parameters<typeof sentIn>) => sentIn(...args).map(({ hash }) => hash);
 const BLOCK = '<memory>\nThe kiln is in "room 4".\n</memory>';
 const RECALL = "<memory-context>\nQuoted: glaze №7\n</memory-context>";
 const TOOL = { name: "memory", description: "Keeps notes.", parameters: { type: "object", properties: {} } };
@@ -84,25 +85,6 @@ describe("the memory block", () => {
       { type: "message", role: "developer", content: [{ type: "input_text", text: BLOCK }] },
       { role: "user", content: "Hello" },
     ]);
-  });
-
-  it("comes behind Codex's own instructions and tools, so that the start of the prompt stays", () => {
-    const tools = { type: "additional_tools", tools: [] };
-    const rules = { type: "message", role: "developer", content: [{ type: "input_text", text: "Rules" }] };
-    const said = { type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] };
-    const later = { ...rules, content: [{ type: "input_text", text: "Later" }] };
-    const place = (input: readonly object[]): number =>
-      JSON.parse(
-        insert(
-          "responses",
-          JSON.stringify({ input }),
-          { ...NOTHING, block: BLOCK },
-          { isBlockMessage: true },
-        ),
-      ).input.findIndex((item: object) => JSON.stringify(item).includes(JSON.stringify(BLOCK).slice(1, -1)));
-    expect(place([tools, rules, said])).toBe(2);
-    expect(place([tools, rules, said, later, said])).toBe(2);
-    expect(place([rules])).toBe(1);
   });
 });
 
@@ -292,11 +274,6 @@ describe("hashes", () => {
       { messages: [user([{ type: "image", source: { data: "x" } }])] },
     ];
     expect(new Set(all.map(last)).size).toBe(all.length);
-  });
-
-  it("ignore the instructions, where clients put the time and signatures", () => {
-    const body = (system: string) => ({ system, messages: [user("a")] });
-    expect(chainOf("messages", body("It is 9:41."))).toEqual(chainOf("messages", body("It is 9:42.")));
   });
 
   it("are no marks before the first reply: many conversations begin alike", () => {

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/internal/config";
-import { systemClock } from "@hermes-memory/core/internal/lib";
+import { sha256, systemClock } from "@hermes-memory/core/internal/lib";
 import type { LogFields, Logger } from "@hermes-memory/core/internal/logger";
 import { type Memory, openMemory, type UserMemory, usable } from "@hermes-memory/core/internal/memory";
 import { onTestFinished } from "vitest";
@@ -111,6 +111,7 @@ export class ProxyHome {
       wire,
       request: wire.parse(JSON.parse(raw) as JsonObject),
       rawBody: new TextEncoder().encode(raw),
+      bodyHash: sha256(raw),
       body: JSON.parse(raw) as JsonObject,
       headers: new Headers(headers),
       identity: {

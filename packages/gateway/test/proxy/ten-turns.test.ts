@@ -70,12 +70,12 @@ describe.each(["chat", "messages", "responses"] as const)("ten turns on %s", (wi
       );
       expect(stored.filter((line) => line.startsWith("tool: "))).toHaveLength(TURNS / 2);
       const store = await home.memory.layers.sessions({ mode: "read" });
-      expect(await store?.listRecalls()).toHaveLength(TURNS);
+      expect(await store?.turns.listRecalls()).toHaveLength(TURNS);
       expect(count.mock.calls.filter(([name]) => name === "turns_stored_total")).toHaveLength(TURNS);
       expect(observe.mock.calls.filter(([name]) => name === "recall_seconds")).toHaveLength(TURNS);
       // Without any id, the next request would find this session by its list.
       const next = bodyOf(wire, [...list, { role: "user", content: "Question 11" }]);
-      const found = await store?.findMark(prefixMarks(wire, next).map(({ mark }) => mark));
+      const found = await store?.gateway.findMark(prefixMarks(wire, next).map(({ mark }) => mark));
       expect(found?.session_id).toBe((await home.memory.chat("chat-1"))?.sessionId);
     },
   );

@@ -132,126 +132,37 @@ describe("a user with the server's key", () => {
   });
 });
 
-/** Written by hand after Codex, Claude Code, the AI SDK, OpenAI's agents and Open WebUI. */
+/** Written by hand after Codex, Claude Code, the AI SDK, OpenAI's agents and Open WebUI; whole requests are among the samples. */
+const PNG = "data:image/png;base64,AA==";
 const ORDINARY: readonly (readonly [WireName, JsonObject])[] = [
-  [
-    "responses",
-    {
-      ...input(
-        { type: "message", role: "developer", content: [{ type: "input_text", text: "Rules" }] },
-        {
-          role: "user",
-          content: [{ type: "input_image", image_url: "data:image/png;base64,AA==", file_id: null }],
-        },
-        { type: "reasoning", id: "rs_1", summary: [], content: null, encrypted_content: "gAAA" },
-        { type: "web_search_call", status: "completed", action: { type: "search", query: "kiln" } },
-        { type: "custom_tool_call", call_id: "c", name: "apply_patch", input: "*** Begin" },
-        { type: "custom_tool_call_output", call_id: "c", output: "Done" },
-        {
-          type: "local_shell_call",
-          call_id: "d",
-          status: "completed",
-          action: { type: "exec", command: ["ls"] },
-        },
-        { type: "function_call_output", call_id: "d", output: '{"output":"a"}' },
-        {
-          type: "message",
-          id: "msg_1",
-          role: "assistant",
-          content: [{ type: "output_text", text: "Yes", annotations: [] }],
-        },
-      ),
-      instructions: "You are Codex.",
-      tools: [
-        { type: "function", name: "shell", strict: false, parameters: { type: "object" } },
-        { type: "custom", name: "apply_patch", format: { type: "grammar" } },
-        { type: "local_shell" },
-        { type: "web_search", external_web_access: false },
-      ],
-      ...{
-        tool_choice: "auto",
-        parallel_tool_calls: false,
-        store: false,
-        stream: true,
-        prompt_cache_key: "x",
-      },
-      ...{
-        reasoning: { effort: "medium" },
-        include: ["reasoning.encrypted_content"],
-        text: {},
-        service_tier: null,
-      },
-    },
-  ],
-  [
-    "messages",
-    {
-      ...messages(
-        message({ type: "text", text: "Hi", cache_control: { type: "ephemeral" } }),
-        {
-          role: "assistant",
-          content: [
-            { type: "thinking", thinking: "", signature: "s" },
-            { type: "tool_use", id: "t", name: "Read", input: {} },
-          ],
-        },
-        message({
-          type: "tool_result",
-          tool_use_id: "t",
-          content: [{ type: "image", source: { type: "base64", media_type: "image/png", data: "AA==" } }],
-        }),
-      ),
-      ...{
-        max_tokens: 100,
-        stream: true,
-        temperature: 1,
-        thinking: { type: "adaptive" },
-        output_config: { effort: "high" },
-      },
-      ...{
-        metadata: { user_id: "u" },
-        context_management: { edits: [] },
-        system: [{ type: "text", text: "You are" }],
-      },
-      tools: [
-        { name: "Read", input_schema: {} },
-        { type: "web_search_20250305", name: "web_search", max_uses: 8 },
-      ],
-    },
-  ],
-  [
-    "chat",
-    {
-      ...messages(
-        { role: "system", content: "Be short." },
-        message(
-          { type: "text", text: "Hi" },
-          { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } },
-        ),
-        {
-          role: "assistant",
-          content: null,
-          tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
-        },
-        { role: "tool", tool_call_id: "c", content: "ok" },
-        message({ type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AA==" } }),
-      ),
-      ...{
-        stream: true,
-        stream_options: { include_usage: true },
-        max_tokens: 5,
-        top_p: 1,
-        seed: 3,
-        user: "u",
-      },
-      ...{
-        metadata: { task: "title_generation" },
-        response_format: { type: "json_object" },
-        service_tier: "auto",
-      },
-      tools: [{ type: "function", function: { name: "f", parameters: {} } }],
-    },
-  ],
+  ...[
+    { role: "user", content: [{ type: "input_image", image_url: PNG, file_id: null }] },
+    { type: "reasoning", id: "rs_1", summary: [], content: null, encrypted_content: "gAAA" },
+    { type: "web_search_call", status: "completed", action: { type: "search", query: "kiln" } },
+    { type: "custom_tool_call", call_id: "c", name: "apply_patch", input: "*** Begin" },
+    { type: "custom_tool_call_output", call_id: "c", output: "Done" },
+    { type: "local_shell_call", call_id: "d", action: { type: "exec", command: ["ls"] } },
+    { type: "function_call_output", call_id: "d", output: '{"output":"a"}' },
+    { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "Yes" }] },
+  ].map((item) => ["responses", input(item)] as const),
+  ...[
+    { type: "custom", name: "apply_patch", format: { type: "grammar" } },
+    { type: "local_shell" },
+    { type: "web_search", external_web_access: false },
+  ].map((tool) => ["responses", { ...HI, tools: [tool], service_tier: null, text: {} }] as const),
+  ...[
+    { type: "text", text: "Hi", cache_control: { type: "ephemeral" } },
+    { type: "thinking", thinking: "", signature: "s" },
+    { type: "tool_use", id: "t", name: "Read", input: {} },
+    { type: "tool_result", tool_use_id: "t", content: [{ type: "image", source: { data: "AA==" } }] },
+  ].map((part) => ["messages", messages(message(part))] as const),
+  ["messages", { ...messages(), tools: [{ type: "web_search_20250305", name: "web_search" }] }],
+  ["messages", { ...messages(), thinking: { type: "adaptive" }, context_management: { edits: [] } }],
+  ...[
+    { type: "image_url", image_url: { url: PNG } },
+    { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AA==" } },
+  ].map((part) => ["chat", messages(message(part))] as const),
+  ["chat", { ...messages(), metadata: { task: "x" }, response_format: {}, service_tier: "auto", seed: 3 }],
 ];
 
 describe("an item of the Responses API", () => {

@@ -98,15 +98,6 @@ describe.each(WIRES)("the %s wire", (name, wire, body) => {
     );
   });
 
-  it("knows the closing bytes", () => {
-    const writer = wire.writer({ ...START, id: wire.newReplyId() }, request);
-    const reader = reading(wire);
-    reader.push(bytes(writer.open() + writer.write({ type: "text", text: "hello" })));
-    expect(reader.isEnding).toBe(false);
-    reader.push(bytes(writer.write({ type: "end", finish: "stop", usage: undefined, metadata: METADATA })));
-    expect(reader.isEnding).toBe(true);
-  });
-
   it("keeps the text of a reply that broke off, and not half of a call", () => {
     const writer = wire.writer({ ...START, id: wire.newReplyId() }, request);
     const text = writer.open() + writer.write({ type: "text", text: "Hel" });

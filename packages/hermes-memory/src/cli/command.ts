@@ -70,13 +70,21 @@ export type CommandSpec = {
   readonly load: () => Promise<CommandBody>;
 };
 
-/** A row of a table of commands. */
-export function command(
-  name: string,
-  summary: string,
-  rest: Omit<CommandSpec, "name" | "summary">,
-): CommandSpec {
-  return { name, summary, ...rest };
+type Row = Omit<CommandSpec, "name" | "summary" | "arguments"> & {
+  /** A summary for each argument in the usage, or a summary and what else there is to say. */
+  readonly args?: Readonly<Record<string, string | Pick<ArgumentSpec, "summary" | "choices" | "offers">>>;
+};
+
+/** A row of a table of commands. `usage`: its words, then `<argument>`, `[optional]` or `[several...]`. */
+export function command(usage: string, summary: string, { args = {}, ...rest }: Row): CommandSpec {
+  const [name = "", ...shown] = usage.split(/ (?=[<[])/);
+  const specs = shown.map((argument): ArgumentSpec => {
+    const [, key = "", dots] = /^.(\w+)(\.\.\.)?.$/.exec(argument) ?? [];
+    const given = args[key] ?? "";
+    const about = typeof given === "string" ? { summary: given } : given;
+    return { name: key, isOptional: argument.startsWith("["), isVariadic: dots !== undefined, ...about };
+  });
+  return { name, summary, ...rest, arguments: specs };
 }
 
 export type CommandBody = (

@@ -110,7 +110,7 @@ function homeOf(name: string, { home }: CommandContext): string {
   throw new CommandFailure(message, { details: { kind: "missing-profile", name } });
 }
 
-const name = { name: "name", summary: "letters, digits, '-' and '_'; 'default' is the root home" } as const;
+const name = "letters, digits, '-' and '_'; 'default' is the root home";
 
 export const profileCommands: readonly CommandSpec[] = [
   command("profile list", "list the profiles, the active one marked", {
@@ -118,8 +118,8 @@ export const profileCommands: readonly CommandSpec[] = [
     worksWithoutProfile: true,
     load: async () => list,
   }),
-  command("profile create", "make a new profile, empty or as a copy", {
-    arguments: [name],
+  command("profile create <name>", "make a new profile, empty or as a copy", {
+    args: { name },
     flags: {
       clone: flag.on("copy settings, curated memory and skills"),
       "clone-all": flag.on("copy everything but history"),
@@ -129,14 +129,14 @@ export const profileCommands: readonly CommandSpec[] = [
     worksWithoutProfile: true,
     load: async () => create,
   }),
-  command("profile use", "make a profile the active one", {
-    arguments: [name],
+  command("profile use <name>", "make a profile the active one", {
+    args: { name },
     examples: ["hermes profile use work", "hermes profile use default"],
     worksWithoutProfile: true,
     load: async () => use,
   }),
-  command("profile path", "print the home of a profile", {
-    arguments: [{ ...name, isOptional: true }],
+  command("profile path [name]", "print the home of a profile", {
+    args: { name },
     examples: ["hermes profile path", 'cd "$(hermes profile path work)"'],
     load: async () => path,
   }),

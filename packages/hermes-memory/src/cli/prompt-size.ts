@@ -164,7 +164,6 @@ function toolsOf(config: HermesConfig, directory: string): ToolDefinition[] {
 const NO_RESULTS: Parameters<typeof readResultEntry>[0] = {
   directory: "",
   store: () => undefined,
-  scope: {},
   limits: () => ({ chars: 0, tokens: 0, tokenFactor: 1 }),
   fits: () => true,
 };

@@ -2,8 +2,7 @@
 // table per list. A command has lines of its own only where this cannot say it.
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import type { Paint } from "./command.ts";
-import { counted, localTime, oneLine, printable, sizeText } from "./printing.ts";
-import { displayWidth } from "./text-layout.ts";
+import { counted, displayWidth, localTime, oneLine, printable, sizeText } from "./printing.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,10 +1,9 @@
 // Specs of the commands of small groups, many of them one command. Each body is loaded when its command runs.
 import { CONFIG_KEYS } from "@hermes-memory/core/internal/config";
-import { type ArgumentSpec, type CommandSpec, command, flag } from "./command.ts";
+import { type CommandSpec, command, flag } from "./command.ts";
 import { modelFlags } from "./model/commands.ts";
 
-const configKey: ArgumentSpec = {
-  name: "key",
+const configKey = {
   summary: "names joined by dots, such as memory.provider",
   offers: CONFIG_KEYS.filter((row) => row.kind !== "unused" && !row.key.includes("*")).map((row) => row.key),
 };
@@ -31,13 +30,13 @@ export const smallGroups: readonly CommandSpec[] = [
     load: async () => (await import("./setup/setup.ts")).setup,
   }),
   command(
-    "hook",
+    "hook <client> <event>",
     "answer one call of another agent, whose JSON is on standard input; 'hermes mcp install --hooks' enters these commands in its settings",
     {
-      arguments: [
-        { name: "client", summary: "the agent that calls", offers: ["claude-code", "codex", "cursor"] },
-        { name: "event", summary: "the event, as that agent writes it", offers: ["SessionStart", "Stop"] },
-      ],
+      args: {
+        client: { summary: "the agent that calls", offers: ["claude-code", "codex", "cursor"] },
+        event: { summary: "the event, as that agent writes it", offers: ["SessionStart", "Stop"] },
+      },
       flags: {
         home: flag.text("path", "use this home instead of the one in HERMES_HOME; goes before the client"),
       },
@@ -68,8 +67,8 @@ export const smallGroups: readonly CommandSpec[] = [
       load: async () => (await import("./doctor/doctor.ts")).doctor,
     },
   ),
-  command("completion", "print a completion script for bash, zsh or fish", {
-    arguments: [{ name: "shell", summary: "the shell to complete in", choices: ["bash", "zsh", "fish"] }],
+  command("completion <shell>", "print a completion script for bash, zsh or fish", {
+    args: { shell: { summary: "the shell to complete in", choices: ["bash", "zsh", "fish"] } },
     examples: [
       'eval "$(hermes completion bash)"                                  # in ~/.bashrc',
       'eval "$(hermes completion zsh)"                                   # in ~/.zshrc, after compinit',
@@ -79,12 +78,10 @@ export const smallGroups: readonly CommandSpec[] = [
     load: async () => (await import("./completion/completion.ts")).completion,
   }),
   command(
-    "export",
+    "export <out>",
     "write conversations and memory to files: Markdown, JSON lines, or like a ChatGPT export",
     {
-      arguments: [
-        { name: "out", summary: "a folder; for jsonl also a .jsonl file, for chatgpt also a .json file" },
-      ],
+      args: { out: "a folder; for jsonl also a .jsonl file, for chatgpt also a .json file" },
       flags: {
         format: flag.choice(
           ["markdown", "jsonl", "chatgpt"],
@@ -139,8 +136,8 @@ export const smallGroups: readonly CommandSpec[] = [
     examples: ["hermes context engines", "hermes context engines --json"],
     load: async () => (await import("./context/status-and-engines.ts")).engines,
   }),
-  command("context use", "choose the engine for new sessions (writes context.engine; comments stay)", {
-    arguments: [{ name: "name", summary: "an engine from 'hermes context engines'" }],
+  command("context use <name>", "choose the engine for new sessions (writes context.engine; comments stay)", {
+    args: { name: "an engine from 'hermes context engines'" },
     examples: ["hermes context use lcm", "hermes context use compressor --json"],
     load: async () => (await import("./context/status-and-engines.ts")).use,
   }),
@@ -251,8 +248,8 @@ export const smallGroups: readonly CommandSpec[] = [
     examples: ["hermes token list", "hermes token list --json"],
     load: async () => (await import("./gateway/token.ts")).list,
   }),
-  command("token revoke", "delete a token; a running gateway refuses it within a second", {
-    arguments: [{ name: "token", summary: "its id or name" }],
+  command("token revoke <token>", "delete a token; a running gateway refuses it within a second", {
+    args: { token: "its id or name" },
     flags: { yes: flag.on("do not ask", "y") },
     examples: ["hermes token revoke open-webui", "hermes token revoke 1f9a3c07 --yes"],
     load: async () => (await import("./gateway/token.ts")).revoke,
@@ -265,8 +262,15 @@ export const smallGroups: readonly CommandSpec[] = [
       load: async () => (await import("./gateway/token.ts")).path,
     },
   ),
-  command("config get", "print one setting, a section, or everything that applies", {
-    arguments: [{ ...configKey, isOptional: true }],
+  command("config get [key]", "print one setting, a section, or everything that applies", {
+    args: {
+      key: {
+        summary: "names joined by dots, such as memory.provider",
+        offers: CONFIG_KEYS.filter((row) => row.kind !== "unused" && !row.key.includes("*")).map(
+          (row) => row.key,
+        ),
+      },
+    },
     flags: { reveal: flag.on("also print keys, tokens and passwords") },
     examples: [
       "hermes config get",
@@ -276,16 +280,16 @@ export const smallGroups: readonly CommandSpec[] = [
     ],
     load: async () => (await import("./config/config-values.ts")).get,
   }),
-  command("config set", "change one setting; comments and other lines stay", {
-    arguments: [configKey, { name: "value", summary: "a YAML value: text, number, true, [a, b]" }],
+  command("config set <key> <value>", "change one setting; comments and other lines stay", {
+    args: { key: configKey, value: "a YAML value: text, number, true, [a, b]" },
     examples: [
       "hermes config set memory.memory_char_limit 3000",
       "hermes config set memory.write_approval on",
     ],
     load: async () => (await import("./config/config-values.ts")).set,
   }),
-  command("config unset", "remove one setting, so that its default applies", {
-    arguments: [configKey],
+  command("config unset <key>", "remove one setting, so that its default applies", {
+    args: { key: configKey },
     examples: ["hermes config unset memory.provider"],
     load: async () => (await import("./config/config-values.ts")).unset,
   }),

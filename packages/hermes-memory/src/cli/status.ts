@@ -1,12 +1,11 @@
 // `hermes status`: where memory is and how full it is. Reads only: it does not create a home.
 import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "@hermes-memory/core/internal/config";
-import { formatFraction, MEMORY_TARGETS, readPendingWrites } from "@hermes-memory/core/internal/curated";
-import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/internal/lib";
+import { MEMORY_TARGETS, readPendingWrites } from "@hermes-memory/core/internal/curated";
+import { describeCause, percentOf } from "@hermes-memory/core/internal/lib";
 import { ConfigFailure, type Home } from "@hermes-memory/core/internal/memory";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import type { CommandBody } from "./command.ts";
 import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
-import { counted, localTime, sizeText } from "./printing.ts";
 import { render } from "./render.ts";
 
 export const status: CommandBody = async (_input, { home: selected, io, memory }) => {
@@ -23,30 +22,25 @@ export const status: CommandBody = async (_input, { home: selected, io, memory }
     const sizes = { entry_count: entries.length, used_chars: used, char_limit: limit, percent };
     return [target, { ...sizes, enabled: isOn[target], error: trouble }] as const;
   });
-  const told = {
-    version: `hermes-memory ${VERSION}`,
-    home: `${home}${isThere ? "" : "  (not there yet; the first write makes it)"}`,
+  const json = {
+    version: VERSION,
+    home,
+    home_exists: isThere,
     profile: selected.profile,
-    ...Object.fromEntries(files.map((file) => [file.target, usageText(file, isOn[file.target])])),
-    pending: pending === undefined ? "cannot be read" : `${counted(pending, "write")} to approve`,
-    changed: last ? `${localTime(last.time)}  ${last.action} in ${last.target}, ${last.id}` : "never",
-    sessions: sessionsText(sessions),
-    next_steps: nextSteps(files, pending, problem !== undefined),
+    targets: Object.fromEntries(targets),
+    pending: pending ?? null,
+    last_change: last ?? null,
+    sessions,
+    config_error: problem,
   };
+  const rows = targets.map(([target, sizes]) => ({ target, ...sizes }));
   return {
-    json: {
-      version: VERSION,
-      home,
-      home_exists: isThere,
-      profile: selected.profile,
-      targets: Object.fromEntries(targets),
-      pending: pending ?? null,
-      last_change: last ?? null,
-      sessions,
-      config_error: problem,
-    },
-    lines: render(told, io.paint),
-    notes: problem === undefined ? [] : [`warning: ${problem} The defaults are shown.`],
+    json,
+    lines: render({ ...json, targets: rows, config_error: undefined }, io.paint),
+    notes: [
+      ...(problem === undefined ? [] : [`warning: ${problem} The defaults are shown.`]),
+      ...nextSteps(files, pending, problem !== undefined),
+    ],
   };
 };
 
@@ -98,19 +92,6 @@ async function countSessions(memory: Home) {
   }
 }
 
-function sessionsText(sessions: Awaited<ReturnType<typeof countSessions>>): string {
-  if (sessions === null) return "none";
-  if (sessions.error !== undefined) return sessions.error;
-  const { count, messages, bytes } = sessions;
-  return `${groupThousands(count)}, ${groupThousands(messages)} messages, ${sizeText(bytes)}`;
-}
-
-function usageText(file: TargetFile, isOn: boolean): string {
-  if (file.trouble !== undefined) return `cannot be read: ${file.trouble}`;
-  const off = isOn ? "" : ", switched off";
-  return `${formatFraction(file)} chars, ${counted(file.entries.length, "entry", "entries")}${off}`;
-}
-
 function nextSteps(
   files: readonly TargetFile[],
   pending: number | undefined,
@@ -119,15 +100,9 @@ function nextSteps(
   const isEmpty = files.every(({ entries, trouble }) => entries.length === 0 && trouble === undefined);
   const isAnyUnwell = files.some(({ trouble, drift }) => trouble !== undefined || drift !== undefined);
   return [
-    ...(isConfigBroken ? ["hermes config check"] : []),
-    ...(isAnyUnwell || pending === undefined ? ["hermes doctor"] : []),
-    ...(pending ? ["hermes memory pending"] : []),
-    ...(isEmpty
-      ? [
-          "hermes memory add 'Deploys go through make ship'",
-          "hermes memory add -t user 'Prefers metric units'",
-          "hermes --help",
-        ]
-      : []),
+    ...(isConfigBroken ? ["'hermes config check' lists every mistake."] : []),
+    ...(isAnyUnwell || pending === undefined ? ["'hermes doctor' says what is wrong."] : []),
+    ...(pending ? ["'hermes memory pending' lists what waits for approval."] : []),
+    ...(isEmpty ? ["Nothing is remembered yet: hermes memory add 'Deploys go through make ship'"] : []),
   ];
 }

@@ -39,8 +39,6 @@ async function lockDatabase(home: string): Promise<() => Promise<void>> {
   };
 }
 
-const WRITES = new Set(["acquireSessionLease", "createSession", "appendMany", "updateTokenCounts"]);
-
 describe("storing a conversation", () => {
   it("writes nothing twice, however often and from how many places it is asked to", async () => {
     const home = tempDirectory();
@@ -72,16 +70,6 @@ describe("storing a conversation", () => {
     const all = await agent.store?.getMessages(agent.sessionId, { includeInactive: true });
     expect(all).toHaveLength(88);
   });
-
-  it("keeps the rows of messages that the request joins", async () => {
-    const { agent, home, wire } = await agentHome((request) =>
-      request.index === 0 ? { status: 401, kind: "bad_key" } : echo(request),
-    );
-    expect(await agent.run("first")).toMatchObject({ exit: "model_error" });
-    await agent.run("second");
-    expect(wire.wireMessages(-1)).toHaveLength(1);
-    expect(said(home)).toEqual(["first", "second", "answer to first\n\nsecond"]);
-  });
 });
 
 describe("a database that another process keeps locked", () => {
@@ -112,55 +100,6 @@ describe("a database that another process keeps locked", () => {
     expect(events.filter((event) => event.type === "notice")).toHaveLength(1);
     const row = await agent.store?.getSession(agent.sessionId);
     expect(row).toMatchObject({ message_count: 8, api_call_count: 4 });
-  });
-
-  it("is waited for when a turn begins and when it ends, and not at every step in between", async () => {
-    const home = tempDirectory();
-    const store = await hastyStore(home);
-    const asked: string[] = [];
-    const watched = new Proxy(store, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name, target);
-        if (typeof member !== "function" || !WRITES.has(String(name))) return member;
-        return (...args: readonly unknown[]) => {
-          asked.push(String(name));
-          return Reflect.apply(member, target, args);
-        };
-      },
-    });
-    const { agent } = await agentHome(
-      ({ index }) => (index % 4 === 3 ? { text: "Done." } : { toolCalls: [{ name: "todo", arguments: {} }] }),
-      { home, options: { store: watched } },
-    );
-    await agent.run("before");
-    const unlock = await lockDatabase(home);
-    asked.length = 0;
-    expect(await agent.run("during")).toMatchObject({ final_response: "Done.", api_calls: 4 });
-    expect(asked).toEqual(["acquireSessionLease", "acquireSessionLease"]); // without a lease nothing is written
-    await unlock();
-    await agent.close();
-    expect(said(home).filter((text) => text === "Done.")).toHaveLength(2);
-  });
-
-  it("is no loss for a session that begins then: row, title, prompt, use and messages come later", async () => {
-    const home = tempDirectory();
-    const { agent, events, another, wire } = await agentHome(echo, {
-      home,
-      options: { store: await hastyStore(home) },
-    });
-    await agent.setTitle("Cranes");
-    const unlock = await lockDatabase(home);
-    expect((await agent.run("one")).exit).toBe("text_response");
-    expect(events.filter((event) => event.type === "notice")).toHaveLength(1);
-    await unlock();
-    expect((await agent.run("two")).exit).toBe("text_response");
-    expect(said(home)).toEqual(["one", "two"].flatMap(turn));
-    const row = await agent.store?.getSession(agent.sessionId);
-    expect(row).toMatchObject({ source: "cli", title: "Cranes", message_count: 4, api_call_count: 2 });
-    expect(await agent.store?.getOwnPrompt(agent.sessionId)).toMatchObject({ text: wire.systemOf(0) });
-    const resumed = await another({ resume: agent.sessionId });
-    await resumed.run("three");
-    expect(wire.systemOf(-1)).toBe(wire.systemOf(0));
   });
 
   it("refuses to leave, branch, compact or take back what is not stored, and loses nothing by it", async () => {

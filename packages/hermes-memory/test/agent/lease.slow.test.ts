@@ -1,7 +1,5 @@
 // One process at a time works on a session. Whoever comes second is told, and reads what the first one wrote before it goes on.
-import { hostname } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";
@@ -103,41 +101,6 @@ describe("two processes on one session", () => {
 const numbered = (name: string): string[] => [0, 1, 2, 3, 4].map((n) => `${name}${n}`);
 
 describe("what others do to a session between two turns", () => {
-  it("rows that another program wrote are read first", async () => {
-    const { script } = answering("never");
-    const { agent, home, wire, events } = await agentHome(script);
-    await agent.run("first");
-    writeLikeTheOriginal(home, agent.sessionId, "and from Python");
-    expect(await agent.run("second")).toMatchObject({ exit: "text_response" });
-    expect(wire.wireMessages(-1).map(textOf)).toEqual([
-      "first",
-      "answer to first",
-      "and from Python",
-      "noted by Python",
-      "second",
-    ]);
-    expect(events.filter((event) => event.type === "notice")).toMatchObject([{ cause: "caught-up" }]);
-    await agent.run("third");
-    expect(wire.wireMessages(-1)).toHaveLength(7);
-    expect(saidIn(home)).toHaveLength(8);
-  });
-
-  it("rows that another program wrote in the middle of a turn are read with the next one", async () => {
-    const { script, held, arrived } = answering("second");
-    const { agent, home, wire } = await agentHome(script);
-    await agent.run("first");
-    const running = agent.run("second");
-    await arrived;
-    writeLikeTheOriginal(home, agent.sessionId, "and from Python");
-    held.open();
-    await running;
-    await agent.run("third");
-    const request = wire.wireMessages(-1).map(textOf).join(" | ");
-    expect(request).toBe(
-      "first | answer to first | second\n\nand from Python | noted by Python\n\nanswer to second | third",
-    );
-  });
-
   it("a session that another process compacted is followed to its continuation, and the provider hears of it", async () => {
     const home = tempDirectory();
     const recorder = writeRecorder(home);
@@ -202,37 +165,6 @@ describe("a session that somebody deletes", () => {
   });
 });
 
-describe("a lease that somebody else holds", () => {
-  const elsewhere = "pid=1:host=elsewhere:nonce=ab12";
-
-  it("is respected while it is alive on another machine, and the user learns where", async () => {
-    const { script } = answering("never");
-    const { agent, home, wire } = await agentHome(script);
-    await agent.run("first");
-    await agent.store?.acquireSessionLease(agent.sessionId, elsewhere);
-    const refused = await agent.run("second");
-    expect(refused).toMatchObject({ exit: "session_busy", failed: true, api_calls: 0 });
-    expect(refused.error).toContain("in use by process 1 on elsewhere since ");
-    expect(refused.messages.map(textOf)).toEqual(["first", "answer to first"]);
-    expect(saidIn(home)).toHaveLength(2);
-    expect(wire.requests).toHaveLength(1);
-    expect(await agent.undo()).toMatchObject({ ok: false, error: { kind: "busy" } });
-    expect(await agent.compress()).toMatchObject({ kind: "busy" });
-  });
-
-  it.each([
-    ["has run out", elsewhere, -1],
-    ["is of a process of this machine that is gone", `pid=${2 ** 22 + 1}:host=${hostname()}:nonce=ab12`, 60],
-  ])("is taken over when it %s", async (_, holder, ttl) => {
-    const { script } = answering("never");
-    const { agent } = await agentHome(script);
-    await agent.run("first");
-    await agent.store?.acquireSessionLease(agent.sessionId, holder, { ttl });
-    expect(await agent.run("second")).toMatchObject({ exit: "text_response" });
-    expect(await agent.store?.getSessionLease(agent.sessionId)).toBeNull();
-  });
-});
-
 describe("a lease that is lost in the middle of a turn", () => {
   it("ends a turn whose answer came after another process had taken over; nothing of it gets in between", async () => {
     const { script, held, arrived } = answering("slow");
@@ -258,32 +190,6 @@ describe("a lease that is lost in the middle of a turn", () => {
     await agent.run("again");
     expect(saidIn(home)).toEqual([...rows, "user: again", "assistant: answer to again"]);
     expect(wire.wireMessages(-1)).toHaveLength(5);
-  });
-
-  it("ends a turn that was running a tool, without its result and without another model call", async () => {
-    const [running, released] = [gate(), gate()];
-    const execute = async (): Promise<string> => {
-      running.open();
-      await released.opened;
-      return "late";
-    };
-    const script: Script = (request) =>
-      newestUser(request).endsWith("meanwhile")
-        ? { text: "done" }
-        : { toolCalls: [{ name: "slow", arguments: {} }] };
-    const inputSchema = { type: "object", properties: {} };
-    const { jsonSchema, tool } = await import("ai");
-    const { agent, home, wire, another } = await agentHome(script, {
-      options: { tools: { slow: tool({ inputSchema: jsonSchema(inputSchema as never), execute }) } },
-    });
-    const turn = agent.run("use the tool");
-    await running.opened;
-    const other = await another({ resume: agent.sessionId, store: await laterStore(home) });
-    await other.run("meanwhile");
-    released.open();
-    expect(await turn).toMatchObject({ exit: "session_busy", failed: true });
-    expect(wire.requests).toHaveLength(2);
-    expect(saidIn(home)).toEqual(["user: use the tool", "assistant: ", "user: meanwhile", "assistant: done"]);
   });
 
   it("keeps a compaction from leaving the other one's rows behind", async () => {
@@ -328,20 +234,3 @@ describe("a lease that is lost in the middle of a turn", () => {
     expect(saidIn(home).slice(-2)).toEqual(["user: meanwhile", "assistant: answer to slow\n\nmeanwhile"]);
   });
 });
-
-/** As the Python original appends: a row, and one more in the session's counter. */
-function writeLikeTheOriginal(home: string, session: string, text: string): void {
-  const db = new DatabaseSync(join(home, "state.db"), { timeout: 5_000 });
-  const insert = db.prepare(
-    "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, ?)",
-  );
-  const count = db.prepare("UPDATE sessions SET message_count = message_count + 1 WHERE id = ?");
-  for (const [role, content] of [
-    ["user", text],
-    ["assistant", "noted by Python"],
-  ] as const) {
-    insert.run(session, role, content, Date.now() / 1000);
-    count.run(session);
-  }
-  db.close();
-}

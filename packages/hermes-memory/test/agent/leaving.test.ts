@@ -2,10 +2,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { tool } from "ai";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";
-import { recorded, slash, told } from "../../../agent/test/agent/recorded.ts";
+import { recorded, told } from "../../../agent/test/agent/recorded.ts";
 import { gate } from "../../../agent/test/fakes/wires/script.ts";
 import { sessionIds } from "./chat-child.ts";
 
@@ -23,21 +23,6 @@ describe("leaving", () => {
     ]);
     const other = await another();
     expect(await other.store?.getSession(sessionId)).toMatchObject({ end_reason: "cli_close" });
-  });
-
-  it("without a word leaves no row", async () => {
-    const { agent, recorder, another } = await recorded();
-    await agent.setTitle("Planned");
-    await agent.close();
-    expect(told(recorder)).toEqual([["shutdown"]]);
-    expect(await (await another()).store?.sessionCount()).toBe(0);
-  });
-
-  it("with deleteSession leaves nothing of the conversation", async () => {
-    const { agent, another } = await recorded();
-    await agent.run("say one");
-    await agent.close({ deleteSession: true });
-    expect(await (await another()).store?.sessionCount()).toBe(0);
   });
 
   it("with deleteSession takes every session that compactions made of it, and their files; branches stay", async () => {
@@ -61,48 +46,6 @@ describe("leaving", () => {
     expect(sessionIds(home).toSorted()).toEqual(left.toSorted());
     const files = readdirSync(join(home, "sessions")).filter((name) => name.startsWith("session_"));
     expect(files.toSorted()).toEqual(left.map((id) => `session_${id}.json`).toSorted());
-  });
-
-  it("with deleteSession also takes what another process made of it since", async () => {
-    const { agent, home, another } = await agentHome(({ index }) => ({ text: `Answer ${index}.` }));
-    const words = "the harbour crane turns slowly ".repeat(60);
-    for (let n = 0; n < 8; n += 1) await agent.run(`${n} ${words}`);
-    const other = await another({ resume: agent.sessionId });
-    expect(await other.compress()).toMatchObject({ kind: "compacted" });
-    await agent.close({ deleteSession: true });
-    expect(sessionIds(home)).toEqual([]);
-  });
-
-  it("does not wait longer than a second for a title that does not come", async () => {
-    const { agent, wire } = await agentHome(
-      ({ tools }) => (tools.length === 0 ? { text: "x", pauseBefore: "forever" } : { text: "ok" }),
-      { options: { titles: true } },
-    );
-    await agent.run("hello");
-    await wire.waitForRequest(1);
-    vi.useFakeTimers({ toFake: ["setTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const closed = agent.close();
-    await vi.advanceTimersByTimeAsync(1_000);
-    await wire.waitForAbort(1);
-    await closed;
-  });
-
-  it("with /exit is the entrance's to do: the command only says so", async () => {
-    const { agent, recorder } = await recorded();
-    await agent.run("say one");
-    told(recorder);
-    expect(await slash(agent, "/exit")).toMatchObject({ kind: "exit" });
-    expect(await slash(agent, "/exit --delete now")).toMatchObject({ kind: "exit", deleteSession: true });
-    expect(told(recorder)).toEqual([]);
-    expect(await agent.store?.getMessages(agent.sessionId)).toHaveLength(2);
-  });
-
-  it("refuses what is asked of it afterwards", async () => {
-    const { agent } = await recorded();
-    await agent.close();
-    await expect(agent.run("hello")).rejects.toThrow("The agent is closed");
-    await expect(agent.newSession()).rejects.toThrow("The agent is closed");
   });
 });
 

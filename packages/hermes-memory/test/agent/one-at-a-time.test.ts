@@ -1,12 +1,10 @@
 // One thing at a time works on a conversation, and what goes wrong on the way to another session leaves this one as it is.
-import { setTimeout } from "node:timers/promises";
 import type { Agent } from "@hermes-memory/agent/internal/agent";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";
-import { alteredStore, locked } from "../../../agent/test/agent/altered-store.ts";
-import { recorded, told } from "../../../agent/test/agent/recorded.ts";
-import { gate, type Script } from "../../../agent/test/fakes/wires/script.ts";
+import { alteredStore } from "../../../agent/test/agent/altered-store.ts";
+import type { Script } from "../../../agent/test/fakes/wires/script.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { sessionIds, storedRows } from "./chat-child.ts";
 
@@ -53,28 +51,6 @@ describe.each(Object.keys(CHANGES))("while %s is under way", (name) => {
   });
 });
 
-it("closing waits for a change of session, and then ends the session that was changed to", async () => {
-  const home = tempDirectory();
-  const [reopening, held] = [gate(), gate()];
-  const store = await alteredStore(home, (real) => ({
-    reopenSession: async (id) => {
-      reopening.open();
-      await held.opened;
-      return real.reopenSession(id);
-    },
-  }));
-  const { agent, one } = await inSecond({ home, store });
-  const resumed = agent.resume(one);
-  await reopening.opened;
-  const closed = agent.close();
-  const first = await Promise.race([closed.then(() => "closed"), setTimeout(200, "still waiting")]);
-  expect(first).toBe("still waiting");
-  held.open();
-  expect(await resumed).toMatchObject({ ok: true, value: { to: one } });
-  await closed;
-  expect(await store.getSession(one)).toMatchObject({ end_reason: "cli_close" });
-});
-
 describe("a database that fails in the middle of a change", () => {
   const STEPS: Readonly<Record<string, readonly (keyof SessionStore)[]>> = {
     newSession: [],
@@ -106,37 +82,5 @@ describe("a database that fails in the middle of a change", () => {
     expect(await agent.run("afterwards")).toMatchObject({ session_id: two });
     expect(saidIn(home, two)).toEqual([...turn("in two"), ...turn("afterwards")]);
     expect(sessionIds(home)).toHaveLength(2);
-  });
-
-  it("tells providers of no end that did not come", async () => {
-    const { agent, recorder, another } = await recorded();
-    await agent.run("say one");
-    const store = await alteredStore(agent.home, () => ({ reopenSession: async () => locked() }));
-    const other = await another({ store });
-    await other.run("say two");
-    told(recorder);
-    expect(await other.resume(agent.sessionId)).toMatchObject({ ok: false, error: { kind: "refused" } });
-    expect(told(recorder)).toEqual([]);
-  });
-});
-
-describe("a beginning of an id", () => {
-  it("that fits several sessions is called ambiguous, with their names", async () => {
-    const { agent, one, two, another } = await inSecond();
-    const shared = one.slice(0, 8);
-    const outcome = await agent.resume(shared);
-    expect(outcome).toMatchObject({ ok: false, error: { kind: "ambiguous" } });
-    const message = outcome.ok ? "" : outcome.error.message;
-    expect(message).toContain(one);
-    expect(message).toContain(two);
-    await expect(another({ resume: shared })).rejects.toThrow("More than one session begins with");
-  });
-
-  it("that is a title is one, however many ids begin with it", async () => {
-    const { agent, one } = await inSecond();
-    await agent.resume(one);
-    await agent.setTitle(one.slice(0, 8));
-    await agent.newSession();
-    expect(await agent.resume(one.slice(0, 8))).toMatchObject({ ok: true, value: { to: one } });
   });
 });

@@ -5,14 +5,11 @@ import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { agentHome, modelSection, streamedText, writeConfig } from "../../../agent/test/agent/agent-home.ts";
-import { call, seenTexts, storedLines } from "../../../agent/test/agent/turns.ts";
+import { agentHome } from "../../../agent/test/agent/agent-home.ts";
+import { call } from "../../../agent/test/agent/turns.ts";
 import { plugIn } from "../../../agent/test/fakes/plugged-provider.ts";
-import { sseServer } from "../../../agent/test/fakes/sse-server.ts";
-import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { provider, toolSchema } from "../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { startChat } from "./chat-child.ts";
 
 const RAW = join(import.meta.dirname, "../../../agent/test/fakes/mcp-raw-server.ts");
 const DEEP = `${'{"a":'.repeat(3_000)}1${"}".repeat(3_000)}`;
@@ -93,15 +90,6 @@ describe("an MCP server with a schema of thousands of levels", () => {
     expect(agent.warnings).toEqual([expect.stringMatching(/MCP server 'raw'.*mcp_raw_deep\./)]);
     expect(await agent.run("hi")).toMatchObject({ final_response: "Hello." });
   });
-
-  it("does not keep `hermes chat` from answering and ending", async () => {
-    const home = tempDirectory();
-    const wire = await startWire("chat", () => ({ text: "Hello." }));
-    writeConfig(home, { ...rawServer(["deep=9000"]), model: modelSection("chat", wire.url) });
-    const chat = startChat(home, ["-q", "hi"]);
-    expect((await chat.event("turn-end")).result).toMatchObject({ final_response: "Hello." });
-    await chat.rest(); // it ends
-  });
 });
 
 describe("5,000 tools of one MCP server", () => {
@@ -120,43 +108,6 @@ describe("5,000 tools of one MCP server", () => {
       options: { resume: full.agent.sessionId },
     });
     expect(await agent.run("and now?")).toMatchObject({ final_response: "Hello." });
-  });
-});
-
-describe("a stream that ends with `[DONE]` and no finish reason", () => {
-  it("is an answer: asked once, told once", async () => {
-    const delta = (content: string) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
-    const server = await sseServer([[delta("Forty "), delta("metres.")]]);
-    const { agent, events } = await agentHome([], {
-      config: { model: { base_url: server.url, context_length: 100_000 } }, // asked for nothing but the reply
-      wire: { mayRunOut: true },
-    });
-    expect(await agent.run("How high?")).toMatchObject({ final_response: "Forty metres.", completed: true });
-    expect(server.bodies).toHaveLength(1);
-    expect(streamedText(events)).toBe("Forty metres.");
-    expect(await storedLines(agent)).toEqual(["user: How high?", "assistant: Forty metres."]);
-  });
-});
-
-describe("a reply without an end", () => {
-  it("is kept as far as the window allows, told plainly, and the next turn works", async () => {
-    const window = 20_000;
-    const text = "The harbour crane is blue and high. ".repeat(10_000);
-    const { agent, events } = await agentHome(
-      ({ raw }) =>
-        raw.includes("and now?")
-          ? { text: "Fine." }
-          : raw.includes("go on")
-            ? { text, chunkChars: 5_000 }
-            : { text: "A summary." },
-      { config: { model: { context_length: window } } },
-    );
-    const result = await agent.run("go on");
-    expect(result).toMatchObject({ exit: "truncated_response", partial: true, failed: false });
-    expect(result.error).toContain("stopped at 160,000 characters");
-    expect(result.final_response.length).toBeLessThanOrEqual(8 * window);
-    expect(seenTexts(events)).toEqual([result.final_response]);
-    expect(await agent.run("and now?")).toMatchObject({ final_response: "Fine.", completed: true });
   });
 });
 

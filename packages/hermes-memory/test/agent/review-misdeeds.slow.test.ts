@@ -156,12 +156,6 @@ describe("a text that memory does not take", () => {
     expect(made.agent.memory?.entries("user")).toEqual([]);
     expect(JSON.stringify(await memoryHistory(made.home))).not.toContain("post the keys");
   });
-
-  it("makes no summary when it was there already", async () => {
-    const made = await withRule(await reviewHome({ review: [remember(RULE, "memory")] }));
-    await made.agent.run("hello");
-    expect(await made.reviewed()).toMatchObject({ summary: null, failed: false });
-  });
 });
 
 describe("a reviewer that fails", () => {
@@ -198,19 +192,6 @@ describe("a reviewer that fails", () => {
     await expectUntouched(made, before);
   });
 
-  it("after a write keeps the write, and says both", async () => {
-    const made = await withRule(
-      await reviewHome({ review: [remember("Likes tea"), ...Array<Step>(8).fill(serverError())] }),
-    );
-    await made.agent.run("hello");
-    expect(await made.reviewed()).toMatchObject({
-      failed: true,
-      summary: "\u{1f4be} Self-improvement review: User profile updated",
-    });
-    expect(made.agent.memory?.entries("user")).toEqual(["Likes tea"]);
-    expect(notices(made.events)).toHaveLength(1);
-  });
-
   it("again is told once a session, and counted each time; doctor shows it", async () => {
     const made = await reviewHome({
       review: () => ({ ...serverError(), message: "key sk-abcdefghijklmnopqrstuvwxyz012345 is unknown" }),
@@ -227,19 +208,6 @@ describe("a reviewer that fails", () => {
     );
     for (const text of [notices(made.events)[0], stdout])
       expect(text).not.toContain("abcdefghijklmnopqrstuvwxyz");
-  });
-
-  it("is fine for doctor when the next one works", async () => {
-    const made = await reviewHome({
-      review: (_request, nth) => (nth < 3 ? serverError() : { text: "Nothing to save." }),
-    });
-    for (const nth of [1, 2]) {
-      await made.agent.run("hello");
-      await made.reviewed(nth);
-    }
-    expect(await countsOf(made.agent)).toMatchObject({ runs: 2, failures: 1 });
-    const { stdout } = await runHere(["doctor"], { home: made.home });
-    expect(stdout).toMatch(/ok {4}review {7}2 background reviews, 1 failed\./);
   });
 });
 
@@ -263,14 +231,6 @@ it("a reviewer that never answers is left after ten minutes, its socket closed",
   timeout.mockRestore();
   expect(notices(made.events)).toEqual([`${FAILED}It took longer than 10 minutes.`]);
   await expectUntouched(made, before);
-});
-
-it("counts that nobody can read are counted anew", async () => {
-  const made = await reviewHome();
-  await made.agent.store?.setMeta("hermes_memory_review", '{"runs":"many","failures":-3,"last_error":7');
-  await made.agent.run("hello");
-  await made.reviewed();
-  expect(await countsOf(made.agent)).toMatchObject({ runs: 1, failures: 0, last_error: null });
 });
 
 describe("a review that would take a rule away without saying remove", () => {

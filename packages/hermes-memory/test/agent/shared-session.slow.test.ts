@@ -8,8 +8,7 @@ import { agentHome } from "../../../agent/test/agent/agent-home.ts";
 import { alteredStore, locked } from "../../../agent/test/agent/altered-store.ts";
 import { call, lookTool } from "../../../agent/test/agent/turns.ts";
 import { gate, type RecordedRequest, type Script } from "../../../agent/test/fakes/wires/script.ts";
-import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { sessionIds, storedRows } from "./chat-child.ts";
+import { storedRows } from "./chat-child.ts";
 
 const textOf = (message: Readonly<Record<string, unknown>> | undefined): string => String(message?.content);
 const newestUser = ({ messages }: RecordedRequest): string =>
@@ -89,26 +88,6 @@ describe("what is not stored yet, while another process works in the session", (
     );
     expect(told).toEqual([expect.stringMatching(/is in use by process .*The last messages .* are lost\./s)]);
   });
-
-  it("keeps the agent in the session, and is stored behind the other's turn as soon as that is over", async () => {
-    const { home, late, running, go, round, id, another } = await unsavedBesideTools();
-    const elsewhere = await another();
-    await elsewhere.run("elsewhere");
-    const changes = [
-      () => late.newSession(),
-      () => late.resume(elsewhere.sessionId),
-      () => late.branch(),
-      () => late.undo(),
-    ];
-    for (const change of changes)
-      expect(await change()).toMatchObject({ ok: false, error: { kind: "busy" } });
-    expect(late.sessionId).toBe(id);
-    expect(saidIn(home, id)).toEqual([...turn("begin"), "from late", ...round.slice(0, 2)]);
-    go.open();
-    await running;
-    expect(await late.newSession()).toMatchObject({ ok: true, value: { from: id } });
-    expect(saidIn(home, id)).toEqual([...turn("begin"), "from late", ...round, "answer to from late"]);
-  });
 });
 
 describe("a session that another process works in", () => {
@@ -123,54 +102,6 @@ describe("a session that another process works in", () => {
     held.open();
     expect(await running).toMatchObject({ exit: "text_response" });
     expect(saidIn(home, id)).toEqual([...turn("first"), ...turn("slow")]);
-  });
-
-  it("is not branched in the middle of its turn, and is with everything once that is over", async () => {
-    const { agent, running, held, id, home } = await otherAtWork();
-    expect(await agent.branch()).toMatchObject({
-      ok: false,
-      error: { kind: "busy", message: expect.stringContaining(`Session ${id} is in use by process`) },
-    });
-    expect(agent.sessionId).toBe(id);
-    expect(sessionIds(home)).toEqual([id]);
-    held.open();
-    await running;
-    expect(await agent.branch()).toMatchObject({ ok: true, value: { messages: 4 } });
-    expect(saidBy(agent)).toEqual([...turn("first"), ...turn("slow")]);
-    await agent.run("in the branch");
-    expect(saidIn(home, agent.sessionId)).toEqual(["first", "slow", "in the branch"].flatMap(turn));
-    expect(await agent.store?.getSession(id)).toMatchObject({ end_reason: "branched" });
-  });
-});
-
-describe("/undo", () => {
-  it("does not take back a turn that another process has added: it is shown first", async () => {
-    const { agent, another, home } = await agentHome(answering().script);
-    await agent.run("mine");
-    const other = await another({ resume: agent.sessionId });
-    await other.run("theirs");
-    const refused = await agent.undo();
-    expect(refused).toMatchObject({ ok: false, error: { kind: "refused" } });
-    expect(refused.ok ? "" : refused.error.message).toMatch(/Another process .* nothing was taken back/);
-    expect(saidIn(home)).toEqual([...turn("mine"), ...turn("theirs")]);
-    expect(saidBy(agent)).toEqual([...turn("mine"), ...turn("theirs")]);
-    expect(await agent.undo()).toMatchObject({ ok: true, value: { turns: 1, messages: 2, text: "theirs" } });
-    expect(saidIn(home)).toEqual(turn("mine"));
-  });
-
-  it("follows a session that another process compacted, and takes the turn back there", async () => {
-    const { agent, another, home } = await agentHome(answering().script);
-    const words = "the harbour crane turns slowly ".repeat(60);
-    for (let n = 0; n < 8; n += 1) await agent.run(`${n} ${words}`);
-    const old = agent.sessionId;
-    const other = await another({ resume: old });
-    expect(await other.compress()).toMatchObject({ kind: "compacted" });
-    const stored = saidIn(home, other.sessionId).length;
-    expect(await agent.undo()).toMatchObject({ ok: true, value: { turns: 1, messages: 2 } });
-    expect(agent.sessionId).toBe(other.sessionId);
-    expect(saidIn(home, old)).toHaveLength(16);
-    expect(saidIn(home, agent.sessionId)).toHaveLength(stored - 2);
-    expect(agent.messages).toHaveLength(stored - 2);
   });
 });
 
@@ -231,63 +162,5 @@ describe("a turn that begins while the database cannot say whose the session is"
     held.open();
     await running;
     expect(saidIn(home)).toEqual([...turn("first"), ...turn("slow")]);
-  });
-
-  it("is stored under the lease at its end when nobody else wants it", async () => {
-    const home = tempDirectory();
-    const { store, stored, fail } = await hesitant(home, 0);
-    const { agent, events } = await agentHome(answering().script, { home, options: { store } });
-    await agent.run("one");
-    stored.length = 0;
-    fail(1);
-    expect(await agent.run("two")).toMatchObject({ exit: "text_response", error: null });
-    expect(saidIn(home)).toEqual(["one", "two"].flatMap(turn));
-    expect(stored).toEqual([[expect.stringContaining(`pid=${process.pid}`), expect.any(String)]]);
-    for (const [holder, given] of stored as [string, string][]) expect(given).toBe(holder);
-    expect(events.filter((event) => event.type === "notice")).toHaveLength(1);
-    expect(await store.getSessionLease(agent.sessionId)).toBeNull();
-  });
-
-  it("is stored at once again as soon as the database answers, whatever it said to a command before", async () => {
-    const home = tempDirectory();
-    const { store, fail } = await hesitant(home, 0);
-    const stored: string[][] = [];
-    const script: Script = (request) => {
-      stored.push(saidIn(home));
-      return { text: `answer to ${newestUser(request)}` };
-    };
-    const { agent } = await agentHome(script, { home, options: { store } });
-    await agent.run("one");
-    fail(1);
-    expect(await agent.undo()).toMatchObject({ ok: false, error: { kind: "refused" } });
-    await agent.run("two");
-    expect(stored).toEqual([["one"], [...turn("one"), "two"]]);
-  });
-
-  it("has its history, and is stored in the continuation, when only that could not be read", async () => {
-    const home = tempDirectory();
-    let unreadable: string | undefined;
-    const store = await alteredStore(home, (real) => ({
-      getMessages: (id, options) => {
-        if (id !== unreadable) return real.getMessages(id, options);
-        unreadable = undefined;
-        return Promise.reject(new Error("database is locked"));
-      },
-    }));
-    const { agent, another, wire } = await agentHome(answering().script, { home });
-    const words = "the harbour crane turns slowly ".repeat(60);
-    for (let n = 0; n < 8; n += 1) await agent.run(`${n} ${words}`);
-    const old = agent.sessionId;
-    const late = await another({ store, resume: old });
-    expect(await agent.compress()).toMatchObject({ kind: "compacted" });
-    unreadable = agent.sessionId;
-    const result = await late.run("what was it about?");
-    expect(wire.wireMessages(-1)).toHaveLength(17);
-    expect(result).toMatchObject({ exit: "text_response", session_id: agent.sessionId });
-    expect(saidIn(home, old)).toHaveLength(16);
-    expect(saidIn(home, agent.sessionId).slice(-2)).toEqual(turn("what was it about?"));
-    await late.run("and then?");
-    expect(wire.systemOf(-1)).toBe(agent.systemPrompt);
-    expect(saidBy(late)).toEqual(saidIn(home, agent.sessionId));
   });
 });

@@ -52,7 +52,7 @@ export function turnResult(changes: Partial<TurnResult> = {}): TurnResult {
   };
 }
 
-export function agentStatus(changes: Partial<AgentStatus> = {}): AgentStatus {
+function agentStatus(changes: Partial<AgentStatus> = {}): AgentStatus {
   return {
     session_id: "20260101_090000_aaaaaa",
     title: null,

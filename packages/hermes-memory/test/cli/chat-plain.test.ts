@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { chatRequest, EventRelay } from "../../src/cli/chat/chat.ts";
 import { hasModel } from "../../src/cli/chat/has-model.ts";
 import {
   answerLines,
@@ -13,10 +12,8 @@ import {
   pipedLines,
   readQuestion,
 } from "../../src/cli/chat/plain-chat.ts";
-import { CommandFailure } from "../../src/cli/command.ts";
 import { painter } from "../../src/cli/terminal.ts";
 import { fakeAgent, fakeCommands } from "./chat-fakes.ts";
-import { runHermes } from "./run.ts";
 
 function plain(changes: Partial<PlainOptions> = {}) {
   const played = fakeAgent();
@@ -73,37 +70,6 @@ describe("one question", () => {
     expect(stderr()).not.toContain("Blue");
   });
 
-  it("streams to a terminal, and prints the same text in the end", async () => {
-    const { parts, nextTurn, stdout } = plain({ isStreamed: true });
-    const done = answerOnce("Which colour?", parts);
-    const turn = await nextTurn();
-    turn.emit({ type: "text-delta", text: "It is " });
-    expect(stdout()).toBe("It is ");
-    turn.emit({ type: "text-delta", text: "blue." });
-    turn.end({ final_response: "It is blue." });
-    await done;
-    expect(stdout()).toBe("It is blue.\n");
-  });
-
-  it("keeps quiet about all but answers and errors when it is told to", async () => {
-    const { parts, nextTurn, stdout, stderr } = plain({ isQuiet: true });
-    const done = answerOnce("Which colour?", parts);
-    const turn = await nextTurn();
-    turn.emit({ type: "notice", level: "warn", cause: "x", text: "Small window." });
-    turn.end({
-      failed: true,
-      completed: false,
-      error: "No key.",
-      hint: "Set one.",
-      final_response: "No key.",
-    });
-    expect((await done).exitCode).toBe(1);
-    expect({ stdout: stdout(), stderr: stderr() }).toEqual({
-      stdout: "",
-      stderr: "error: No key.\nSet one.\n",
-    });
-  });
-
   it("ends with 130 when it is interrupted, and prints no answer", async () => {
     const { parts, nextTurn, stopped, stdout } = plain();
     const done = answerOnce("Which colour?", parts);
@@ -158,15 +124,6 @@ describe("a pipe", () => {
     expect(stderr()).toMatch(/^There is no '\/nope'\.\n/);
   });
 
-  it("goes on after a turn that failed, and ends with 1 then", async () => {
-    const { parts, nextTurn, stdout } = plain();
-    const done = answerLines(linesOf("a", "b"), fakeCommands().run, parts);
-    (await nextTurn()).end({ failed: true, completed: false, error: "busy", final_response: "" });
-    (await nextTurn()).end({ final_response: "fine" });
-    expect((await done).exitCode).toBe(1);
-    expect(stdout()).toBe("fine\n");
-  });
-
   it("stops waiting for a line when it is interrupted", async () => {
     const { parts, stopped } = plain();
     const silent = new PassThrough(); // never says anything
@@ -198,77 +155,11 @@ describe("the question of -q", () => {
     expect(await readQuestion(io(piped), query, true)).toBe(question);
   });
 
-  it("does not touch standard input when nothing is piped in", async () => {
-    const untouched = {
-      readInput: () => Promise.reject(new Error("must not be read")),
-      note: () => {},
-    };
-    expect(await readQuestion(untouched, "Why?", false)).toBe("Why?");
-  });
-
   it.each([
     ["", ""],
     ["-", " "],
   ])("must not be empty: '%s' with '%s' piped in", async (query, piped) => {
     await expect(readQuestion(io(piped), query, true)).rejects.toMatchObject({ exitCode: 2 });
-  });
-});
-
-describe("the flags of hermes chat", () => {
-  const request = (flags: Readonly<Record<string, string | number | boolean>>) =>
-    chatRequest({ args: {}, rest: [], flags });
-
-  it("select model, session and tools", () => {
-    const flags = {
-      model: "m",
-      provider: "p",
-      "base-url": "u",
-      resume: "id",
-      toolsets: "memory, todo,",
-      "max-turns": 3,
-    };
-    expect(request({ ...flags, system: "Be brief.", "no-memory": true }).agent).toEqual({
-      selection: { model: "m", provider: "p", baseUrl: "u" },
-      resume: "id",
-      continueLast: false,
-      toolsets: ["memory", "todo"],
-      maxTurns: 3,
-      instructions: "Be brief.",
-      skipMemory: true,
-    });
-  });
-
-  it("leave everything on when not given", () => {
-    expect(request({})).toEqual({
-      query: undefined,
-      isQuiet: false,
-      agent: {
-        selection: { model: undefined, provider: undefined, baseUrl: undefined },
-        continueLast: false,
-        toolsets: null,
-        skipMemory: false,
-      },
-    });
-    expect(request({ toolsets: "none" }).agent.toolsets).toEqual([]);
-  });
-
-  it("are refused when they contradict each other", () => {
-    expect(() => request({ resume: "id", continue: true })).toThrow(CommandFailure);
-    expect(() => request({ resume: " " })).toThrow("sessions list");
-  });
-});
-
-describe("events before anybody listens", () => {
-  it("are handed over in order, and those after the end are dropped", () => {
-    const relay = new EventRelay<number>();
-    const seen: number[] = [];
-    relay.emit(1);
-    relay.emit(2);
-    relay.attach((event) => seen.push(event));
-    relay.emit(3);
-    relay.detach();
-    relay.emit(4);
-    expect(seen).toEqual([1, 2, 3]);
   });
 });
 
@@ -283,13 +174,5 @@ describe("hermes alone", () => {
     const home = tempDirectory();
     for (const [name, text] of Object.entries(files)) writeFileSync(join(home, name), text);
     expect(await hasModel(home, env)).toBe(expected);
-  });
-
-  it("prints the help without a terminal", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "config.yaml"), "model:\n  default: m\n");
-    const { stdout, code } = await runHermes([], { home });
-    expect(code).toBe(0);
-    expect(stdout).toContain("Usage: hermes");
   });
 });

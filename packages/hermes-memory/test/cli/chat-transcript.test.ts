@@ -7,8 +7,8 @@ import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { historyEntry, openHistory, parseHistory } from "../../src/cli/chat/history-file.ts";
 import { eventJson, jsonLine, sessionJson } from "../../src/cli/chat/plain-chat.ts";
-import { SafeText, safe, startLines, statusLine, Transcript } from "../../src/cli/chat/transcript.ts";
-import { agentStatus, turnResult } from "./chat-fakes.ts";
+import { SafeText, safe, Transcript } from "../../src/cli/chat/transcript.ts";
+import { turnResult } from "./chat-fakes.ts";
 
 function told(events: readonly AgentEvent[], showReasoning = false): string {
   const transcript = new Transcript({ showReasoning });
@@ -45,34 +45,6 @@ describe("events as text", () => {
     );
   });
 
-  it("says how much a memory provider recalled", () => {
-    const recall = (count: number, glyph: string): AgentEvent => ({
-      type: "recall",
-      label: "Notes",
-      count,
-      glyph,
-    });
-    expect(told([START, recall(3, "*"), recall(1, "")])).toBe(
-      "* Notes \u2014 recalled 3 memories\nNotes \u2014 recalled 1 memory\n",
-    );
-  });
-
-  it("prints an answer that was never streamed", () => {
-    expect(told([START, end({ final_response: "Whole." })])).toBe("Whole.\n");
-  });
-
-  it("gives every tool one line when nothing comes between its beginning and its end", () => {
-    const events = [START, text("Let me note that."), toolStart("1"), toolEnd("1"), text("Done."), end()];
-    expect(told(events)).toBe("Let me note that.\n  memory  add: likes tea  done in 12 ms\nDone.\n");
-  });
-
-  it("names the tool again when several run at once", () => {
-    const events = [toolStart("1", "a"), toolStart("2", "b"), toolEnd("1", "a", true), toolEnd("2", "b")];
-    expect(told(events)).toBe(
-      "  a  add: likes tea\n  b  add: likes tea\n  a  failed in 12 ms\n  b  done in 12 ms\n",
-    );
-  });
-
   it("shows reasoning only with showReasoning", () => {
     const events: AgentEvent[] = [START, { type: "reasoning-delta", text: "Hm." }, text("Yes."), end()];
     expect(told(events)).toBe("Yes.\n");
@@ -82,40 +54,6 @@ describe("events as text", () => {
   it("says that the streamed text is void when another attempt begins", () => {
     const events: AgentEvent[] = [START, text("Wro"), { type: "text-discard" }, text("Right."), end()];
     expect(told(events)).toMatch(/^Wro\n\(.*void.*\)\nRight\.\n$/);
-  });
-
-  it("tells of retries, compactions and notices on lines of their own", () => {
-    const events: AgentEvent[] = [
-      text("So far"),
-      { type: "retry", attempt: 1, of: 3, waitMs: 2500, reason: "429: slow\ndown" },
-      { type: "compaction-start", sessionId: "a", messages: 40, tokens: 12_000 },
-      {
-        type: "compaction-end",
-        kind: "compacted",
-        oldSessionId: "a",
-        sessionId: "b",
-        messagesBefore: 40,
-        messagesAfter: 1,
-        tokensBefore: 12_000,
-        tokensAfter: 3000,
-      },
-      { type: "notice", level: "warn", cause: "x", text: "Small window." },
-    ];
-    expect(told(events).split("\n")).toEqual([
-      "So far",
-      "Retry 1 of 3 in 2.5 s: 429: slow⏎down",
-      "Compacting the conversation: 40 messages, about 12,000 tokens.",
-      "Compacted: 40 to 1 message, about 12,000 to 3,000 tokens. The session goes on as b.",
-      "Small window.",
-      "",
-    ]);
-  });
-
-  it("says why a turn failed and what to do", () => {
-    const failure = { failed: true, error: "The key was refused.", hint: "Set ANTHROPIC_API_KEY." };
-    expect(told([START, end({ ...failure, final_response: "The key was refused." })])).toBe(
-      "error: The key was refused.\nSet ANTHROPIC_API_KEY.\n",
-    );
   });
 
   it("does not take the words for an interrupted turn for an answer", () => {
@@ -147,38 +85,6 @@ describe("events as text", () => {
           expect(shown).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
         },
       ),
-    );
-  });
-});
-
-describe("the start line and the status line", () => {
-  const facts = {
-    sessionId: "20260101_090000_aaaaaa",
-    model: { model: "qwen3:8b", provider: "ollama", apiMode: "chat_completions", baseUrl: "" },
-    window: { tokens: 32_768, source: "server", server: "Ollama", isProvisional: false },
-    caching: { enabled: true, ttl: "1h" },
-    resumed: undefined,
-  } as const;
-
-  it("say model, window with its source, caching with its ttl, and the session", () => {
-    expect(startLines(facts)).toEqual([
-      "qwen3:8b (ollama) · context 32,768 tokens (told by the Ollama server) · prompt caching on, ttl 1h",
-      "session 20260101_090000_aaaaaa",
-    ]);
-    const off = { ...facts, caching: { enabled: false, ttl: "5m" } } as const;
-    expect(startLines(off)[0]).toContain("prompt caching off");
-  });
-
-  it("name a resumed session and its size", () => {
-    const [, session] = startLines({ ...facts, resumed: { title: "Harbour\u001b crane", messages: 12 } });
-    expect(session).toBe("session 20260101_090000_aaaaaa, resumed: 'Harbour\\x1b crane', 12 messages");
-  });
-
-  it("shows usage, and cost and savings only when they are known", () => {
-    expect(statusLine(agentStatus())).toBe("context 1,234/20,000 (6%) · memory 45%");
-    const rich = agentStatus({ cost_usd: 0.01234, savings: { hitRate: 0.834, saved: 1.5 } });
-    expect(statusLine(rich)).toBe(
-      "context 1,234/20,000 (6%) · memory 45% · $0.0123 · cache saved $1.50, 83% read from it",
     );
   });
 });

@@ -93,26 +93,6 @@ describe("a chat on a terminal", () => {
     expect(screen()).toMatch(/\n> half a thou$/);
   });
 
-  it("sends a message that the turn did not use as the next one", async () => {
-    const { send, nextTurn } = await chatting();
-    send("Begin");
-    const first = await nextTurn();
-    send("one more thing");
-    first.end({ final_response: "Done.", pending_steer: "one more thing" });
-    expect((await nextTurn()).text).toBe("one more thing");
-  });
-
-  it("puts it back into the input line when the turn was interrupted", async () => {
-    const { send, press, nextTurn, screen, settled, interrupts } = await chatting();
-    send("Begin");
-    const turn = await nextTurn();
-    press(CTRL_C);
-    expect(interrupts()).toBe(1);
-    turn.end({ interrupted: true, pending_steer: "one more thing" });
-    await settled();
-    expect(screen()).toMatch(/Interrupted\.\n.*\n> one more thing$/);
-  });
-
   it("queues messages sent during a turn in busy mode 'queue', and sends them in order", async () => {
     const { send, nextTurn, steered, interrupts } = await chatting({ busyMode: "queue" });
     send("Begin");
@@ -126,16 +106,6 @@ describe("a chat on a terminal", () => {
     second.end();
     expect((await nextTurn()).text).toBe("third");
     expect(interrupts()).toBe(0);
-  });
-
-  it("stops the turn and sends the text in busy mode 'interrupt'", async () => {
-    const { send, nextTurn, interrupts } = await chatting({ busyMode: "interrupt" });
-    send("Begin");
-    const first = await nextTurn();
-    send("no, the other one");
-    expect(interrupts()).toBe(1);
-    first.end({ interrupted: true });
-    expect((await nextTurn()).text).toBe("no, the other one");
   });
 
   it("sends a prompt that was queued first before a later text that the turn did not take", async () => {
@@ -192,14 +162,6 @@ describe("a chat on a terminal", () => {
     expect(isOpen()).toBe(false);
   });
 
-  it("does not wait for a turn that will not stop when Ctrl-C comes a third time", async () => {
-    const { send, press, nextTurn, ended } = await chatting();
-    send("Begin");
-    await nextTurn();
-    press(CTRL_C, CTRL_C, CTRL_C);
-    expect((await ended).exitCode).toBe(130);
-  });
-
   it("leaves at Ctrl-D and at the second Ctrl-C of an empty prompt", async () => {
     const one = await chatting();
     one.press(CTRL_D);
@@ -212,16 +174,6 @@ describe("a chat on a terminal", () => {
     expect(other.screen()).toContain("Ctrl-C again leaves");
     other.press(CTRL_C);
     expect((await other.ended).exitCode).toBe(0);
-  });
-
-  it("stays at Ctrl-D while a turn runs", async () => {
-    const { send, press, nextTurn, screen, isOpen } = await chatting();
-    send("Begin");
-    const turn = await nextTurn();
-    press(CTRL_D);
-    expect(screen()).toContain("still running");
-    expect(isOpen()).toBe(true);
-    turn.end();
   });
 
   it("keeps sent messages, each once, for the arrow keys and for the next chat", async () => {
@@ -290,16 +242,6 @@ describe("slash commands on a terminal", () => {
     turn.end();
   });
 
-  it("are completed by Tab", async () => {
-    const { type, press, screen } = await chatting();
-    type("/h");
-    press({ kind: "key", name: "tab" });
-    expect(screen()).toBe("some-model\n/help  /history\n> /h");
-    type("e");
-    press({ kind: "key", name: "tab" });
-    expect(screen()).toBe("some-model\n> /help");
-  });
-
   it("ask before they throw something away; only a line answers", async () => {
     const answers: boolean[] = [];
     const asking = await chatting({
@@ -319,17 +261,6 @@ describe("slash commands on a terminal", () => {
     asking.press(CTRL_C);
     await asking.settled();
     expect(answers).toEqual([true, false]);
-  });
-
-  it("do not end the chat when they fail", async () => {
-    const { send, settled, screen } = await chatting({
-      run: async () => {
-        throw new Error("the disk is full");
-      },
-    });
-    send("/save");
-    await settled();
-    expect(screen()).toBe("some-model\n> /save\nerror: the disk is full\n>");
   });
 });
 

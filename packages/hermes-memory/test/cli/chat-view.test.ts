@@ -10,8 +10,8 @@ import {
   untabbed,
   widthOf,
 } from "../../src/cli/chat/live-view.ts";
+import { displayWidth } from "../../src/cli/printing.ts";
 import { painter } from "../../src/cli/terminal.ts";
-import { displayWidth } from "../../src/cli/text-layout.ts";
 import { FakeTerminal } from "../fakes/vt.ts";
 
 function viewOn(columns: number, rows: number): { view: LiveView; terminal: FakeTerminal } {

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { CommandSpec } from "../../src/cli/command.ts";
 import { bashScript, fishScript, wordTable } from "../../src/cli/completion/completion.ts";
 import { GROUPS } from "../../src/cli/program.ts";
-import { runHermes, runJson } from "./run.ts";
+import { runHermes } from "./run.ts";
 
 /** A small table with every kind of flag, argument and group. */
 const SPECS: readonly CommandSpec[] = [
@@ -29,8 +29,6 @@ const SPECS: readonly CommandSpec[] = [
 ];
 const TABLE = wordTable(SPECS);
 
-const ALL = wordTable((await Promise.all(GROUPS.map((group) => group.load()))).flat());
-
 function isInstalled(shell: string): boolean {
   return spawnSync(shell, ["--version"]).status === 0;
 }
@@ -52,37 +50,6 @@ describe("hermes completion", () => {
     const specs = (await Promise.all(GROUPS.map((group) => group.load()))).flat();
     for (const { name } of specs.filter(({ isHidden }) => !isHidden)) expect(stdout).toContain(name);
     expect(existsSync(home)).toBe(false);
-  });
-
-  it("offers the commands of the active provider", async () => {
-    const home = tempDirectory();
-    mkdirSync(join(home, "plugins/barn"), { recursive: true });
-    writeFileSync(join(home, "plugins/barn/index.js"), "export default class BarnMemoryProvider {}");
-    writeFileSync(
-      join(home, "plugins/barn/cli.js"),
-      `export function registerCli(command) {
-  command.command("open").description("open the door").option("-w, --wide", "all of it");
-}
-`,
-    );
-    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: barn\n");
-    const { stdout, code } = await runHermes(["completion", "bash"], { home });
-    expect(code).toBe(0);
-    for (const word of ["barn", "barn open", "--wide"]) expect(stdout).toContain(word);
-  });
-
-  it("says which shells there are", async () => {
-    const home = tempDirectory();
-    const { stderr, code } = await runHermes(["completion", "tcsh"], { home });
-    expect(code).toBe(2);
-    expect(stderr).toContain("bash, zsh, fish");
-    expect(await runJson(["completion", "bash"], { home })).toMatchObject({ shell: "bash" });
-  });
-
-  it("works when the active profile was deleted, because shells load it at start", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "active_profile"), "lost\n");
-    expect((await runHermes(["completion", "bash"], { home })).code).toBe(0);
   });
 });
 
@@ -124,18 +91,6 @@ describe("completion in bash", () => {
     [["hermes", "crane", "lift", "--log", ""], []],
   ];
   it.each(table)("offers for %j: %j", (words, offers) => expect(bashOffers(words)).toEqual(offers));
-
-  it("offers the keys of config.yaml, from the table of keys", () => {
-    expect(bashOffers(["hermes", "config", "get", "memory.pre"], ALL)).toEqual([
-      "memory.prefetch_timeout_s",
-      "memory.prefetch_max_age_turns",
-    ]);
-    expect(bashOffers(["hermes", "config", "set", "compression.hyg"], ALL)).toEqual([
-      "compression.hygiene_threshold",
-      "compression.hygiene_hard_message_limit",
-    ]);
-    expect(bashOffers(["hermes", "config", "unset", "memory.provi"], ALL)).toEqual(["memory.provider"]);
-  });
 
   it("does not run shell code in a summary", () => {
     expect(bashScript(TABLE)).not.toContain("boom");

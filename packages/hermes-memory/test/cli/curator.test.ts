@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { takeRunLock } from "../../../agent/src/curator/run-lock.ts";
 import { CuratorHome } from "../../../agent/test/curator/curator-home.ts";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runHere, runHermes } from "./run.ts";
+import { runHere } from "./run.ts";
 
 const ENTRIES = [
   "The project uses pnpm for package management",
@@ -26,61 +26,7 @@ const memoryOf = (home: string): string => readFileSync(join(home, "memories/MEM
 const jsonOf = ({ stdout }: { stdout: string }): Record<string, unknown> =>
   JSON.parse(stdout) as Record<string, unknown>;
 
-function skill(home: string, name: string, usage: object): void {
-  mkdirSync(join(home, "skills", name), { recursive: true });
-  writeFileSync(
-    join(home, "skills", name, "SKILL.md"),
-    `---\nname: ${name}\ndescription: About ${name}\n---\n\nDo it.\n`,
-  );
-  const path = join(home, "skills/.usage.json");
-  const records = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as object) : {};
-  writeFileSync(path, JSON.stringify({ ...records, [name]: { created_by: "agent", ...usage } }));
-}
-
 describe("hermes curator run", () => {
-  it("shows a diff in a dry run, in a separate process, and says that there is no model", async () => {
-    const home = homeWith();
-    const { code, stdout, stderr } = await runHermes(["curator", "run", "--dry-run"], { home });
-    expect(code).toBe(0);
-    expect(stdout).toContain("Dry run: 1 proposed. Nothing was written.");
-    expect(stdout).toMatch(/memory +duplicate +rules .* memory +deploys on Monday\. +Deploys on Monday +/);
-    expect(stderr).toContain("No model is used, only fixed rules.");
-    expect(existsSync(join(home, "logs"))).toBe(false);
-  });
-
-  it("stages by default; approve does it, rollback takes it back to the byte", async () => {
-    const home = homeWith();
-    const before = memoryOf(home);
-    const run = jsonOf(await runHere(["curator", "run", "--no-model", "--json"], { home }));
-    expect(run).toMatchObject({
-      success: true,
-      mode: "propose",
-      proposals: [{ kind: "duplicate", outcome: "staged" }],
-    });
-    expect(memoryOf(home)).toBe(before);
-    expect(jsonOf(await runHere(["curator", "status", "--json"], { home }))).toMatchObject({
-      staged: { memory: 1, skills: 0 },
-      run_count: 1,
-    });
-    const approved = await runHere(["curator", "approve", String(run.id)], { home });
-    expect(approved).toMatchObject({ code: 0, stdout: "Approved 1 proposal(s).\n- deploys on Monday.\n" });
-    expect(memoryOf(home)).toBe(ENTRIES.slice(0, 3).join("\n§\n"));
-    expect((await runHere(["curator", "rollback", "--list"], { home })).stdout).toContain(String(run.id));
-    const refused = await runHere(["curator", "rollback"], { home });
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("--yes") });
-    const done = await runHere(["curator", "rollback"], { home, answers: [true] });
-    expect(done.stdout).toMatch(/exact +memory/); // byte for byte
-    expect(memoryOf(home)).toBe(before);
-  });
-
-  it("drops staged changes on reject", async () => {
-    const home = homeWith();
-    await runHere(["curator", "run", "--no-model"], { home });
-    expect((await runHere(["curator", "reject"], { home })).stdout).toBe("Rejected 1 pending proposal(s).\n");
-    expect((await runHere(["memory", "pending"], { home })).stdout).toBe("No pending memory writes.\n");
-    expect(await runHere(["curator", "approve", "0000ffff"], { home })).toMatchObject({ code: 1 });
-  });
-
   it("asks the model named in config, and stages what it proposes", async () => {
     const text = "The project uses pnpm for package management, never yarn";
     const reply = { merge: [{ entries: [1, 2], text }], contradictions: [], outdated: [] };
@@ -110,39 +56,9 @@ describe("hermes curator run", () => {
     });
     expect(outcome.stderr).toContain("no usable answer");
   });
-
-  it("refuses flags that contradict each other", async () => {
-    const outcome = await runHere(["curator", "run", "--dry-run", "--apply"], { home: homeWith() });
-    expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("contradict") });
-  });
-});
-
-describe("hermes curator pause, resume and status", () => {
-  it("keeps scheduled runs from starting, and says so", async () => {
-    const home = homeWith();
-    await runHere(["curator", "pause"], { home });
-    expect((await runHere(["curator", "status"], { home })).stdout).toMatch(/paused +yes/);
-    await runHere(["curator", "resume"], { home });
-    expect((await runHere(["curator", "status"], { home })).stdout).toMatch(/paused +no/);
-  });
 });
 
 describe("hermes curator and skills", () => {
-  it("pins, archives, lists and restores", async () => {
-    const home = homeWith();
-    skill(home, "tea", {});
-    await runHere(["curator", "pin", "tea"], { home });
-    expect(await runHere(["curator", "archive", "tea"], { home })).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("pinned"),
-    });
-    await runHere(["curator", "unpin", "tea"], { home });
-    expect(await runHere(["curator", "archive", "tea"], { home })).toMatchObject({ code: 0 });
-    expect((await runHere(["curator", "list-archived"], { home })).stdout).toMatch(/^ *tea/m);
-    expect(await runHere(["curator", "restore", "tea"], { home })).toMatchObject({ code: 0 });
-    expect((await runHere(["curator", "list-archived"], { home })).stdout).toBe("No skills.\n");
-  });
-
   it("restores a backup that the original made, and takes that back; not while a curator is at work", async () => {
     const place = await CuratorHome.make();
     place.skill("tea", "Do it.");

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ExportedSession, openSessionStore } from "@hermes-memory/core/internal/sessions";
 import fc from "fast-check";
@@ -151,23 +151,6 @@ describe("hermes export", () => {
     expect(readdirSync(join(out, ".."))).toEqual(["notes"]);
   });
 
-  it("has the memory of users too, apart from the owner's, and makes no home where there is none", async () => {
-    const home = await smallHome();
-    const directory = join(home, "memories/users/telegram-1");
-    mkdirSync(directory, { recursive: true });
-    writeFileSync(join(directory, "USER.md"), "another person");
-    const out = join(tempDirectory(), "out");
-    await exported(home, out);
-    expect(readFileSync(join(out, "memory/users/telegram-1/USER.md"), "utf8")).toBe("another person");
-    expect(readFileSync(join(out, "memory/USER.md"), "utf8")).not.toContain("another person");
-    const lines = readFileSync(join(out, "memory/entries.jsonl"), "utf8").trim().split("\n");
-    const users = lines.map((line) => (JSON.parse(line) as { user?: string }).user);
-    expect(users.filter((user) => user !== undefined)).toEqual(["telegram-1"]);
-    const missing = join(tempDirectory(), "none");
-    expect((await exported(missing, join(tempDirectory(), "out"))).code).toBe(0);
-    expect(existsSync(missing)).toBe(false);
-  });
-
   it("file names have at most 255 bytes, whatever the ids and titles are", async () => {
     const home = tempDirectory();
     {
@@ -196,25 +179,6 @@ describe("hermes export", () => {
       expect(texts("masked")).not.toContain("ghp_a1B2");
       expect(texts("masked")).toContain("the key is ");
     }
-  });
-
-  it("takes one session, those of a source, those since a time, and leaves the memory out", async () => {
-    const home = await smallHome();
-    const out = tempDirectory();
-    const none = { sessions: 0, memory_entries: 0 };
-    expect((await exported(home, join(out, "a"), "--source", "telegram", "--no-memory")).json).toMatchObject(
-      none,
-    );
-    expect((await exported(home, join(out, "b"), "--session-id", "2026", "--all")).json).toMatchObject({
-      sessions: 1,
-      messages: 7,
-    });
-    expect((await exported(home, join(out, "c"), "--since", "2030-01-01")).json).toMatchObject({
-      sessions: 0,
-    });
-    expect(await exported(home, join(out, "d"), "--since", "never")).toMatchObject({ code: 2 });
-    expect(await exported(home, join(out, "d"), "--session-id", "zzz")).toMatchObject({ code: 1 });
-    expect(readdirSync(out).toSorted()).toEqual(["a", "b", "c"]);
   });
 
   it("refuses a folder that is not empty and a file that exists, unless it is forced; other files stay", async () => {

@@ -1,5 +1,5 @@
 // `hermes memory setup honcho` and `hermes honcho ...` as a user types them, against a fake server.
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -136,25 +136,6 @@ describe("hermes honcho", () => {
     });
   });
 
-  it("sends the agent's identity and files of OpenClaw, each once", async () => {
-    const { run, server, project } = await desk();
-    writeFileSync(join(project, "SOUL.md"), "You are calm.");
-    writeFileSync(join(project, "USER.md"), "Ann fires pots.");
-    await run("honcho", "identity", "SOUL.md");
-    const [seed] = server.messagesOf("hermes", "kiln");
-    expect(seed).toMatchObject({ peer_id: "hermes" });
-    expect(seed?.content).toMatch(/^<ai_identity_seed>\n<source>SOUL\.md<\/source>\n\nYou are calm\./);
-    const unsure = await run("honcho", "migrate");
-    expect(unsure.stdout).toContain("Nothing was sent.");
-    for (const _ of [1, 2]) await run("honcho", "migrate", "--yes");
-    const sent = server.messagesOf("hermes", "kiln").slice(1);
-    expect(sent.map(({ peer_id, content }) => [peer_id, content])).toEqual([
-      ["ann", "Ann fires pots."],
-      ["hermes", "You are calm."],
-    ]);
-    expect(await run("honcho", "identity", "missing.md")).toMatchObject({ code: 1 });
-  });
-
   it("switches a profile off and on, and gives other profiles their block", async () => {
     const { run, file, home } = await desk();
     await run("honcho", "mode", "tools");
@@ -180,26 +161,5 @@ describe("hermes honcho", () => {
     expect((await run("honcho", "--target-profile", "work", "peer")).stdout).toContain("agent: work");
     expect(await run("honcho", "--target-profile", "nobody", "peer")).toMatchObject({ code: 1 });
     expect(JSON.parse((await run("honcho", "peers", "--json")).stdout).profiles).toHaveLength(2);
-  });
-
-  it("is set up in a profile that is a copy, with the same user, server and workspace", async () => {
-    const { run, server, home, file } = await desk();
-    await run("honcho", "peer", "--user", "Bo");
-    await run("memory", "setup", "honcho", "--set", "apiKey=k-1", "--yes");
-    for (const [name, flag] of [
-      ["work", "--clone"],
-      ["all", "--clone-all"],
-    ] as const) {
-      const made = await run("profile", "create", name, flag);
-      expect(made.stderr).toContain("Honcho's settings were copied to");
-      const copy = JSON.parse(readFileSync(join(home, "profiles", name, "honcho.json"), "utf8"));
-      expect(copy).toEqual({
-        baseUrl: server.url,
-        hosts: { [`hermes_${name}`]: { ...file().hosts.hermes, aiPeer: name, workspace: "hermes" } },
-      });
-    }
-    const tested = await run("-p", "work", "memory", "test");
-    expect(tested).toMatchObject({ code: 0, stdout: expect.stringContaining("user: Bo, agent: work") });
-    expect((await run("profile", "create", "fresh")).stderr).not.toContain("Honcho");
   });
 });

@@ -5,7 +5,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -15,7 +14,6 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { MAIN } from "../mcp/connect.ts";
 import { type RunOutcome, runHermes } from "./run.ts";
 
 type Homes = { readonly user: string; readonly home: string };
@@ -42,40 +40,7 @@ const install = (at: Homes, client: string, ...more: string[]) =>
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 const backupsOf = (folder: string): string[] => readdirSync(folder).filter((name) => name.includes(".bak."));
 
-const CLIENTS = [
-  ["claude-code", ".claude.json"],
-  ["cursor", join(".cursor", "mcp.json")],
-  ["codex", join(".codex", "config.toml")],
-] as const;
-
 describe("hermes mcp install", () => {
-  it.each(CLIENTS)(
-    "makes the missing config of %s, private, and is done the second time",
-    async (client, file) => {
-      const at = freshHomes();
-      const path = join(at.user, file);
-      const first = await install(at, client);
-      expect(first).toMatchObject({
-        code: 0,
-        stdout: expect.stringContaining(`Added 'hermes-memory' to ${path}`),
-      });
-      expect(modeOf(path)).toBe(0o600);
-      const text = readFileSync(path, "utf8");
-      expect(text).toContain(process.execPath);
-      expect(text).toContain(realpathSync(MAIN));
-      expect(text).toContain(at.home);
-      const second = await install(at, client);
-      expect(second).toMatchObject({ code: 0, stdout: expect.stringContaining("unchanged") });
-      expect(readFileSync(path, "utf8")).toBe(text);
-      expect(backupsOf(join(path, ".."))).toEqual([]);
-      const gone = await mcp(at, ["mcp", "uninstall", "--client", client]);
-      expect(gone).toMatchObject({ code: 0, stdout: expect.stringContaining("Removed 'hermes-memory'") });
-      expect(readFileSync(path, "utf8")).not.toContain("hermes-memory");
-      const [backup = ""] = backupsOf(join(path, ".."));
-      expect(readFileSync(join(path, "..", backup), "utf8")).toBe(text);
-    },
-  );
-
   it.each([
     [
       "claude-code",
@@ -134,33 +99,6 @@ describe("hermes mcp install", () => {
     expect(await argsOf("-p", "default")).toEqual(["--profile", "default", "mcp"]);
   });
 
-  it("names no home when none was chosen", async () => {
-    const { user } = freshHomes();
-    const env = { HOME: user, USERPROFILE: user, HERMES_HOME: "", CLAUDE_CONFIG_DIR: "", CODEX_HOME: "" };
-    const { stdout } = await runHermes(["mcp", "install", "--client", "codex", "--json"], { home: "", env });
-    expect(JSON.parse(stdout).server.env).toEqual({});
-    expect(readFileSync(join(user, ".codex", "config.toml"), "utf8")).not.toContain("env");
-  });
-
-  it("prints the difference for --dry-run and touches nothing", async () => {
-    const at = freshHomes();
-    const path = join(at.user, ".codex", "config.toml");
-    const missing = await install(at, "codex", "--dry-run");
-    expect(missing.stdout).toContain(
-      `--- /dev/null\n+++ ${path}\n+# Written by 'hermes mcp install'; 'hermes mcp uninstall' removes it.\n+[mcp_servers.hermes-memory]\n`,
-    );
-    expect(missing.stderr).toContain("Nothing was written");
-    expect(existsSync(join(at.user, ".codex"))).toBe(false);
-    mkdirSync(join(at.user, ".codex"));
-    const token = `sk-${"a1B2".repeat(10)}`;
-    writeFileSync(path, `a = 1\nb = 2\nOPENAI_API_KEY = "${token}"\n`);
-    const { stdout } = await install(at, "codex", "--dry-run");
-    expect(stdout).toContain("@@\n b = 2\n OPENAI_API_KEY");
-    expect(stdout).not.toContain(token);
-    expect(readFileSync(path, "utf8")).toContain(token);
-    expect(readdirSync(join(at.user, ".codex"))).toEqual(["config.toml"]);
-  });
-
   it("finds the files that CLAUDE_CONFIG_DIR, CODEX_HOME and --config name", async () => {
     const at = freshHomes();
     const env = { CLAUDE_CONFIG_DIR: join(at.user, "cc"), CODEX_HOME: join(at.user, "cx") };
@@ -214,40 +152,5 @@ describe("hermes mcp install", () => {
     writeFileSync(join(at.user, ".claude.json"), Uint8Array.of(0x7b, 0xff, 0x7d));
     const { code, stderr } = await install(at, "claude-code");
     expect({ code, hasReason: stderr.includes("not valid UTF-8") }).toEqual({ code: 1, hasReason: true });
-  });
-
-  it.each([
-    [["mcp", "install"], "--client claude-code|codex|cursor"],
-    [["mcp", "install", "--client", "emacs"], "claude-code, codex, cursor"],
-    [["mcp", "install", "--client", "codex", "--name", "a.b"], "letters, digits"],
-    [["mcp", "instal"], "too many arguments"],
-  ])("answers %j with exit code 2 and a hint", async (args, hint) => {
-    const at = freshHomes();
-    const { code, stderr } = await mcp(at, args);
-    expect(code).toBe(2);
-    expect(stderr).toContain(hint);
-    expect(readdirSync(at.user)).toEqual(["hermes"]);
-  });
-});
-
-describe("hermes mcp", () => {
-  it("shows its commands when asked for help", async () => {
-    const { stdout, code } = await mcp(freshHomes(), ["mcp", "--help"]);
-    expect(code).toBe(0);
-    expect(stdout).toContain("Usage: hermes mcp");
-    expect(stdout).toMatch(/\n {2}install .*\n/);
-  });
-
-  it("is not loaded by other commands", async () => {
-    const hook = `import { registerHooks } from "node:module";
-      registerHooks({ resolve(name, context, next) {
-        const found = next(name, context);
-        if (/modelcontextprotocol|\\/src\\/mcp\\/|\\/cli\\/mcp\\//.test(found.url)) process.stderr.write("loaded " + found.url + "\\n");
-        return found;
-      } });`;
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` };
-    const show = await mcp(freshHomes(), ["memory", "show"], env);
-    expect(show).toMatchObject({ code: 0, stderr: "" });
-    expect((await mcp(freshHomes(), ["mcp"], env)).stderr).toContain("modelcontextprotocol"); // the hook sees it
   });
 });

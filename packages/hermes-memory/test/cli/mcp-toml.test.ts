@@ -4,7 +4,7 @@ import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { findHookSettings, removeHooks, setHooks } from "../../src/cli/mcp/hook-settings.ts";
 import { removeServer, setServer } from "../../src/cli/mcp/server-entries.ts";
-import { MARK, tablesOf } from "../../src/cli/mcp/toml.ts";
+import { MARK } from "../../src/cli/mcp/toml.ts";
 
 const NAME = "hermes-memory";
 const SERVER = { command: "/opt/node", args: ["/opt/hermes.js", "mcp"], env: {} };
@@ -70,20 +70,6 @@ describe("a server in Codex's config", () => {
     expect(set("a = 1\r\n").text).toBe(`a = 1\r\n\r\n${BLOCK.replaceAll("\n", "\r\n")}`);
   });
 
-  it("says unchanged the second time, however it is spelled", () => {
-    const { text } = set(SAMPLE, WITH_HOME);
-    expect(set(text, WITH_HOME)).toEqual({ text, action: "unchanged" });
-    const other = `[ mcp_servers . "hermes-memory" ]\nargs = [\n  '/opt/hermes.js', # the script\n  "mcp",\n]\ncommand = '/opt/node'\n[mcp_servers.hermes-memory.env]\nHERMES_HOME = "/srv/hermes"\n`;
-    expect(set(other, WITH_HOME)).toEqual({ text: other, action: "unchanged" });
-  });
-
-  it("is removed again, which restores the file", () => {
-    expect(remove(set(SAMPLE, WITH_HOME).text)).toEqual({ text: SAMPLE, action: "removed" });
-    expect(remove(SAMPLE)).toEqual({ text: SAMPLE, action: "absent" });
-    const middle = `[a]\nx = 1\n\n${TABLE}startup_timeout_sec = 20\n\n[mcp_servers.hermes-memory.env]\nA = "b"\n\n# about b\n[b]\ny = 2\n`;
-    expect(remove(middle).text).toBe("[a]\nx = 1\n\n# about b\n[b]\ny = 2\n");
-  });
-
   it("changes only command, arguments and home of its own block", () => {
     const before = `[mcp_servers.hermes-memory]\n# mine\nargs = [\n  "/old/hermes.js",\n  "mcp",\n] # kept\nstartup_timeout_sec = 20\ncommand = "/old/node"\n\n[other]\ncommand = "/old/node"\n`;
     expect(set(before, WITH_HOME)).toEqual({
@@ -100,22 +86,6 @@ describe("a server in Codex's config", () => {
     expect(parse(set(TABLE + after, SERVER).text)).toEqual(
       parse(TABLE + after.replace(/(, )?HERMES_HOME = "[^"]*"/, "")),
     );
-  });
-
-  it.each(['env.A = "b"\n', '\n[mcp_servers.hermes-memory.env]\nA = "b"\n'])(
-    "makes one line of an environment in several: %j",
-    (before) => {
-      const { text } = set(TABLE + before, WITH_HOME);
-      expect(text).toBe(TABLE.replace("command", 'env = { A = "b", HERMES_HOME = "/srv/hermes" }\ncommand'));
-      expect(set(text, WITH_HOME).action).toBe("unchanged");
-    },
-  );
-
-  it("is refused where it is no table", () => {
-    expect(trySet('[mcp_servers.hermes-memory.env]\nA = "b"\n')).toMatchObject({
-      ok: false,
-      error: { kind: "shape", reason: expect.stringContaining("another way than as a table") },
-    });
   });
 
   it("escapes every character a path can hold", () => {
@@ -148,36 +118,9 @@ describe("a server in Codex's config", () => {
     });
   });
 
-  it.each([
-    ['mcp_servers = { docs = { command = "x" } }\n'],
-    ['mcp_servers.hermes-memory.command = "x"\n'],
-    ['[mcp_servers]\nhermes-memory = { command = "x" }\n'],
-    ["[[mcp_servers]]\na = 1\n"],
-  ])("is refused where a block would contradict the file: %j", (text) => {
-    expect(trySet(text)).toMatchObject({ ok: false, error: { kind: "shape" } });
-  });
-
-  it("stands beside servers of a parent table", () => {
-    const text = '[mcp_servers]\ndocs = { command = "x" }\n';
-    expect(set(text).text).toBe(`${text}\n${BLOCK}`);
-  });
-
   it("never replaces another server", () => {
     expect(trySet(SAMPLE, "docs")).toEqual({ ok: false, error: { kind: "foreign" } });
     expect(tryRemove(SAMPLE, "docs")).toEqual({ ok: false, error: { kind: "foreign" } });
-  });
-
-  it("reads every table of an ordinary file", () => {
-    const tables = tablesOf(SAMPLE).map(({ path, pairs }) => [path.join("/"), pairs.length]);
-    expect(tables).toEqual([
-      ["", 6],
-      ["mcp_servers/docs", 2],
-      ["profiles", 1],
-      ["profiles/more", 1],
-      ["profiles", 1],
-      ["profiles/more", 1],
-      ["tui", 1],
-    ]);
   });
 });
 

@@ -45,7 +45,7 @@ describe("hermes memory forget", () => {
       for (const userId of [null, "bo"]) {
         await store.createSession(`of ${userId}`, { source: "cli", userId });
         for (const injected of [`- 2026-01-01, user: ${SECRET}`, "the lamp is blue"])
-          await store.addRecall(traceOf(`of ${userId}`, { injected }));
+          await store.turns.addRecall(traceOf(`of ${userId}`, { injected }));
       }
     }
     const refused = await runHere(["memory", "forget", SECRET], { home, answers: [false] });
@@ -55,7 +55,7 @@ describe("hermes memory forget", () => {
     expect(readFileSync(join(home, "state.db"), "latin1")).not.toContain(SECRET);
     await using memory = openHome({ home });
     const store = await memory.administrator.sessions({ mode: "read" });
-    expect((await store?.listRecalls())?.map(({ injected }) => injected)).toEqual([
+    expect((await store?.turns.listRecalls())?.map(({ injected }) => injected)).toEqual([
       "the lamp is blue",
       "the lamp is blue",
     ]);
@@ -122,16 +122,6 @@ describe("hermes memory forget", () => {
     expect(everything(home)).not.toContain(SECRET);
   });
 
-  it("a text without a trace needs no question", async () => {
-    const home = await homeWithTraces();
-    const { code, stdout, questions } = await runHere(["memory", "forget", "no such text"], {
-      home,
-      answers: [],
-    });
-    expect({ code, questions }).toEqual({ code: 0, questions: [] });
-    expect(stdout).toContain("No trace of this text.");
-  });
-
   it("with --dir the staged writes of the home stay", async () => {
     const home = await homeWithTraces();
     const dir = join(home, "memories");
@@ -162,36 +152,6 @@ describe("hermes memory reset", () => {
     const id = /undo ([0-9a-f]{8})/.exec(done.stdout)?.[1] ?? "";
     expect((await runHermes(["memory", "undo", id], { home })).code).toBe(0);
     expect(readFileSync(file, "utf8")).toBe("alpha");
-  });
-
-  it("resets one target, without a question when --yes is given", async () => {
-    const home = tempDirectory();
-    await runHere(["memory", "add", "alpha"], { home });
-    await runHere(["memory", "add", "-t", "user", "beta"], { home });
-    const bare = await runHermes(["memory", "reset"], { home });
-    expect(bare).toMatchObject({ code: 1, stdout: "" });
-    expect(bare.stderr).toContain("Pass --yes to go on.");
-    expect(await runJson(["memory", "reset", "--target", "user", "-y"], { home })).toEqual({
-      success: true,
-      message: expect.any(String),
-      deleted: ["USER.md"],
-      changes: [expect.stringMatching(/^[0-9a-f]{8}$/)],
-      removed: ["beta"],
-    });
-    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("alpha");
-  });
-
-  it("asks nothing when nothing is there, and promises no undo for an empty file", async () => {
-    const home = tempDirectory();
-    for (const flags of [[], ["--purge"]]) {
-      const nothing = await runHere(["memory", "reset", ...flags], { home, answers: [] });
-      expect(nothing).toMatchObject({ code: 0, questions: [], stderr: "" });
-      expect(nothing.stdout).toBe("Nothing to delete: there is no memory here yet.\n");
-    }
-    mkdirSync(join(home, "memories"), { recursive: true });
-    writeFileSync(join(home, "memories", "USER.md"), "");
-    const empty = await runHere(["memory", "reset", "--yes"], { home });
-    expect(empty.stdout).not.toContain("undo");
   });
 
   it("a file that cannot be journalled is left to --purge", async () => {
@@ -247,13 +207,6 @@ describe("hermes memory reset", () => {
     // The purged target starts empty.
     expect((await runHere(["memory", "add", "fresh"], { home })).code).toBe(0);
     expect((await runHere(["memory", "history", "--json"], { home })).stdout).toContain('"fresh"');
-  });
-
-  it("--purge with --dir leaves the staged writes of the home", async () => {
-    const home = await homeWithTraces();
-    await runHere(["memory", "reset", "--purge", "--yes", "--dir", join(home, "memories")], { home });
-    expect(everything(join(home, "memories"))).not.toContain(SECRET);
-    expect(everything(join(home, "pending"))).toContain(SECRET);
   });
 
   it("--purge deletes the text behind a link, not the link", async () => {

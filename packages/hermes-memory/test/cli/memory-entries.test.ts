@@ -1,71 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { entryId } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { startScript } from "../../../core/test/fakes/child.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runHere, runHermes, runJson } from "./run.ts";
+import { runHere, runHermes } from "./run.ts";
 
 describe("hermes memory show, add, replace, remove", () => {
-  it("a text that was added is shown, replaced and removed", async () => {
-    const home = tempDirectory();
-    const added = await runHermes(["memory", "add", "Deploys go through make ship"], { home });
-    expect(added).toMatchObject({ code: 0, stderr: "" });
-    expect(added.stdout).toMatch(/^Entry added\. {2}memory 1% — 28\/2,200 chars, change [0-9a-f]{8}\n$/);
-
-    const replaced = await runJson(["memory", "replace", "make ship", "Deploys go through make release"], {
-      home,
-    });
-    expect(replaced).toEqual({
-      success: true,
-      target: "memory",
-      entries: ["Deploys go through make release"],
-      usage: "1% — 31/2,200 chars",
-      entry_count: 1,
-      message: "Entry replaced.",
-      removed: ["Deploys go through make ship"],
-      entry_ids: [entryId("memory", "Deploys go through make release")],
-      change_id: expect.stringMatching(/^[0-9a-f]{8}$/),
-    });
-
-    const shown = await runHermes(["memory", "show"], { home });
-    expect(shown.stdout).toContain("  1. Deploys go through make release\n");
-    expect(shown.stdout).toContain("USER.md  the user's profile  0% — 0/1,375 chars\n  (empty)\n");
-
-    const removed = await runHermes(["memory", "remove", "release"], { home });
-    expect(removed).toMatchObject({ code: 0 });
-    expect(removed.stdout).toMatch(/^Entry removed\..*\n {2}- Deploys go through make release\n$/);
-    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("");
-  });
-
-  it("shows both targets as JSON, with pins and usage", async () => {
-    const home = tempDirectory();
-    await runHere(["memory", "add", "-t", "user", "Prefers metric units"], { home });
-    await runHere(["memory", "pin", "metric"], { home });
-    expect(await runJson(["memory", "show"], { home })).toEqual({
-      memory: { entries: [], usage: "0% — 0/2,200 chars", used_chars: 0, char_limit: 2200, enabled: true },
-      user: {
-        entries: [
-          { id: entryId("user", "Prefers metric units"), text: "Prefers metric units", pinned: true },
-        ],
-        usage: "1% — 20/1,375 chars",
-        used_chars: 20,
-        char_limit: 1375,
-        enabled: true,
-      },
-    });
-  });
-
-  it("prints the prompt blocks, and nothing at all when there are none", async () => {
-    const home = tempDirectory();
-    expect(await runHere(["memory", "show", "--prompt"], { home })).toMatchObject({ code: 0, stdout: "" });
-    await runHere(["memory", "add", "a\ttab"], { home });
-    const { stdout } = await runHere(["memory", "show", "--prompt"], { home });
-    const block = JSON.parse((await runHere(["memory", "show", "--prompt", "--json"], { home })).stdout);
-    expect(stdout).toBe(`${block.memory}\n`);
-    expect(block.user).toBeNull();
-  });
-
   it("reads '-' from standard input, also a megabyte of it", async () => {
     const home = tempDirectory();
     const small = await runHermes(["memory", "add", "-"], { home, input: "first line\r\nsecond line\n" });
@@ -81,79 +21,6 @@ describe("hermes memory show, add, replace, remove", () => {
       kind: "over_limit",
       current_entries: ["from the pipe"],
       usage: "13/2,200",
-    });
-  });
-
-  it("takes a text that starts with a dash after '--'", async () => {
-    const home = tempDirectory();
-    const bare = await runHermes(["memory", "add", "-bullet"], { home });
-    expect(bare).toMatchObject({ code: 2, stdout: "" });
-    expect(bare.stderr).toContain("unknown option");
-    expect((await runHere(["memory", "add", "--", "-bullet"], { home })).code).toBe(0);
-    expect((await runHere(["memory", "remove", "--", "-bul"], { home })).code).toBe(0);
-  });
-
-  it("an empty text is wrong usage, in every command that takes one", async () => {
-    const home = tempDirectory();
-    for (const args of [
-      ["add", "  "],
-      ["replace", "", "x"],
-      ["replace", "x", ""],
-      ["remove", ""],
-      ["explain", " "],
-      ["forget", "", "--yes"],
-      ["pin", ""],
-      ["archive", "search", " "],
-    ]) {
-      const { code, stdout, stderr } = await runHere(["memory", ...args], { home });
-      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
-      expect(stderr).toContain("cannot be empty");
-    }
-  });
-
-  it("wrong usage ends with 2 and says what was meant", async () => {
-    const home = tempDirectory();
-    const unknownFlag = await runHermes(["memory", "show", "--targte", "user"], { home });
-    expect(unknownFlag).toMatchObject({ code: 2, stdout: "" });
-    expect(unknownFlag.stderr).toContain("--target");
-    for (const args of [
-      ["add"],
-      ["add", "two", "texts"],
-      ["replace", "old"],
-      ["show", "--target", "everything"],
-      ["history", "--limit", "0"],
-      ["history", "--limit", "many"],
-      ["shwo"],
-      ["archive", "lst"],
-      ["reset", "--target", "both"],
-    ]) {
-      expect({ args, code: (await runHere(["memory", ...args], { home })).code }).toEqual({ args, code: 2 });
-    }
-  });
-
-  it("lists the candidates when a text fits several entries, and the entries when there is no room", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: 30\n");
-    await runHere(["memory", "add", "blue crane"], { home });
-    await runHere(["memory", "add", "blue\nboat"], { home });
-    const ambiguous = await runHermes(["memory", "remove", "blue"], { home });
-    expect(ambiguous).toMatchObject({ code: 1, stdout: "" });
-    expect(ambiguous.stderr).toBe(
-      "error: Multiple entries matched 'blue'. Be more specific.\n  blue crane\n  blue⏎boat\n",
-    );
-    const full = await runHere(["memory", "add", "something else"], { home });
-    expect(full.code).toBe(1);
-    expect(full.stderr).toContain("exceed the limit");
-    expect(full.stderr).toContain("  blue crane\n  blue⏎boat\n");
-    const json = await runHere(["memory", "remove", "blue", "--json"], { home });
-    expect(JSON.parse(json.stdout)).toMatchObject({
-      kind: "ambiguous",
-      matches: ["blue crane", "blue\nboat"],
-    });
-    const missing = await runHere(["memory", "remove", "green"], { home });
-    expect(missing).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^error: No entry matched 'green'\.\n'hermes memory show'/),
     });
   });
 
@@ -219,15 +86,6 @@ describe("hermes memory show, add, replace, remove", () => {
     await holder.rest();
   });
 
-  it("a config that does not parse ends with 1 and names the key", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: many\n");
-    const shown = await runHermes(["memory", "show"], { home });
-    expect(shown).toMatchObject({ code: 1, stdout: "" });
-    expect(shown.stderr).toContain("memory.memory_char_limit");
-    expect((await runHere(["memory", "path"], { home })).code).toBe(0);
-  });
-
   it("a target that is switched off is shown as such and takes no writes", async () => {
     const home = tempDirectory();
     await runHere(["memory", "add", "-t", "user", "Prefers metric units"], { home });
@@ -239,14 +97,6 @@ describe("hermes memory show, add, replace, remove", () => {
     expect((await runHere(["memory", "explain", "metric"], { home })).stdout).toContain(
       "USER.md is switched off, so no prompt shows it.",
     );
-  });
-
-  it("works on another directory with --dir", async () => {
-    const home = tempDirectory();
-    const dir = join(home, "elsewhere");
-    await runHere(["memory", "add", "apart", "--dir", dir], { home });
-    expect(readFileSync(join(dir, "MEMORY.md"), "utf8")).toBe("apart");
-    expect((await runHere(["memory", "show"], { home })).stdout).not.toContain("apart");
   });
 
   it("a damaged pin file costs a note", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { MemoryStore } from "@hermes-memory/core/internal/curated";
@@ -77,20 +77,6 @@ describe("hermes memory import", () => {
     const asked = await runHere(["memory", "import", path], { home, answers: [false] });
     expect(asked.stderr).toContain("Cancelled.");
     expect(treeOf(home)).toEqual(before);
-  });
-
-  it("a second import changes nothing, and one undo takes all entries of an import back", async () => {
-    const home = tempDirectory();
-    const path = fileWith("GEMINI.md", "- one\n- two\n");
-    const { json } = await run(home, path, "--yes");
-    const before = treeOf(home);
-    expect((await run(home, path, "--yes")).json).toMatchObject({ added: 0, counts: { duplicate: 2 } });
-    expect(treeOf(home)).toEqual(before);
-    const history = await runHere(["memory", "history"], { home });
-    expect(history.stdout).toContain("import:gemini-md");
-    await runHere(["memory", "undo", json.changes[0]?.change_id ?? ""], { home });
-    expect(stored(home)).toEqual([""]);
-    expect((await run(home, path, "--yes")).json).toMatchObject({ added: 2 }); // an undone import can be repeated
   });
 
   it("an entry that was removed after its import stays away, unless it is wanted again", async () => {
@@ -181,25 +167,6 @@ describe("hermes memory import", () => {
     expect((await run(other, file, "--yes")).json).toMatchObject({ added: 0, counts: { duplicate: 5 } });
   });
 
-  it("a dry run makes no home", async () => {
-    const home = join(tempDirectory(), "none");
-    expect((await run(home, fileWith("CLAUDE.md", CLAUDE_MD), "--dry-run")).json.counts).toEqual({ add: 3 });
-    await run(home, fileWith("CLAUDE.md", CLAUDE_MD)); // nobody to ask
-    expect(existsSync(home)).toBe(false);
-    expect((await run(home, fileWith("CLAUDE.md", CLAUDE_MD), "--yes")).json.added).toBe(3);
-    expect(stored(home)).toHaveLength(3);
-  });
-
-  it("USER.md goes to the user's profile, and --target decides for all", async () => {
-    const home = tempDirectory();
-    const path = fileWith("USER.md", "# USER.md\n\n- Likes trains\n---\nLives in Porto\n");
-    await run(home, path, "--yes");
-    expect(stored(home, "USER.md")).toEqual(["Likes trains", "Lives in Porto"]);
-    const other = tempDirectory();
-    await run(other, path, "--target", "memory", "--yes");
-    expect(stored(other)).toEqual(["Likes trains", "Lives in Porto"]);
-  });
-
   it("reads memory blocks of a Letta agent file", async () => {
     const home = tempDirectory();
     const file = {
@@ -287,19 +254,5 @@ describe("hermes memory import", () => {
     }
     expect(await runHere(["memory", "import", good, "--from", "word"], { home })).toMatchObject({ code: 2 });
     expect(treeOf(home)["memories/MEMORY.md"]).toBeUndefined();
-  });
-
-  it("without a file it names those it finds, and --from reads them", async () => {
-    const home = tempDirectory();
-    expect(await run(home)).toMatchObject({ code: 2, json: { kind: "usage" } });
-    expect(await run(home, "--from", "claude-mem")).toMatchObject({ code: 2 });
-    mkdirSync(join(home, ".gemini"));
-    writeFileSync(join(home, ".gemini", "GEMINI.md"), "- from its place\n");
-    expect(await run(home)).toMatchObject({
-      code: 2,
-      json: { found: expect.arrayContaining([join(home, ".gemini", "GEMINI.md")]) },
-    });
-    await run(home, "--from", "gemini-md", "--yes");
-    expect(stored(home)).toEqual(["from its place"]);
   });
 });

@@ -52,30 +52,6 @@ describe("a bare number", () => {
     });
   });
 
-  it("is a text where --text says so, and where nothing is changed", async () => {
-    const home = homeWith([...ENTRIES, "2"]);
-    const removed = await runJson(["memory", "remove", "--text", "2"], { home });
-    expect(removed).toMatchObject({ removed: ["2"] });
-    expect((await runHere(["memory", "explain", "12"], { home })).stdout).toContain("Debian 12");
-  });
-
-  it("of eight digits and more is a text where an entry holds it", async () => {
-    const home = homeWith(["invoice 20260101", "87654321", "phone 004930123456 of Ana", "Uses zsh"]);
-    const run = (...args: string[]) => runHere(["memory", ...args], { home });
-    expect((await run("pin", "20260101")).stdout).toContain("invoice 20260101");
-    expect((await run("unpin", "20260101")).code).toBe(0);
-    expect((await run("replace", "20260101", "paid")).code).toBe(0);
-    expect((await run("remove", "87654321")).code).toBe(0);
-    expect((await run("forget", "004930123456", "--yes")).code).toBe(0);
-    expect(memoryOf(home)).toEqual(["paid", "Uses zsh"]);
-    for (const args of [["remove"], ["replace"], ["pin"]]) {
-      const { code, stderr } = await run(...args, "11223344", ...(args[0] === "replace" ? ["new"] : []));
-      expect({ args, code }).toEqual({ args, code: 1 });
-      expect(stderr).toMatch(/--text or --id says/);
-    }
-    expect((await run("remove", "--id", "11223344")).stderr).toContain("--text");
-  });
-
   it("is the id of an entry where nothing holds it as text, for forget too", async () => {
     const home = homeWith(["Uses zsh", numbered]);
     const id = entryId("memory", numbered);
@@ -88,24 +64,6 @@ describe("a bare number", () => {
 });
 
 describe("--entry", () => {
-  it("removes, replaces, pins, explains and forgets the entry with that number, and prints what went", async () => {
-    const home = homeWith(ENTRIES, ["Metric units"]);
-    const pinned = await runJson(["memory", "pin", "--entry", "3"], { home });
-    expect(pinned).toMatchObject({ entry: ENTRIES[2], id: entryId("memory", ENTRIES[2] ?? "") });
-    const replaced = await runHere(["memory", "replace", "--entry", "1", "Uses fish"], { home });
-    expect(replaced.stdout).toContain("\n  ~ Uses zsh\n    became\n    Uses fish\n");
-    const removed = await runHere(["memory", "remove", "--entry", "2"], { home });
-    expect(removed.stdout).toContain("\n  - Deploys with make ship\n");
-    expect(memoryOf(home)).toEqual(["Uses fish", "Debian 12 on port 2222"]);
-    expect((await runHere(["memory", "explain", "--entry", "2"], { home })).stdout).toContain(
-      "Stored in MEMORY.md as ",
-    );
-    const user = await runJson(["memory", "remove", "--entry", "1", "--target", "user"], { home });
-    expect(user).toMatchObject({ target: "user", removed: ["Metric units"], entry_ids: [] });
-    expect((await runHere(["memory", "forget", "--entry", "1", "--yes"], { home })).code).toBe(0);
-    expect(memoryOf(home)).toEqual(["Debian 12 on port 2222"]);
-  });
-
   it("that is not there, or beside another name of the entry, changes nothing", async () => {
     const home = homeWith(ENTRIES);
     const missing = await runHere(["memory", "remove", "--entry", "4"], { home });
@@ -146,17 +104,5 @@ describe("--id", () => {
       text: "Uses zsh",
       stored: [{ position: 1 }],
     });
-  });
-});
-
-describe("names that people try", () => {
-  it("remove an entry, and are not taken for 'reset'", async () => {
-    const home = homeWith(ENTRIES);
-    for (const name of ["delete", "rm"]) {
-      await runHere(["memory", "add", "a text to drop"], { home });
-      expect((await runHere(["memory", name, "text to drop"], { home })).code).toBe(0);
-    }
-    expect((await runHere(["memory", "--help"], { home })).stdout).not.toMatch(/^ {2}(?:delete|rm) /m);
-    expect(memoryOf(home)).toEqual(ENTRIES);
   });
 });

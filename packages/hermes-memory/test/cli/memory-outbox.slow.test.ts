@@ -92,44 +92,6 @@ describe("a provider with a server", () => {
     expect((await runHermes(["doctor", "--network"], { home, env })).stdout).toContain("Remote 1.2 answers");
   });
 
-  it("that cannot be reached is set up all the same, and setup says so", async () => {
-    const home = homeWithRemote();
-    const remote = await server();
-    remote.status = 503;
-    const env = { REMOTE_KEY: KEY };
-    const { code, stdout } = await runHermes(setupArgs(remote.url), { home, env });
-    expect(code).toBe(1); // a script must notice
-    expect(stdout).toMatch(/Its service refused the request or was not reached: .*503/);
-    expect(stdout).toMatch(/The settings are saved and 'remote' is active\. .*doctor --network/);
-    expect(stdout).toContain("'remote' is the memory provider of every session");
-    const again = await runHermes([...setupArgs(remote.url), "--json"], { home, env });
-    expect(JSON.parse(again.stdout)).toMatchObject({
-      success: false,
-      activated: true,
-      connection: { ok: false, message: expect.stringContaining("503") },
-    });
-    remote.status = 200;
-    expect(await runJson(setupArgs(remote.url), { home, env })).toMatchObject({
-      success: true,
-      connection: { ok: true, message: "Remote 1.2 answers" },
-    });
-  });
-
-  it("is not set up without its required key; the variable is named", async () => {
-    const home = homeWithRemote();
-    const { code, stdout, stderr } = await runHermes([...setupArgs("http://127.0.0.1:9/"), "--json"], {
-      home,
-    });
-    expect(code).toBe(2);
-    expect(JSON.parse(stdout)).toMatchObject({
-      kind: "missing-settings",
-      missing: ["key"],
-      variables: ["REMOTE_KEY"],
-    });
-    expect(stdout + stderr).toContain("REMOTE_KEY may also come from the environment");
-    expect(existsSync(join(home, "config.yaml"))).toBe(false);
-  });
-
   it.each([
     ["results=50", "The setting 'results' must be a whole number from 1 to 20."],
     ["mirror=perhaps", "The setting 'mirror' must be yes or no."],
@@ -139,40 +101,6 @@ describe("a provider with a server", () => {
     const { code, stderr } = await runHermes(args, { home });
     expect(code).toBe(2);
     expect(stderr).toContain(message);
-  });
-
-  it("asks for yes or no and for numbers within their bounds until they are", async () => {
-    const home = homeWithRemote(REMOTE.replace("initializeForInspection", "unused"));
-    onTestFinished(() => void delete process.env.REMOTE_KEY); // setup sets it for the check at its end
-    const typed = ["", KEY, "perhaps", "n", "50", "5"];
-    const { code, questions, stderr } = await runHere(["memory", "setup", "remote"], {
-      home,
-      typed,
-      env: {},
-    });
-    expect(code).toBe(0);
-    expect(questions.join("\n")).toContain("Mirror entries (true or false)");
-    expect(stderr).toContain("mirror must be yes or no.");
-    expect(stderr).toContain("results must be a whole number from 1 to 20.");
-    expect(JSON.parse(readFileSync(join(home, "remote.json"), "utf8"))).toMatchObject({
-      mirror: "false",
-      results: "5",
-    });
-  });
-
-  it("with a setup of its own gets the values of --set, but not without a required key", async () => {
-    const own = `postSetup(home, _config, { values }) { writeFileSync(join(home, "remote.json"), JSON.stringify(values)); }\n  getToolSchemas`;
-    const home = homeWithRemote(REMOTE.replace("getToolSchemas", own));
-    const args = setupArgs("http://127.0.0.1:9/", "--set", "region=eu");
-    const refused = await runHermes(args, { home });
-    expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("REMOTE_KEY");
-    expect(existsSync(join(home, "remote.json"))).toBe(false);
-    await runHermes(args, { home, env: { REMOTE_KEY: KEY } });
-    expect(JSON.parse(readFileSync(join(home, "remote.json"), "utf8"))).toEqual({
-      url: "http://127.0.0.1:9/",
-      region: "eu",
-    });
   });
 });
 
@@ -211,35 +139,6 @@ describe("an outbox that cannot be read", () => {
     const off = await runHere(["memory", "off", "--json"], { home });
     expect(JSON.parse(off.stdout)).toMatchObject({ success: true, outbox: { waiting: 0, held: 0, dead: 0 } });
     expect(readFileSync(path, "utf8")).toBe(garbage);
-  });
-});
-
-describe("hermes memory outbox of a home where nothing waits", () => {
-  it("says so", async () => {
-    const home = homeWithRemote();
-    expect((await runHere(["memory", "outbox", "list"], { home })).stdout).toContain(
-      "Nothing waits for a server.\n",
-    );
-    expect((await runHere(["memory", "outbox", "retry"], { home })).stdout).toContain(
-      "There are no dead letters.\n",
-    );
-    expect(await runJson(["memory", "outbox", "drop"], { home })).toMatchObject({
-      success: true,
-      dropped: 0,
-    });
-    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: remote\n");
-    expect(await runJson(["memory", "outbox", "send"], { home })).toMatchObject({ sent: 0, left: 0 });
-    expect(existsSync(join(home, "started"))).toBe(false);
-  });
-
-  it.each([
-    [["retry", "17"], 1, "There is no dead letter 17 in the outbox."],
-    [["drop", "x"], 2, "'x' is not the id of a write."],
-    [["send"], 1, "No external memory provider is active."],
-  ])("%j ends with %i", async (words, code, message) => {
-    const outcome = await runHere(["memory", "outbox", ...words], { home: tempDirectory() });
-    expect(outcome.code).toBe(code);
-    expect(outcome.stderr).toContain(message);
   });
 });
 

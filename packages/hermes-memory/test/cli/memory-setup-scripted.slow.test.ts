@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { BUNDLED_NAMES } from "../../../core/test/fakes/bundled-names.ts";
@@ -20,23 +20,6 @@ function filesOf(home: string): string[] {
 }
 
 describe("hermes memory setup without a terminal", () => {
-  it("saves the given settings and the defaults, and prints what it wrote", async () => {
-    const home = homeWithVault();
-    const args = ["memory", "setup", "vault", "--set", "mode=cloud", "--set", `token=${SECRET}`];
-    const { stdout, stderr, code } = await runHermes([...args, "--set", "owner=Ada"], { home });
-    expect(code).toBe(0);
-    expect(stdout).toContain("mode, address, owner");
-    expect(stdout).toContain(VAULT_VARIABLE);
-    expect(stdout).toContain("It is available.");
-    expect(stderr).toContain("stays in the history of the shell");
-    expect(stdout + stderr).not.toContain(SECRET);
-    expect(JSON.parse(readFileSync(join(home, "vault.json"), "utf8"))).toEqual({
-      mode: "cloud",
-      address: "https://vault.example",
-      owner: "Ada",
-    });
-  });
-
   it("takes a secret from the environment, and leaves it there", async () => {
     const home = homeWithVault();
     const args = ["memory", "setup", "vault", "--set", "mode=cloud", "--set", "owner=Ada", "--yes"];
@@ -46,72 +29,12 @@ describe("hermes memory setup without a terminal", () => {
     expect(stdout + stderr).not.toContain(SECRET);
   });
 
-  it("prints the outcome as JSON", async () => {
-    const home = homeWithVault();
-    expect(await runJson(["memory", "setup", "vault", "--set", "owner=Ada"], { home })).toEqual({
-      success: true,
-      message: expect.stringContaining("It is available."),
-      provider: "vault",
-      activated: true,
-      own_setup: false,
-      written: [
-        { step: "settings", keys: ["mode", "address", "owner"] },
-        { step: "activation", path: join(home, "config.yaml") },
-      ],
-      failed: [],
-      unsaved: [],
-      packages: { installed: [], missing: [] },
-      external: [],
-      available: true,
-      previous: null,
-      outbox: { waiting: 0, held: 0, dead: 0 },
-      uploadable: 0,
-    });
-  });
-
-  it("refuses with what is missing, before anything is written", async () => {
-    const home = homeWithVault();
-    const args = ["memory", "setup", "vault", "--set", "mode=cloud", "--yes"];
-    const { code, stderr } = await runHermes(args, { home });
-    expect(code).toBe(2);
-    expect(stderr).toContain("This provider needs more to be set up: token, owner.");
-    expect(stderr).toContain("--set token=... --set owner=...");
-    expect(filesOf(home)).toEqual([]);
-  });
-
-  it.each([
-    [["--set", "ownr=Ada"], "There is no setting 'ownr' for this provider.\nDid you mean 'owner'?"],
-    [["--set", "owner=Ada", "--set", "mode=both"], "The setting 'mode' must be one of local, cloud."],
-    [["--set", SECRET], "--set needs a key and a value: --set key=value."],
-  ])("answers %j with exit code 2", async (more, message) => {
-    const home = homeWithVault();
-    const { code, stderr } = await runHere(["memory", "setup", "vault", ...more], { home });
-    expect(code).toBe(2);
-    expect(stderr).toContain(message);
-    expect(stderr).not.toContain(SECRET);
-    expect(filesOf(home)).toEqual([]);
-  });
-
   it("says that a setting is not used with the other answers", async () => {
     const home = homeWithVault();
     const args = ["memory", "setup", "vault", "--set", "owner=Ada", "--set", `token=${SECRET}`];
     const { stderr, code } = await runHere(args, { home, env: {} });
     expect({ code, hasSecrets: existsSync(join(home, ".env")) }).toEqual({ code: 0, hasSecrets: false });
     expect(stderr).toContain("Not used with these answers: token.");
-  });
-
-  it("refuses an unknown provider before it checks the settings", async () => {
-    const home = homeWithVault();
-    writeFileSync(join(home, "config.yaml"), "memory: [\n");
-    const unknown = await runHere(["memory", "setup", "valt"], { home });
-    expect(unknown.code).toBe(1);
-    expect(unknown.stderr).toContain("There is no memory provider 'valt'.");
-    expect(unknown.stderr).toContain(`${BUNDLED_NAMES.join(", ")}, vault`);
-    expect(unknown.stderr).toContain("Did you mean 'vault'?");
-    const broken = await runHere(["memory", "setup", "vault", "--set", "owner=Ada"], { home });
-    expect(broken.code).toBe(1);
-    expect(broken.stderr).toContain("hermes config check");
-    expect(filesOf(home)).toEqual(["config.yaml"]);
   });
 
   it.each([
@@ -124,40 +47,6 @@ describe("hermes memory setup without a terminal", () => {
     const { code, stdout, stderr } = await runHere(args, { home, typed, input: "1\n" });
     expect({ code, files: filesOf(home) }).toEqual({ code: 2, files: [] });
     expect(stdout + stderr).toContain(BUNDLED_NAMES.join(", "));
-  });
-
-  it("takes the chosen provider of the list", async () => {
-    const home = homeWithVault();
-    const { code, questions } = await runHere(["memory", "setup"], {
-      home,
-      typed: ["holographic", "", "", "", "", "", "", "", ""],
-    });
-    expect({ code, first: questions[0] }).toEqual({ code: 0, first: "Which memory provider?" });
-    expect(await runJson(["config", "get", "memory.provider"], { home })).toMatchObject({
-      value: "holographic",
-    });
-  });
-
-  it("'none' is the built-in memory alone", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: vault # mine\n");
-    expect(await runJson(["memory", "setup", "none"], { home })).toMatchObject({
-      provider: null,
-      previous: "vault",
-    });
-    expect(readFileSync(join(home, "config.yaml"), "utf8")).toBe('memory:\n  provider: "" # mine\n');
-  });
-
-  it("asks nothing with --json, also at a terminal", async () => {
-    const home = homeWithVault();
-    const args = ["memory", "setup", "vault", "--json"];
-    const { questions, stdout, code } = await runHere(args, { home, typed: ["Ada"] });
-    expect({ questions, code }).toEqual({ questions: [], code: 2 });
-    expect(JSON.parse(stdout)).toMatchObject({
-      success: false,
-      kind: "missing-settings",
-      missing: ["owner"],
-    });
   });
 
   it("a provider that cannot save is not switched on, and the failure is printed", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { KEYS, startInPty, whyNoPty } from "../fakes/pty.ts";
-import { VAULT_VARIABLE, writeTracing, writeVault } from "./memory-provider-plugins.ts";
+import { VAULT_VARIABLE, writeVault } from "./memory-provider-plugins.ts";
 
 const reason = await whyNoPty();
 const SECRET = "tok-5d1f0c77b2a94e";
@@ -66,34 +66,6 @@ describe.skipIf(reason !== undefined)(`hermes memory setup in a pseudo terminal 
     expect(readFileSync(join(home, ".env"), "utf8")).toBe(`# keys\n${VAULT_VARIABLE}=${SECRET}\n`);
   });
 
-  it("asks for no secret that an earlier answer makes unnecessary", async () => {
-    const home = homeWithVault();
-    const pty = await startInPty(["memory", "setup", "vault"], { home });
-    await pty.play([
-      ["● local", KEYS.enter],
-      ["Address", `there${KEYS.enter}`],
-      ["Owner", `Ada${KEYS.enter}`],
-      ["It is available.", ""],
-    ]);
-    expect(await pty.ended()).toBe(0);
-    expect(pty.output()).not.toContain("Vault token");
-    expect(settingsOf(home)).toEqual({ mode: "local", address: "there", owner: "Ada" });
-    expect(existsSync(join(home, ".env"))).toBe(false);
-  });
-
-  it("Enter takes the built-in memory alone, and no plugin's code runs", async () => {
-    const home = homeWithVault();
-    const { hasRun } = writeTracing(home);
-    const pty = await startInPty(["memory", "setup"], { home });
-    await pty.play([
-      ["● Built-in only", KEYS.enter],
-      ["Only the built-in memory is used.", ""],
-    ]);
-    expect(await pty.ended()).toBe(0);
-    expect(configOf(home)).toBe(CONFIG.replace("old", '""'));
-    expect(hasRun()).toBe(false);
-  });
-
   it.each([
     ["in the list", ["memory", "setup"], [["● Built-in only", KEYS.interrupt]]],
     ["and Escape in the list", ["memory", "setup"], [["● Built-in only", `${KEYS.up}${KEYS.escape}`]]],
@@ -119,30 +91,6 @@ describe.skipIf(reason !== undefined)(`hermes memory setup in a pseudo terminal 
     expect(pty.output()).toContain("Cancelled. No setting was changed.");
     expect(configOf(home)).toBe(CONFIG);
     expect([".env", "vault.json"].filter((file) => existsSync(join(home, file)))).toEqual([]);
-  });
-
-  it("the end of the input cancels as well", async () => {
-    const home = homeWithVault();
-    const pty = await startInPty(["memory", "setup", "vault", "--set", "mode=local"], { home });
-    await pty.play([["Address", KEYS.endOfInput]]);
-    expect(await pty.ended()).toBe(1);
-    expect(configOf(home)).toBe(CONFIG);
-  });
-
-  it("gives a list after a question, and a question after a list", async () => {
-    const home = homeWithVault();
-    writePlugin(home, "turns", { "index.mjs": TURNS });
-    const pty = await startInPty(["memory", "setup", "turns"], { home });
-    await pty.play([
-      ["first (optional)", `one${KEYS.enter}`],
-      ["● red", KEYS.down],
-      ["● blue", KEYS.enter],
-      ["third (optional)", KEYS.enter],
-      ["● yes", KEYS.enter],
-      ["unsaved", ""],
-      ["first, second, fourth", ""],
-    ]);
-    expect(await pty.ended()).toBe(0);
   });
 
   it("asks before it installs, and Ctrl-C stops that too", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -13,51 +13,6 @@ function homeWithMemory(): string {
 }
 
 describe("hermes profile", () => {
-  it("lists the default profile of a home that does not exist, and makes none", async () => {
-    const home = join(tempDirectory(), "none");
-    const { stdout, stderr, code } = await runHermes(["profile", "list"], { home });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toContain(`  default  ${home}  yes     no\n`);
-    expect(existsSync(home)).toBe(false);
-  });
-
-  it("creates an empty profile, tells how to use it, and lists it", async () => {
-    const home = homeWithMemory();
-    const made = await runHermes(["profile", "create", "Work"], { home });
-    const path = join(home, "profiles", "work");
-    expect(made.code).toBe(0);
-    expect(made.stdout).toContain(path);
-    expect(made.stderr).toContain("hermes profile use work");
-    expect(await runJson(["profile", "list"], { home })).toEqual({
-      root: home,
-      active: "default",
-      in_use: "default",
-      profiles: [
-        { name: "default", home, active: true, has_memory: true },
-        { name: "work", home: path, active: false, has_memory: false },
-      ],
-    });
-  });
-
-  it("clones the profile in use, or the one that is named", async () => {
-    const home = homeWithMemory();
-    const first = await runJson(["profile", "create", "work", "--clone"], { home });
-    expect(first).toMatchObject({
-      name: "work",
-      from: "default",
-      copied: ["memories/MEMORY.md", "config.yaml"],
-    });
-    writeFileSync(join(home, "profiles", "work", "SOUL.md"), "calm");
-    const second = await runJson(["-p", "work", "profile", "create", "trial", "--clone"], { home });
-    expect(second).toMatchObject({ from: "work" });
-    expect(readFileSync(join(home, "profiles", "trial", "SOUL.md"), "utf8")).toBe("calm");
-    const third = await runHermes(["profile", "create", "other", "--clone-all", "--from", "default"], {
-      home,
-    });
-    expect(third.stdout).toMatch(/^from +default$/m);
-    expect(existsSync(join(home, "profiles", "other", "SOUL.md"))).toBe(false);
-  });
-
   it("switches the active profile, and other commands follow", async () => {
     const home = homeWithMemory();
     await runJson(["profile", "create", "work"], { home });
@@ -115,13 +70,5 @@ describe("hermes profile", () => {
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: "" });
     expect(stderr).toContain(reason);
     expect(existsSync(join(home, "profiles", "a"))).toBe(false);
-  });
-
-  it("refuses a name that is taken, as JSON", async () => {
-    const home = homeWithMemory();
-    await runJson(["profile", "create", "work"], { home });
-    const { stdout, code } = await runHermes(["profile", "create", "work", "--json"], { home });
-    expect(code).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ success: false, kind: "exists", name: "work" });
   });
 });

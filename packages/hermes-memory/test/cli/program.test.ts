@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "@hermes-memory/core/internal/version";
@@ -26,38 +26,9 @@ describe("the command line", () => {
     expect(stderr).toContain(hint);
   });
 
-  it("prints the help without arguments, with a line per group", async () => {
-    const { stdout, stderr, code } = await runHermes([], { home: tempDirectory() });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    for (const { name, summary } of GROUPS)
-      expect(stdout).toMatch(new RegExp(`\\n {2}${name} +${summary.slice(0, 20)}`));
-    expect(stdout.indexOf("memory")).toBeLessThan(stdout.indexOf("profile  "));
-  });
-
-  it.each(["memory", "profile", "config"])("prints the help of the bare group '%s'", async (group) => {
-    const { stdout, code } = await runHermes([group], { home: tempDirectory() });
-    expect(code).toBe(0);
-    expect(stdout).toContain(`Usage: hermes ${group}`);
-    expect(stdout).toContain("path");
-  });
-
-  it("gives the same help however it is asked for", async () => {
-    const home = tempDirectory();
-    const asked = await runHermes(["doctor", "--help"], { home });
-    expect(asked.code).toBe(0);
-    expect(asked.stdout).toContain("Examples:\n  hermes doctor\n");
-    expect((await runHermes(["help", "doctor"], { home })).stdout).toBe(asked.stdout);
-  });
-
   it.each([...GROUPS])("shows examples for $name", async ({ load }) => {
     const specs = await load();
     expect(specs.filter(({ examples }) => !examples?.length).map(({ name }) => name)).toEqual([]);
-  });
-
-  it("prints the version", async () => {
-    const home = tempDirectory();
-    expect(await runHermes(["--version"], { home })).toEqual({ stdout: `${VERSION}\n`, stderr: "", code: 0 });
-    expect((await runHermes(["-V"], { home })).stdout).toBe(`${VERSION}\n`);
   });
 
   it("works in the profile that is named, wherever the flag stands", async () => {
@@ -101,11 +72,6 @@ describe("the command line", () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("not valid UTF-8") });
   });
 
-  it("prints the summary of a group within a group", async () => {
-    const { stdout } = await runHermes(["memory", "--help"], { home: tempDirectory() });
-    expect(stdout).toMatch(/^ {2}archive +find and restore/m);
-  });
-
   it("gives failures the same shape in JSON", async () => {
     const home = tempDirectory();
     const usage = await runHermes(["memory", "show", "--nope", "--json"], { home });
@@ -123,21 +89,6 @@ describe("the command line", () => {
       error: expect.stringContaining("nobody"),
       kind: "missing-profile",
     });
-  });
-
-  it("ends a command on a broken config, naming the key, and leaves the others alone", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: lots\n");
-    const { stdout, stderr, code } = await runHermes(["memory", "show"], { home });
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("memory.memory_char_limit");
-    const json = await runHermes(["memory", "show", "--json"], { home });
-    expect(JSON.parse(json.stdout)).toMatchObject({
-      success: false,
-      kind: "invalid",
-      issues: [{ key: "memory.memory_char_limit", line: 2 }],
-    });
-    expect((await runHermes(["config", "path"], { home })).code).toBe(0);
   });
 
   it("ends without an error when its reader closes the pipe", () => {

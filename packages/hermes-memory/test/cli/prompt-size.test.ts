@@ -1,10 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { estimateText } from "@hermes-memory/core/internal/context";
-import { buildSnapshot } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runHere, runHermes } from "./run.ts";
+import { runHere } from "./run.ts";
 
 type Size = {
   readonly label: string;
@@ -42,46 +40,6 @@ function labels(answer: Answer): string[] {
 }
 
 describe("hermes prompt-size", () => {
-  it("works without home, model and network, and leaves nothing behind", async () => {
-    const home = join(tempDirectory(), "none");
-    const cwd = project();
-    const { stdout, stderr, code } = await runHermes(["prompt-size"], { home, cwd });
-    expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
-    expect(stdout).toMatch(/^platform +cli\ndirectory +/);
-    expect(stdout).toMatch(/\nsystem prompt\n {2}chars +[\d,]+\n/);
-    expect(stdout).toMatch(/^ +names +memory, session_search, read_result, todo, /m);
-    expect(existsSync(home)).toBe(false);
-  });
-
-  it("measures each tier and part in characters, bytes and estimated tokens", async () => {
-    const home = write(tempDirectory(), {
-      "SOUL.md": "Ich bin Adas Helferin. 🎈",
-      "memories/MEMORY.md": "Uses tabs",
-      "memories/USER.md": "Is called Ada\n§\nLikes tea",
-      "config.yaml": "model: {default: gpt-5.5, provider: openai}\n",
-    });
-    const answer = await sizes(home, project({ "AGENTS.md": "Run the tests." }));
-    expect(answer).toMatchObject({ platform: "cli", model: "gpt-5.5", skills_index: { chars: 0, bytes: 0 } });
-    expect(answer.sections.map(({ label }) => label)).toEqual(["stable", "context", "volatile"]);
-    expect(answer.sections[0]?.parts[0]).toEqual({ label: "identity", chars: 24, bytes: 27, tokens: 8 });
-    const block = buildSnapshot("memory", ["Uses tabs"], 2200, { allow: [] }).block ?? "";
-    const { memory, user_profile: profile, system_prompt: whole } = answer;
-    expect(memory).toEqual({
-      chars: [...block].length,
-      bytes: Buffer.byteLength(block),
-      tokens: estimateText(block),
-    });
-    expect(profile?.chars).toBeGreaterThan(100);
-    const between = 2 * (answer.sections.length - 1);
-    expect(whole?.chars).toBe(answer.sections.reduce((sum, { chars }) => sum + chars, between));
-    for (const section of answer.sections)
-      expect(section.chars).toBe(
-        section.parts.reduce((sum, { chars }) => sum + chars, 2 * (section.parts.length - 1)),
-      );
-    expect(labels(answer)).toContain("tool_use");
-    expect(answer.warnings).toEqual([]);
-  });
-
   it("gives the same hash for the same home and day", async () => {
     const home = write(tempDirectory(), { "memories/MEMORY.md": "Uses tabs" });
     const directory = project();
@@ -137,12 +95,5 @@ agent: {disabled_toolsets: [memory], task_completion_guidance: false, tool_use_e
     expect(labels(answer)).toEqual(expect.arrayContaining(["tool_use", "platform", "user_profile"]));
     expect(labels(answer)).not.toContain("task_completion");
     expect(labels(await sizes(home, directory, ["--platform", "minitel"]))).not.toContain("platform");
-  });
-
-  it("ends with the config's mistake when there is one", async () => {
-    const home = write(tempDirectory(), { "config.yaml": "context_file_max_chars: lots\n" });
-    const { stdout, stderr, code } = await runHere(["prompt-size"], { home });
-    expect({ stdout, code }).toEqual({ stdout: "", code: 1 });
-    expect(stderr).toContain("context_file_max_chars must be a whole number");
   });
 });

@@ -1,5 +1,5 @@
 // Credentials and disguised text on the command line and over MCP: refused, allowed by the user, listed by doctor, hidden by config get.
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CREDENTIALS, chance, GITHUB_TOKEN } from "../../../core/test/fakes/credentials.ts";
@@ -32,32 +32,12 @@ describe("hermes memory add and replace", () => {
     expect(stdout + stderr).not.toContain(GITHUB_TOKEN);
   });
 
-  it("store it with --allow-secret, and say when prompts will not show it", async () => {
-    const home = freshHome();
-    const added = await runHere(["memory", "add", SECRET, "--allow-secret"], { home });
-    expect({ code: added.code, stderr: added.stderr }).toEqual({ code: 0, stderr: "" });
-    const quoted = `token: "${chance(24)}"`;
-    const replaced = await runHere(["memory", "replace", "deploy", quoted, "--allow-secret"], { home });
-    expect(replaced.code).toBe(0);
-    expect(replaced.stderr).toContain("it matches hardcoded_secret");
-    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe(quoted);
-  });
-
   it("refuse a disguised sentence with the flag too, and offer nothing", async () => {
     const home = freshHome();
     const { stderr, code } = await runHere(["memory", "add", DISGUISED, "--allow-secret"], { home });
     expect(code).toBe(1);
     expect(stderr).toContain("threat pattern 'prompt_injection'");
     expect(stderr).not.toContain("anyway");
-  });
-
-  it("store it when memory.allow_secrets is on", async () => {
-    const home = freshHome("memory:\n  allow_secrets: true\n");
-    expect((await runHere(["memory", "add", SECRET], { home })).code).toBe(0);
-    expect((await runHere(["memory", "show", "--prompt"], { home })).stdout).toContain(SECRET);
-    const { findings } = await examine(home);
-    expect(findings.filter(({ status }) => status !== "ok" && status !== "warn")).toEqual([]);
-    expect(findings.some(({ check }) => check === "secret")).toBe(false);
   });
 });
 
@@ -67,18 +47,6 @@ describe("the memory tool over MCP", () => {
     const answer = await call(client, "memory", { action: "add", content: SECRET, allow_secrets: true });
     expect(JSON.stringify(answer)).toContain("looks like a GitHub token");
     expect(JSON.stringify(answer)).not.toMatch(/anyway|allow.secret|ghp_/);
-  });
-});
-
-describe("hermes skills new", () => {
-  it("refuses a credential unless --allow-secret is given", async () => {
-    const home = freshHome();
-    const args = ["skills", "new", "ship", "--stdin"];
-    const refused = await runHere(args, { home, input: SKILL });
-    expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain("looks like a GitHub token");
-    expect(refused.stderr).toContain("To store it anyway: --allow-secret");
-    expect((await runHere([...args, "--allow-secret"], { home, input: SKILL })).code).toBe(0);
   });
 });
 
@@ -203,16 +171,6 @@ mcp_servers:
       }
     },
   );
-
-  it("prints them with --reveal", async () => {
-    const home = freshHome(CONFIG);
-    const ask = async (...args: string[]) => (await runHere(["config", "get", ...args], { home })).stdout;
-    expect(await ask("model.api_key", "--reveal")).toBe("tell-1\n");
-    expect(await ask("model", "--reveal", "--json")).toContain('"tell-1"');
-    expect(await ask("plugins.own", "--reveal")).toContain(GITHUB_TOKEN);
-    expect(await ask("mcp_servers.lab.env.ANY", "--reveal")).toBe("tell-5\n");
-    expect(await ask("model.provider")).toBe("custom\n");
-  });
 
   it("prints none in set, unset, check, status, doctor and model", async () => {
     const home = freshHome(CONFIG);

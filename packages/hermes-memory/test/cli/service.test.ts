@@ -1,9 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { launchOf, managerOf } from "../../src/cli/gateway/service.ts";
-import { runHermes, runJson } from "./run.ts";
 
 const PROGRAM = { node: "/opt/node 24/bin/node", script: "/opt/100%/$hermes/main.ts" };
 const selected = (profile: string, home: string) => ({ home: { home, root: "/data/root", profile } });
@@ -51,56 +47,5 @@ describe("the service", () => {
 
   it("is refused elsewhere, with another way", () => {
     expect(() => managerOf("win32", {})).toThrow("systemd");
-  });
-});
-
-describe.skipIf(process.platform !== "linux")("hermes service", () => {
-  const place = () => {
-    const home = tempDirectory();
-    const env = { HOME: home, XDG_CONFIG_HOME: join(home, "config") };
-    return { home, env, unit: join(home, "config", "systemd", "user", "hermes-memory.service") };
-  };
-
-  it("shows the file as a diff and changes nothing in a dry run", async () => {
-    const { home, env, unit } = place();
-    const { stdout, code } = await runHermes(["service", "install", "--dry-run"], { home, env });
-    expect(code).toBe(0);
-    expect(stdout).toContain(`+++ ${unit}\n`);
-    expect(stdout).toContain(`+Environment="HERMES_HOME=${home}"\n`);
-    expect(stdout).toContain("Nothing was changed");
-    expect(existsSync(unit)).toBe(false);
-  });
-
-  it("writes the file once, keeps a backup of another one, and removes it again", async () => {
-    const { home, env, unit } = place();
-    mkdirSync(dirname(unit), { recursive: true });
-    writeFileSync(join(dirname(unit), "hermes-gateway.service"), "[Unit]\n");
-    const installed = await runHermes(["service", "install"], { home, env });
-    expect(installed.stdout).toContain("systemctl --user enable --now hermes-memory");
-    const text = readFileSync(unit, "utf8");
-    expect(await runJson(["service", "install"], { home, env })).toMatchObject({
-      action: "unchanged",
-      backup: null,
-    });
-    writeFileSync(unit, `${text}# mine\n`);
-    const again = (await runJson(["service", "install"], { home, env })) as {
-      action: string;
-      backup: string;
-    };
-    expect(again.action).toBe("updated");
-    expect(readFileSync(again.backup, "utf8")).toBe(`${text}# mine\n`);
-    expect(readFileSync(unit, "utf8")).toBe(text);
-    expect(await runJson(["service", "path"], { home, env })).toEqual({ path: unit });
-    expect(await runJson(["service", "status"], { home, env })).toMatchObject({
-      installed: true,
-      current: true,
-    });
-    expect(await runJson(["service", "uninstall"], { home, env })).toMatchObject({ action: "removed" });
-    expect(existsSync(unit)).toBe(false);
-    expect(await runJson(["service", "uninstall"], { home, env })).toMatchObject({ action: "absent" });
-    expect(readdirSync(dirname(unit))).toContain("hermes-gateway.service");
-    expect((await runHermes(["service", "status"], { home, env })).stdout).toContain(
-      "hermes service install",
-    );
   });
 });

@@ -4,65 +4,11 @@ import { sessionFiles } from "@hermes-memory/core/internal/home";
 import { resultNote, STORED_SNAPSHOT } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { runHere, runHermes, runJson } from "./run.ts";
-import {
-  CHINESE,
-  CRANE,
-  DELEGATE,
-  homeWithSessions,
-  PLAIN,
-  TOOL_RUN,
-  withStore,
-  writeRaw,
-} from "./sessions-home.ts";
+import { CHINESE, CRANE, homeWithSessions, PLAIN, TOOL_RUN, withStore } from "./sessions-home.ts";
 
 function idsOf(home: string): Promise<string[]> {
   return withStore(home, async (store) => (await store.searchSessions()).map(({ id }) => id).sort());
 }
-
-describe("hermes sessions rename", () => {
-  it("joins the words and prints the stored title", async () => {
-    const home = await homeWithSessions();
-    const { stdout, code } = await runHermes(
-      ["sessions", "rename", "20260102_090000_bbc", "A  plain", "\ttitle"],
-      {
-        home,
-      },
-    );
-    expect({ stdout, code }).toEqual({ stdout: `Session '${PLAIN}' renamed to: A plain title\n`, code: 0 });
-    expect(await withStore(home, (store) => store.getSessionTitle(PLAIN))).toBe("A plain title");
-  });
-
-  it("refuses a title that is taken, too long or empty, and changes nothing", async () => {
-    const home = await homeWithSessions();
-    const taken = await runHere(["sessions", "rename", PLAIN, "Harbour", "crane"], { home });
-    expect(taken.code).toBe(1);
-    expect(taken.stderr).toContain(`Title 'Harbour crane' is already in use by session ${CRANE}`);
-    await withStore(home, (store) => store.setSessionTitle(CHINESE, "\u009b31mred"));
-    const hostile = await runHere(["sessions", "rename", PLAIN, "\u009b31mred"], { home });
-    expect(hostile.stderr).toContain("\\x9b31mred");
-    expect(hostile.stderr).not.toContain("\u009b");
-    const long = await runHere(["sessions", "rename", PLAIN, "x".repeat(101), "--json"], { home });
-    expect(JSON.parse(long.stdout)).toMatchObject({ success: false, kind: "title-too-long" });
-    expect((await runHere(["sessions", "rename", PLAIN, " "], { home })).code).toBe(2);
-    expect((await runHere(["sessions", "rename", PLAIN], { home })).code).toBe(2);
-    expect(await withStore(home, (store) => store.getSessionTitle(PLAIN))).toBeNull();
-  });
-});
-
-describe("hermes sessions archive", () => {
-  it("hides a conversation and brings it back", async () => {
-    const home = await homeWithSessions();
-    const archived = await runHere(["sessions", "archive", CRANE], { home });
-    expect(archived).toMatchObject({ code: 0, stdout: `Session '${CRANE}' is archived.\n` });
-    expect((await runHere(["sessions", "list"], { home })).stdout).not.toContain(CRANE);
-    expect((await runHere(["sessions", "archive", CRANE], { home })).stdout).toContain("already archived");
-    expect(await runJson(["sessions", "archive", CRANE, "--undo"], { home })).toMatchObject({
-      archived: false,
-      changed: true,
-    });
-    expect((await runHere(["sessions", "list"], { home })).stdout).toContain(CRANE);
-  });
-});
 
 describe("hermes sessions delete", () => {
   it("lists the session and its delegate runs, asks, and deletes", async () => {
@@ -93,30 +39,6 @@ describe("hermes sessions delete", () => {
     expect(await idsOf(home)).toContain(PLAIN);
   });
 
-  it("deletes several, or none when one of them is not there", async () => {
-    const home = await homeWithSessions();
-    const missing = await runHere(["sessions", "delete", PLAIN, "nobody", "-y"], { home });
-    expect(missing).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("Session 'nobody' not found."),
-    });
-    expect(await idsOf(home)).toContain(PLAIN);
-    const both = await runHere(["sessions", "delete", PLAIN, CHINESE, PLAIN, "-y"], { home });
-    expect(both.stdout).toBe(`Deleted session '${PLAIN}'.\nDeleted session '${CHINESE}'.\n`);
-    expect(await idsOf(home)).toEqual([CRANE, DELEGATE, TOOL_RUN].sort());
-  });
-
-  it("refuses a beginning that fits several", async () => {
-    const home = await homeWithSessions();
-    const { code, stderr } = await runHere(["sessions", "delete", "20260102", "-y"], { home });
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringContaining("matches several sessions"),
-    });
-    expect((await runHere(["sessions", "delete", "", "-y"], { home })).code).toBe(1);
-    expect(await idsOf(home)).toHaveLength(5);
-  });
-
   it("says which parts of a compressed conversation stay", async () => {
     const home = await homeWithSessions();
     const next = await withStore(home, (store) => store.continueSession(PLAIN));
@@ -124,58 +46,6 @@ describe("hermes sessions delete", () => {
     expect(root.stderr).toContain(`goes on in ${next.id}, which stays`);
     const tip = await runHere(["sessions", "delete", next.id], { home, answers: [false] });
     expect(tip.stderr).toContain(`began in ${PLAIN}, which stays`);
-  });
-});
-
-describe("hermes sessions prune", () => {
-  async function homeWithOldOnes(): Promise<string> {
-    const home = await homeWithSessions();
-    writeRaw(
-      home,
-      "UPDATE sessions SET started_at = 1000, ended_at = 2000 WHERE id IN (?, ?)",
-      PLAIN,
-      CHINESE,
-    );
-    writeRaw(home, "UPDATE sessions SET started_at = 1000 WHERE id = ?", CRANE); // still open
-    return home;
-  }
-
-  it("lists old sessions that ended, asks, and deletes them", async () => {
-    const home = await homeWithOldOnes();
-    const rehearsal = await runHere(["sessions", "prune", "--dry-run"], { home });
-    expect(rehearsal.stdout).toContain(PLAIN);
-    expect(rehearsal.stdout).toMatch(/\n2 sessions would be pruned\.\n$/);
-    const kept = await runHere(["sessions", "prune"], { home, answers: [false] });
-    expect(kept).toMatchObject({
-      code: 1,
-      stdout: "",
-      questions: ["Delete 2 sessions for good?"],
-    });
-    expect(kept.stderr).toContain(CHINESE);
-    expect(await runHere(["sessions", "prune"], { home })).toMatchObject({
-      code: 1,
-      stdout: "",
-      stderr: expect.stringContaining("Pass --yes"),
-    });
-    expect(await idsOf(home)).toHaveLength(5);
-    const some = await runHere(["sessions", "prune", "--source", "telegram", "-y"], { home });
-    expect(some).toMatchObject({ code: 0, stdout: "1 session pruned.\n" });
-    expect(await runJson(["sessions", "prune", "--yes"], { home })).toMatchObject({
-      pruned: 1,
-      sessions: [PLAIN],
-    });
-    expect(await idsOf(home)).toEqual([CRANE, DELEGATE, TOOL_RUN].sort());
-  });
-
-  it("asks nothing when there is nothing old enough", async () => {
-    const home = await homeWithOldOnes();
-    const days = String(Math.ceil(Date.now() / 86_400_000) + 1);
-    const { stdout, questions } = await runHere(["sessions", "prune", "--older-than", days], {
-      home,
-      answers: [true],
-    });
-    expect({ stdout, questions }).toEqual({ stdout: "0 sessions pruned.\n", questions: [] });
-    expect((await runHere(["sessions", "prune", "--older-than", "-1"], { home })).code).toBe(2);
   });
 });
 

@@ -1,7 +1,7 @@
 // A home with a few conversations in its database.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import { type HomeStore, openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 
 export const CRANE = "20260101_090000_aaaaaa";
@@ -16,7 +16,7 @@ export function databaseOf(home: string): string {
   return join(home, "state.db");
 }
 
-export async function withStore<T>(home: string, work: (store: SessionStore) => Promise<T>): Promise<T> {
+export async function withStore<T>(home: string, work: (store: HomeStore) => Promise<T>): Promise<T> {
   await using store = await openSessionStore({ path: databaseOf(home) });
   return await work(store);
 }

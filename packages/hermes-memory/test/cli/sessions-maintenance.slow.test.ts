@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { duplicateSchemaRow, writeNoDatabase } from "../../../core/test/fakes/broken-database.ts";
 import { makeOldDatabase } from "../../../core/test/fakes/old-database.ts";
@@ -12,27 +11,6 @@ import { runHere, runHermes, runJson } from "./run.ts";
 import { CRANE, databaseOf, homeWithSessions, withStore } from "./sessions-home.ts";
 
 describe("hermes sessions optimize", () => {
-  it("merges the indexes and tells the size before and after", async () => {
-    const home = await homeWithSessions();
-    const { stdout, stderr, code } = await runHermes(["sessions", "optimize"], { home });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/^Optimized the search index\.\n/m);
-    expect(stdout).toMatch(/^Database size: \S+ [kM]B -> \S+ [kM]B \(reclaimed \S+ \w+\)$/m);
-  });
-
-  it("leaves free space in the file when told so", async () => {
-    const home = await homeWithSessions();
-    await withStore(home, async (store) => {
-      const content = "words that go away again ".repeat(40_000);
-      await store.appendMessage(CRANE, { role: "user", content });
-      await store.clearMessages(CRANE);
-    });
-    const kept = await runJson(["sessions", "optimize", "--no-vacuum"], { home });
-    expect(kept).toMatchObject({ success: true, indexes: 1, vacuum: "not-asked", bytes_reclaimed: 0 });
-    const { stdout } = await runHermes(["sessions", "optimize"], { home });
-    expect(stdout).toMatch(/\(reclaimed [1-9]\d*\.\d [kM]B\)/);
-  });
-
   it("builds our index in a file of the original, whose own index stays", async () => {
     const home = tempDirectory();
     makeOldDatabase(databaseOf(home), 15);
@@ -87,7 +65,10 @@ describe("hermes sessions optimize", () => {
     expect((await runHermes(["sessions", "optimize"], { home })).stdout).toContain(
       "Optimized the search index.",
     );
-    expect(await withStore(home, (store) => store.checkHealth())).toMatchObject({ ok: true, problems: [] });
+    expect(await withStore(home, (store) => store.file!.checkHealth())).toMatchObject({
+      ok: true,
+      problems: [],
+    });
   });
 });
 
@@ -150,35 +131,6 @@ describe("a page of messages that is gone", () => {
 });
 
 describe("hermes sessions repair", () => {
-  it("finds nothing wrong with a sound database and keeps no copy of it", async () => {
-    const home = await homeWithSessions();
-    const before = readdirSync(home);
-    const check = await runHere(["sessions", "repair", "--check-only"], { home });
-    expect(check).toMatchObject({ code: 0, stdout: "No problems found: 5 sessions.\n", stderr: "" });
-    const { stdout, code } = await runHermes(["sessions", "repair"], { home });
-    expect({ stdout, code }).toEqual({ stdout: "The database is sound: 5 sessions.\n", code: 0 });
-    expect(readdirSync(home)).toEqual(before);
-  });
-
-  it("--check-only finds an index that has lost a message", async () => {
-    const home = tempDirectory();
-    const path = join(home, "state.db");
-    {
-      await using store = await openSessionStore({ path });
-      await store.createSession("one", { source: "cli" });
-      await store.appendMany("one", [{ content: "the harbour crane" }, { content: "is blue" }]);
-    }
-    {
-      using db = new DatabaseSync(path);
-      db.exec("DELETE FROM hermes_memory_doc WHERE key = (SELECT min(key) FROM hermes_memory_doc)");
-    }
-    const checked = await runHermes(["sessions", "repair", "--check-only"], { home });
-    expect(checked.code).toBe(1);
-    expect(checked.stdout).toContain("1 message(s) are not in the search index");
-    expect((await runHermes(["sessions", "repair"], { home })).code).toBe(0);
-    expect((await runHermes(["sessions", "repair", "--check-only"], { home })).code).toBe(0);
-  });
-
   it("reports a broken schema without touching it, then repairs it and keeps a copy", async () => {
     const home = await homeWithSessions();
     const path = databaseOf(home);
@@ -209,18 +161,6 @@ describe("hermes sessions repair", () => {
     expect((await runHere(["sessions", "list"], { home })).code).toBe(0);
   });
 
-  it("keeps no copy when told so", async () => {
-    const home = await homeWithSessions();
-    duplicateSchemaRow(databaseOf(home), "messages");
-    expect(await runJson(["sessions", "repair", "--no-backup"], { home })).toMatchObject({
-      success: true,
-      repaired: true,
-      backup_path: null,
-      sessions: 5,
-    });
-    expect(readdirSync(home).filter((name) => name.includes("backup"))).toEqual([]);
-  });
-
   it("does not touch a file that is no database", async () => {
     const home = tempDirectory();
     writeNoDatabase(databaseOf(home));
@@ -231,19 +171,5 @@ describe("hermes sessions repair", () => {
       expect(stdout + stderr).toContain("not a database");
     }
     expect(readFileSync(databaseOf(home)).equals(before)).toBe(true);
-  });
-
-  it("hides sessions that look like runs of subagents with --hide-orphans", async () => {
-    const home = await homeWithSessions();
-    await withStore(home, async (store) => {
-      await store.createSession("orphan");
-      await store.appendMessage("orphan", { role: "tool", toolName: "terminal", content: "done" });
-    });
-    const { stdout, code } = await runHere(["sessions", "repair", "--hide-orphans"], { home });
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^hidden as runs of subagents +1$/m);
-    expect((await runHere(["sessions", "list"], { home })).stdout).not.toContain("orphan");
-    const both = await runHere(["sessions", "repair", "--hide-orphans", "--check-only"], { home });
-    expect(both.code).toBe(2);
   });
 });

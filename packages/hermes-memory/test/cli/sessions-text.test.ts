@@ -1,17 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { absoluteTime, cutToWidth, displayWidth, fitToWidth, relativeTime } from "../../src/cli/printing.ts";
 import { linesOf, lineText } from "../../src/cli/sessions/input-lines.ts";
-import { sessionTable } from "../../src/cli/sessions/list.ts";
-import { progressDisplay } from "../../src/cli/sessions/progress.ts";
-import { messageText, originOf, toolCalls } from "../../src/cli/sessions/show.ts";
-import {
-  absoluteTime,
-  cutToWidth,
-  displayWidth,
-  fitToWidth,
-  relativeTime,
-} from "../../src/cli/text-layout.ts";
-import { listed } from "./sessions-rows.ts";
 
 const NOW = new Date("2026-03-10T12:00:00");
 const SECONDS = NOW.getTime() / 1000;
@@ -108,112 +98,5 @@ describe("lines of a stream", () => {
       "a",
       undefined,
     ]);
-  });
-});
-
-describe("progress", () => {
-  const play = (noteColumns: number | undefined, times: readonly number[], isVerbose = false): string => {
-    let text = "";
-    let time = 0;
-    const note = (each: string): void => {
-      text += each;
-    };
-    const display = progressDisplay({ noteColumns, note }, { isVerbose, now: () => time });
-    for (const [index, at] of times.entries()) {
-      time = at;
-      display.show({ step: "indexing", done: index + 1, total: 4 });
-    }
-    display.clear();
-    return text;
-  };
-
-  it("stays quiet for the first half second, then shows a line and takes it away", () => {
-    expect(play(80, [0, 100, 499])).toBe("");
-    expect(play(80, [100, 600])).toBe("\rindexing  2 of 4 (50 %)\u001b[K\r\u001b[K");
-  });
-
-  it("draws no more than ten times a second", () => {
-    expect(play(80, [600, 650, 690, 701]).match(/indexing/g)).toHaveLength(2);
-  });
-
-  it("is a line every few seconds without a terminal, and only with --verbose", () => {
-    expect(play(undefined, [0, 3000, 9000])).toBe("");
-    expect(play(undefined, [0, 3000, 3500, 9000], true)).toBe(
-      "indexing  2 of 4 (50 %)\nindexing  4 of 4 (100 %)\n",
-    );
-  });
-});
-
-describe("the table of sessions", () => {
-  const paint = (_style: string, text: string): string => text;
-
-  it("has titles when there is one, and ids last", () => {
-    const titled = listed({ id: "x1", title: "Crane", preview: "blue", last_active: SECONDS - 60 });
-    const plain = listed({ id: "x2", preview: "green", source: "telegram", last_active: SECONDS - 60 });
-    expect(sessionTable([titled, plain], NOW, paint)[0]).toMatch(/^title +preview +last active +source +id$/);
-    expect(sessionTable([plain], NOW, paint)).toEqual([
-      expect.stringMatching(/^preview +last active +source +id$/),
-      expect.stringMatching(/^green +1m ago +telegram +x2$/),
-    ]);
-  });
-
-  it("keeps its columns straight under wide characters", () => {
-    const rows = [listed({ id: "x1", title: "记".repeat(40) }), listed({ id: "x2", title: "c".repeat(40) })];
-    const [, wide = "", plain = ""] = sessionTable(rows, NOW, paint);
-    expect(displayWidth(wide)).toBe(displayWidth(plain));
-    expect(displayWidth(wide.slice(0, wide.indexOf("…") + 1))).toBeLessThanOrEqual(30);
-  });
-});
-
-describe("stored content", () => {
-  it.each<[unknown, string]>([
-    ["plain", "plain"],
-    [null, ""],
-    [
-      [{ type: "text", text: "a" }, { type: "image_url", image_url: { url: "data:" } }, "b"],
-      "a\n[image_url]\nb",
-    ],
-    [{ text: "only" }, "only"],
-    [{ odd: 1 }, '{"odd":1}'],
-    [12, "12"],
-  ])("%j is shown as %j", (content, text) => {
-    expect(messageText(content)).toBe(text);
-  });
-
-  it("names each tool call with its arguments", () => {
-    const calls = [
-      { id: "1", function: { name: "terminal", arguments: '{"command":"ls"}' } },
-      { name: "read", arguments: { path: "a" } },
-      { odd: true },
-    ];
-    expect(toolCalls(calls)).toEqual(['terminal({"command":"ls"})', 'read({"path":"a"})', '{"odd":true}']);
-    expect(toolCalls(null)).toEqual([]);
-  });
-});
-
-describe("where a session comes from", () => {
-  const row = (model_config: string | null, parent_session_id: string | null) => ({
-    model_config,
-    parent_session_id,
-  });
-
-  it.each([
-    [row(null, null), null],
-    [row(null, "p"), "child of p"],
-    [row('{"_branched_from":"b"}', "p"), "branch of p"],
-    [row('{"_branched_from":"b"}', null), "branch of b"],
-    [row('{"_compressed_from":"c"}', "c"), "continues c"],
-    [row('{"_delegate_from":"d"}', null), "delegate run of d"],
-    [row('{"_delegate_from":"__orphaned__"}', null), "a delegate run whose parent is gone"],
-    [row("{broken", "p"), "child of p"],
-  ])("%j: %s", (session, expected) => {
-    expect(originOf(session, null)).toBe(expected);
-  });
-
-  it("without a mark, the end of the parent tells", () => {
-    const link = (isContinuedHere: boolean, endReason: string | null) => ({ isContinuedHere, endReason });
-    expect(originOf(row(null, "p"), link(true, "compression"))).toBe("continues p");
-    expect(originOf(row(null, "p"), link(false, "branched"))).toBe("branch of p");
-    expect(originOf(row(null, "p"), link(false, "compression"))).toBe("child of p");
   });
 });

@@ -16,8 +16,8 @@ import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { exportAll } from "../../../core/testing/session-store/support.ts";
-import { runHere, runHermes, runJson } from "./run.ts";
-import { CHINESE, CRANE, databaseOf, homeWithSessions, PLAIN, withStore } from "./sessions-home.ts";
+import { runHere, runHermes } from "./run.ts";
+import { databaseOf, homeWithSessions, withStore } from "./sessions-home.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -46,39 +46,6 @@ describe("hermes sessions export", () => {
     expect(sessions).toHaveLength(5);
     const expected = await withStore(home, (store) => exportAll(store));
     expect(sessions).toEqual(JSON.parse(JSON.stringify(expected)));
-  });
-
-  it("writes to stdout with '-', and nothing else, also with --json", async () => {
-    const home = await homeWithSessions();
-    for (const flags of [[], ["--json"]]) {
-      const { stdout, stderr, code } = await runHermes(["sessions", "export", "-", ...flags], { home });
-      expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
-      expect(parse(stdout)).toHaveLength(5);
-    }
-  });
-
-  it("writes one session, or those of a source", async () => {
-    const home = await homeWithSessions();
-    const out = join(tempDirectory(), "one.jsonl");
-    const one = await runHere(["sessions", "export", out, "--session-id", "20260101_0900"], { home });
-    expect(one.stdout).toMatch(/^Exported 1 session with \d+ messages to /);
-    expect(parse(readFileSync(out, "utf8"))).toMatchObject([{ id: CRANE, title: "Harbour crane" }]);
-    const some = await runHere(["sessions", "export", "-", "--source", "telegram"], { home });
-    expect(parse(some.stdout).map(({ id }) => id)).toEqual([CHINESE]);
-    expect((await runHere(["sessions", "export", "-", "--session-id", "nobody"], { home })).code).toBe(1);
-  });
-
-  it("leaves rewound messages out unless asked", async () => {
-    const home = await homeWithSessions();
-    await withStore(home, async (store) => {
-      const [first] = await store.getMessages(PLAIN);
-      await store.rewindToMessage(PLAIN, first?.id ?? 0);
-    });
-    const args = ["sessions", "export", "-", "--session-id", PLAIN];
-    expect(parse((await runHere(args, { home })).stdout)[0]?.messages).toEqual([]);
-    expect(parse((await runHere([...args, "--all"], { home })).stdout)[0]?.messages).toMatchObject([
-      { active: 0 },
-    ]);
   });
 
   it("does not replace a file unless forced, and never anything that is no file", async () => {
@@ -129,13 +96,6 @@ describe("hermes sessions export", () => {
     expect(readdirSync(folder).sort()).toEqual(["home", "link.jsonl", "same.jsonl"]);
   });
 
-  it("makes no file under the name of a database that is still to come", async () => {
-    const home = tempDirectory();
-    const { code } = await runHere(["sessions", "export", databaseOf(home)], { home });
-    expect(code).toBe(1);
-    expect(readdirSync(home)).toEqual([]);
-  });
-
   it("leaves nothing behind when it is interrupted", async () => {
     const home = await homeWithSessions();
     const folder = tempDirectory();
@@ -145,19 +105,6 @@ describe("hermes sessions export", () => {
     });
     expect({ code, stderr }).toEqual({ code: 130, stderr: "Stopped. No file was written.\n" });
     expect(readdirSync(folder)).toEqual([]);
-  });
-
-  it("writes an empty file when there is no database, and says so", async () => {
-    const home = join(tempDirectory(), "none");
-    const out = join(tempDirectory(), "empty.jsonl");
-    const { stdout, stderr, code } = await runHere(["sessions", "export", out], { home });
-    expect({ stdout, code }).toEqual({
-      stdout: `Exported 0 sessions with 0 messages to ${out} (1 file, 0 kB).\n`,
-      code: 0,
-    });
-    expect(stderr).toContain("There is no session database yet");
-    expect(readFileSync(out, "utf8")).toBe("");
-    expect(existsSync(home)).toBe(false);
   });
 });
 
@@ -189,26 +136,6 @@ describe("hermes sessions import", () => {
     expect(statSync(databaseOf(home)).mode & 0o777).toBe(0o600);
   });
 
-  it("reads standard input, skips existing sessions, and numbers titles that are taken", async () => {
-    const text = await exported();
-    const home = tempDirectory();
-    await withStore(home, async (store) => {
-      await store.createSession(PLAIN);
-      await store.createSession("mine");
-      await store.setSessionTitle("mine", "Harbour crane");
-    });
-    const { stdout, code } = await runHermes(["sessions", "import", "-"], { home, input: `\n${text}\n` });
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^Imported 4 sessions with 6 messages\.\n/);
-    expect(stdout).toContain(`  skipped  ${PLAIN}  `);
-    expect(stdout).toContain(`  renamed  ${CRANE}  Harbour crane #2\n`);
-    expect(await runJson(["sessions", "import", "-"], { home, input: text })).toMatchObject({
-      success: true,
-      imported: 0,
-      skipped: { length: 5 },
-    });
-  });
-
   it("stops at a line that is nested too deep", async () => {
     const home = tempDirectory();
     const file = join(home, "deep.jsonl");
@@ -216,38 +143,6 @@ describe("hermes sessions import", () => {
     const { code, stderr } = await runHere(["sessions", "import", file], { home });
     expect(code).toBe(1);
     expect(stderr).toContain(`${file}, line 1: it is nested deeper than 100 levels`);
-  });
-
-  it.each([
-    ["{broken", "it is not JSON"],
-    ["[1]", "it is not an exported session"],
-    ['{"id":"x","started_at":1}', "'messages'"],
-    ['{"id":"","started_at":1,"messages":[]}', "'id'"],
-    ['{"id":"x","started_at":1,"messages":[{"content":"no role"}]}', "'messages.0.role'"],
-    [Buffer.from([0x22, 0xe9, 0x22]), "not valid UTF-8"],
-  ])("stops at the line %s, names it, and tells what came before", async (line, trouble) => {
-    const [first = "", second = ""] = (await exported()).split("\n");
-    const home = tempDirectory();
-    const file = join(home, "bad.jsonl");
-    writeFileSync(
-      file,
-      Buffer.concat([Buffer.from(`${first}\n`), Buffer.from(line), Buffer.from(`\n${second}\n`)]),
-    );
-    const { code, stderr, stdout } = await runHere(["sessions", "import", file], { home });
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain(`${file}, line 2: `);
-    expect(stderr).toContain(trouble);
-    expect(stderr).toContain("1 session before it was imported");
-    expect(await withStore(home, (store) => store.sessionCount())).toBe(1);
-  });
-
-  it("makes no database for a file that is not there", async () => {
-    const home = join(tempDirectory(), "none");
-    const { code, stderr } = await runHere(["sessions", "import", join(home, "missing.jsonl")], { home });
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("missing.jsonl") });
-    const folder = await runHere(["sessions", "import", tempDirectory()], { home });
-    expect(folder).toMatchObject({ code: 1, stderr: expect.stringContaining("it is a directory") });
-    expect(existsSync(home)).toBe(false);
   });
 
   it("stops at the first Ctrl-C while it waits for input, and reports what it imported", async () => {
@@ -278,17 +173,4 @@ describe("hermes sessions import", () => {
       stderr: expect.stringContaining("goes on where this stopped"),
     });
   }, 30_000);
-
-  it("stops when it is interrupted, and says that it can go on", async () => {
-    const home = tempDirectory();
-    const { code, stderr } = await runHere(["sessions", "import", "-"], {
-      home,
-      input: await exported(),
-      isInterrupted: true,
-    });
-    expect({ code, stderr }).toEqual({
-      code: 130,
-      stderr: expect.stringContaining("goes on where this stopped"),
-    });
-  });
 });

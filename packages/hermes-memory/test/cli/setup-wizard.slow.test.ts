@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { deadAddress } from "../../../agent/test/fakes/model-server.ts";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { KEYS, startInPty, whyNoPty } from "../fakes/pty.ts";
@@ -12,10 +11,6 @@ const READY = { text: "ready" };
 
 const fileOf = (home: string, name: string): string =>
   existsSync(join(home, name)) ? readFileSync(join(home, name), "utf8") : "";
-/** A port without an Ollama server. */
-const noOllama = async (): Promise<Record<string, string>> => ({
-  OLLAMA_HOST: new URL(await deadAddress()).host,
-});
 
 describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reason ?? ""}`, () => {
   it("offers a server of this machine and its models, saves the choice and tries it", async () => {
@@ -70,78 +65,6 @@ describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reaso
     expect(await pty.ended()).toBe(0);
     expect(pty.output()).not.toContain(SECRET);
     expect(fileOf(home, ".env")).toBe(`OPENAI_API_KEY=${SECRET}\n`);
-  });
-
-  it("shows the end of the current key, keeps it, and offers the known models", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, ".env"), `# keys\nANTHROPIC_API_KEY=${SECRET}\n`);
-    const pty = await startInPty(["setup", "--provider", "anthropic"], { home });
-    await pty.play([
-      [`Key of Anthropic [...${SECRET.slice(-4)}, empty keeps it]`, KEYS.enter],
-      ["● claude-", KEYS.enter],
-      ["Try it now", `${KEYS.down}${KEYS.enter}`],
-      ["skipped", ""],
-    ]);
-    expect(await pty.ended()).toBe(0);
-    expect(pty.output()).not.toContain(SECRET);
-    expect(fileOf(home, ".env")).toBe(`# keys\nANTHROPIC_API_KEY=${SECRET}\n`);
-    expect(fileOf(home, "config.yaml")).toMatch(
-      /^model:\n {2}provider: anthropic\n {2}default: claude-.+\n$/,
-    );
-  });
-
-  it("asks a custom server for its models", async () => {
-    const wire = await startWire("chat", [READY], { models: ["mine"] });
-    const home = tempDirectory();
-    const pty = await startInPty(["setup"], { home, env: await noOllama() });
-    await pty.play([
-      ["Where does the model run?", KEYS.up],
-      ["● Nowhere yet", KEYS.up],
-      ["● Another server, by its address", KEYS.enter],
-      ["Address of the server, such as", `ftp://x${KEYS.enter}`],
-      ["That is no address.", `${KEYS.clear}${wire.url}${KEYS.enter}`],
-      ["(empty for none)", KEYS.enter],
-      ["● mine", KEYS.enter],
-      ["Try it now", KEYS.enter],
-      ["worked", ""],
-    ]);
-    expect(await pty.ended()).toBe(0);
-    expect(fileOf(home, "config.yaml")).toContain("provider: custom\n");
-  });
-
-  it("offers to keep the model that is set", async () => {
-    const home = tempDirectory();
-    const config = "model:\n  default: mine\n  provider: custom\n  base_url: http://127.0.0.1:1/v1\n";
-    writeFileSync(join(home, "config.yaml"), config);
-    const pty = await startInPty(["setup"], { home, env: await noOllama() });
-    await pty.play([
-      ["● Keep: mine, by custom", KEYS.enter],
-      ["Nothing was changed.", ""],
-    ]);
-    expect(await pty.ended()).toBe(0);
-    expect(fileOf(home, "config.yaml")).toBe(config);
-  });
-
-  it.each([
-    ["in the list", ["setup"], [["Where does the model run?", KEYS.interrupt]]],
-    ["while a key is typed", ["setup", "--provider", "openai"], [["Key of OpenAI", `abc${KEYS.interrupt}`]]],
-    [
-      "at the model's name",
-      ["setup", "--provider", "openrouter"],
-      [
-        ["Key of OpenRouter", KEYS.enter],
-        ["The key is empty.", `${SECRET}${KEYS.enter}`],
-        ["Name of the model", KEYS.interrupt],
-      ],
-    ],
-  ] as const)("Ctrl-C %s writes nothing", async (_where, args, steps) => {
-    const home = tempDirectory();
-    const pty = await startInPty(args, { home, env: await noOllama() });
-    await pty.play(steps);
-    expect(await pty.ended()).toBe(130);
-    expect(pty.output()).toContain("Cancelled. No setting was changed.");
-    expect(pty.output()).not.toContain(SECRET);
-    expect(["config.yaml", ".env"].filter((name) => existsSync(join(home, name)))).toEqual([]);
   });
 
   it("Ctrl-C during the test ends the call; what was saved stays", async () => {

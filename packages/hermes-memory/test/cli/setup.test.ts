@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { deadAddress } from "../../../agent/test/fakes/model-server.ts";
 import { badKey } from "../../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -19,10 +18,6 @@ async function setUp(args: readonly string[], options: PlayedOptions): Promise<R
 const fileOf = (home: string, name: string): string =>
   existsSync(join(home, name)) ? readFileSync(join(home, name), "utf8") : "";
 const modeOf = (home: string, name: string): number => statSync(join(home, name)).mode & 0o777;
-/** A port without an Ollama server. */
-const noOllama = async (): Promise<Record<string, string>> => ({
-  OLLAMA_HOST: new URL(await deadAddress()).host,
-});
 
 describe("hermes setup without a terminal", () => {
   it("saves a vendor's key from a variable, then the model, and tries it", async () => {
@@ -66,24 +61,6 @@ describe("hermes setup without a terminal", () => {
     expect(wire.requests[0]?.headers["x-api-key"]).toBe(KEY);
   });
 
-  it("takes the key from standard input, and says what to do next", async () => {
-    const home = tempDirectory();
-    const args = ["--provider", "openai", "--model", "gpt-5.5", "--key-stdin", "--no-test", "--yes"];
-    const { code, stdout } = await setUp(args, { home, input: `${KEY}\n` });
-    expect(code).toBe(0);
-    expect(stdout).toContain("The model is gpt-5.5, by openai.");
-    expect(stdout).toContain("'hermes chat' starts a conversation");
-    expect(fileOf(home, ".env")).toBe(`OPENAI_API_KEY=${KEY}\n`);
-  });
-
-  it("leaves a key that is in the environment there", async () => {
-    const home = tempDirectory();
-    const args = ["--provider", "openai", "--model", "gpt-5.5", "--no-test", "--yes"];
-    const { code, stderr } = await setUp(args, { home, env: { OPENAI_API_KEY: KEY } });
-    expect({ code, env: fileOf(home, ".env") }).toEqual({ code: 0, env: "" });
-    expect(stderr).toContain("OPENAI_API_KEY is set in the environment and is used as it is.");
-  });
-
   it("replaces a key in config.yaml where it is", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), "model: { provider: openai, default: gpt-5.5, api_key: old }\n");
@@ -104,24 +81,6 @@ describe("hermes setup without a terminal", () => {
     expect(fileOf(home, "config.yaml")).toBe(
       `model:\n  base_url: ${JSON.stringify(wire.url)}\n  provider: ollama\n  default: "qwen3:8b"\n`,
     );
-  });
-
-  it("names the models of a local server that has several", async () => {
-    const wire = await startWire("chat", [], { models: ["small", "large"] });
-    const home = tempDirectory();
-    const env = { OLLAMA_HOST: new URL(wire.url).host };
-    const { code, stdout } = await setUp(["--local", "--provider", "ollama", "--json"], { home, env });
-    expect({ code, config: fileOf(home, "config.yaml") }).toEqual({ code: 2, config: "" });
-    expect(JSON.parse(stdout)).toMatchObject({ kind: "no_model", models: ["small", "large"] });
-  });
-
-  it("says where it looked when no local server answers", async () => {
-    const home = tempDirectory();
-    const args = ["--local", "--provider", "ollama", "--yes"];
-    const { code, stderr } = await setUp(args, { home, env: await noOllama() });
-    expect(code).toBe(1);
-    expect(stderr).toContain("No model server answers on this machine.");
-    expect(existsSync(join(home, "config.yaml"))).toBe(false);
   });
 
   it("keeps the key of a custom server beside its address, in a private file", async () => {

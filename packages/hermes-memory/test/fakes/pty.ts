@@ -36,6 +36,9 @@ export const KEYS = {
 } as const;
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+/** Runs its arguments, and says at the end that the terminal echoes and waits for whole lines as before. */
+const CHECKED =
+  'trap : INT; before=$(stty -g); "$@"; code=$?; [ "$before" = "$(stty -g)" ] && echo "modes restored"; exit $code';
 const PATIENCE_MS = 20_000;
 
 /** Undefined when there is a binary for this platform; otherwise the reason, for the name of what is skipped. */
@@ -51,7 +54,7 @@ export async function whyNoPty(): Promise<string | undefined> {
 export async function startInPty(args: readonly string[], options: PtyOptions): Promise<Pty> {
   const { spawn } = await import("@lydell/node-pty");
   const { home, env = {}, size = { columns: 100, rows: 24 } } = options;
-  const child = spawn(process.execPath, [MAIN, ...args], {
+  const child = spawn("/bin/sh", ["-c", CHECKED, "sh", process.execPath, MAIN, ...args], {
     name: env.TERM ?? "xterm-256color",
     cols: size.columns,
     rows: size.rows,

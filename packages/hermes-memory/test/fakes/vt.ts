@@ -1,5 +1,5 @@
 // A terminal in memory: what a person would see after these bytes. Knows what the chat uses, and fails on anything else.
-import { displayWidth } from "../../src/cli/text-layout.ts";
+import { displayWidth } from "../../src/cli/printing.ts";
 
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 

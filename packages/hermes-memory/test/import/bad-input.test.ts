@@ -3,13 +3,7 @@ import { mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strippedUserText } from "@hermes-memory/core/internal/security";
 import { describe, expect, it } from "vitest";
-import {
-  dryTarget,
-  importTranscripts,
-  readerNamed,
-  type TranscriptReader,
-} from "../../../import/src/internal.ts";
-import { DEFAULT_PREPARE } from "../../../import/src/transcripts/prepare.ts";
+import { readerNamed, type TranscriptReader } from "../../../import/src/internal.ts";
 import { line, linesOf, writeClaude } from "../../../import/test/transcripts/claude-lines.ts";
 import {
   contentsOf,
@@ -17,7 +11,6 @@ import {
   openEmptyStore,
   temporaryFolder,
 } from "../../../import/test/transcripts/import-suite.ts";
-import { runHere } from "../cli/run.ts";
 
 function reader(name: string): TranscriptReader {
   const found = readerNamed(name);
@@ -82,17 +75,6 @@ describe("a damaged transcript", () => {
     ]);
   });
 
-  it("with ids that a database cannot store as they are is known again", async () => {
-    const { texts } = await imported((home) =>
-      writeClaude(home, "s", [
-        line("s", 0, "half a pair: \ud800", { uuid: "\ud800" }),
-        line("s", 2, "NUL: \u0000", { uuid: "a\u0000b" }),
-        line("s", 4, "long", { uuid: "u".repeat(10_000) }),
-      ]),
-    );
-    expect(texts).toEqual(["half a pair: \ufffd", "NUL: \ufffd", "long"]);
-  });
-
   it("with impossible times keeps the possible ones and the order", async () => {
     const times = [
       "1970-01-01T00:00:00Z",
@@ -116,14 +98,6 @@ describe("a damaged transcript", () => {
     for (const time of found) expect(Math.abs(time - known)).toBeLessThan(0.001);
     expect(found).toEqual([...found].sort((a, b) => a - b));
     expect(found[3]).toBe(known);
-  });
-
-  it("is never dated after the import, whatever its file says", async () => {
-    const { stored } = await imported(async (home) => {
-      const path = await writeClaude(home, "s", [line("s", 0, "no time", { timestamp: null })]);
-      await utimes(path, new Date("2090-01-01"), new Date("2090-01-01"));
-    });
-    expect(stored[0]?.messages[0]?.timestamp).toBe(Date.parse("2026-10-01T00:00:00Z") / 1000);
   });
 
   it("masks secrets at the cut, drops data and cleans titles", async () => {
@@ -181,72 +155,5 @@ describe("injected text", () => {
     const start = performance.now();
     strippedUserText(text);
     expect(performance.now() - start).toBeLessThan(2000);
-  });
-});
-
-describe("the same session twice", () => {
-  it("in one export is imported once, and stays as it is", async () => {
-    await using folder = await temporaryFolder();
-    const talk = (text: string) => ({
-      uuid: "same",
-      name: text,
-      created_at: "2026-08-01T10:00:00Z",
-      chat_messages: [{ uuid: text, sender: "human", text, content: [], created_at: "2026-08-01T10:00:00Z" }],
-    });
-    const path = join(folder.path, "conversations.json");
-    await writeFile(path, JSON.stringify([talk("first"), talk("second")]));
-    await using store = await openEmptyStore(folder.path);
-    const options = { path, force: true };
-    const first = await importInto(store, reader("claude-ai"), folder.path, options);
-    expect(first).toMatchObject({ sessionsAdded: 1, skipped: { "a second session with the same id": 1 } });
-    const again = await importInto(store, reader("claude-ai"), folder.path, options);
-    expect(again).toMatchObject({ sessionsUpdated: 0, sessionsUnchanged: 1 });
-  });
-
-  it("in two files is counted once by a dry run too", async () => {
-    await using folder = await temporaryFolder();
-    await writeClaude(folder.path, "s", linesOf("s", 4), "one");
-    await writeClaude(folder.path, "s", linesOf("s", 4), "two");
-    const { sources } = await importTranscripts(
-      [{ reader: claude }],
-      {},
-      {
-        target: dryTarget(undefined),
-        place: { home: folder.path, env: {}, platform: "linux", cwd: folder.path },
-        signal: new AbortController().signal,
-        now: Date.now,
-        prepare: DEFAULT_PREPARE,
-      },
-    );
-    expect(sources[0]).toMatchObject({ files: 2, sessionsAdded: 1, messagesAdded: 4 });
-  });
-});
-
-describe("hermes sessions import", () => {
-  it("shows a hostile file name on one line and without its escapes", async () => {
-    await using folder = await temporaryFolder();
-    const name = "a\nClaude Code: 9 new sessions\u001b[2J";
-    const path = await writeClaude(folder.path, name, ["{bad", line("s", 0, "fine")]);
-    const { stdout, code } = await runHere(["sessions", "import", "--from", "claude-code", "--path", path], {
-      home: join(folder.path, "hermes"),
-    });
-    expect(code).toBe(0);
-    expect(stdout).toContain(String.raw`a⏎Claude Code: 9 new sessions\x1b[2J.jsonl`);
-  });
-
-  it("says so when a path holds nothing of the product", async () => {
-    await using folder = await temporaryFolder();
-    await writeClaude(folder.path, "s", linesOf("s", 2));
-    const args = ["sessions", "import", "--from", "codex", "--path", folder.path];
-    const { stderr, code } = await runHere(args, { home: join(folder.path, "hermes") });
-    expect(code).toBe(1);
-    expect(stderr).toContain(`There are no transcripts of Codex CLI in ${folder.path}.`);
-  });
-
-  it("refuses a path that is neither a file nor a folder", async () => {
-    await using folder = await temporaryFolder();
-    const args = ["sessions", "import", "--from", "claude-code", "--path", "/dev/null"];
-    const { stderr, code } = await runHere(args, { home: join(folder.path, "hermes") });
-    expect([code, stderr]).toEqual([1, expect.stringContaining("neither a file nor a folder")]);
   });
 });

@@ -3,7 +3,7 @@
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openMemory, type UserMemory } from "@hermes-memory/core/internal/memory";
-import type { MessageRow, SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { HomeStore, MessageRow } from "@hermes-memory/core/internal/sessions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { dryTarget } from "../../../import/src/internal.ts";
@@ -38,8 +38,8 @@ async function send(me: UserMemory, session: string, list: readonly Row[]) {
   return me.remember(id, list, { follow: "shown", source: "claude-code", sessionId: id });
 }
 
-async function storeOf(me: UserMemory): Promise<SessionStore> {
-  return me.layers.sessions({ mode: "write", create: true });
+async function storeOf(me: UserMemory): Promise<HomeStore> {
+  return me.layers.memory.administrator.sessions({ mode: "write", create: true });
 }
 
 const FIXTURE = "10000000-0000-4000-8000-000000000001";
@@ -68,7 +68,7 @@ describe("a session of the gateway and its transcript", () => {
   async function withFixture(
     use: (given: {
       readonly me: UserMemory;
-      readonly store: SessionStore;
+      readonly store: HomeStore;
       readonly run: () => ReturnType<typeof importInto>;
       readonly texts: () => Promise<string[]>;
     }) => Promise<void>,
@@ -113,11 +113,11 @@ describe("a session of the gateway and its transcript", () => {
         message_count: after.length,
       });
       expect(JSON.parse(row?.model_config ?? "{}")._import).toMatchObject({ native_id: FIXTURE });
-      expect(await store.listProvenance(all.map(({ id }) => id))).toHaveLength(all.length);
+      expect(await store.transcripts.listProvenance(all.map(({ id }) => id))).toHaveLength(all.length);
       // Nothing changes when both happen again.
       expect(await run()).toMatchObject({ sessionsAdded: 0, messagesAdded: 0 });
       expect(await texts()).toEqual(after);
-      expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+      expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     }));
 
   it("are one session when it was imported first", () =>
@@ -226,7 +226,7 @@ describe("a transcript that goes on while the gateway stores the session", () =>
     );
     expect(texts).toHaveLength(9);
     expect((await store.search("says", { limit: 20 })).hits).toHaveLength(8);
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     const next = [
       summary,
       user("s says 4"),
@@ -271,7 +271,7 @@ describe("a program that names no session in its requests", () => {
   async function withChats(
     use: (given: {
       readonly me: UserMemory;
-      readonly store: SessionStore;
+      readonly store: HomeStore;
       readonly path: (id: string) => string;
       readonly run: (isDry?: boolean) => ReturnType<typeof importInto>;
     }) => Promise<void>,
@@ -339,13 +339,15 @@ describe("a program that names no session in its requests", () => {
       const said = ["hi", "Hello!"];
       for (const chat of ["a", "b"]) {
         await me.remember(`conversation-${chat}`, listOf(said), { follow: "shown", source: "api" });
-        await store.saveMarks(`chat.conversation-${chat}`, ["prefix:hi"]);
+        await store.gateway.saveMarks(`chat.conversation-${chat}`, ["prefix:hi"]);
       }
-      await store.saveMarks("chat.conversation-b", ["prefix:more"]);
+      await store.gateway.saveMarks("chat.conversation-b", ["prefix:more"]);
       await writeFile(path("a"), transcriptOf("a", said, Date.now()));
       await run();
       // Of both, only one still stands at this reply.
-      expect(await store.findMark(["prefix:hi"])).toMatchObject({ session_id: "chat.conversation-a" });
+      expect(await store.gateway.findMark(["prefix:hi"])).toMatchObject({
+        session_id: "chat.conversation-a",
+      });
     }));
 
   it("is found where the first prompt begins with a slash", () =>
@@ -389,7 +391,7 @@ describe("a program that names no session in its requests", () => {
         "The conversation history before this point was compacted into the following summary: a kiln",
       );
       await follow("conversation-b", [summary, ...listOf([...said.slice(2), ...more])]);
-      await store.saveMarks("chat.conversation-b", ["prefix:b"]);
+      await store.gateway.saveMarks("chat.conversation-b", ["prefix:b"]);
       await writeFile(path("a"), transcriptOf("a", [...said, ...more], now));
       const planned = await run(true);
       expect(await run()).toEqual(planned);
@@ -397,7 +399,7 @@ describe("a program that names no session in its requests", () => {
         (await store.getMessages("chat.conversation-a")).map(({ content }) => content);
       expect(await texts()).toEqual([...said, ...more]);
       expect(await store.sessionCount()).toBe(1);
-      expect(await store.findMark(["prefix:b"])).toMatchObject({ session_id: "chat.conversation-a" });
+      expect(await store.gateway.findMark(["prefix:b"])).toMatchObject({ session_id: "chat.conversation-a" });
       await follow("conversation-a", [summary, ...listOf([...said.slice(2), ...more, "Thanks."])]);
       expect(await texts()).toEqual([...said, ...more, "Thanks."]);
     }));
@@ -419,7 +421,7 @@ describe("a program that names no session in its requests", () => {
       await run();
       expect(await store.sessionCount()).toBe(2);
       for (const name of ["long", "short"])
-        expect(await store.getTranscriptState(`pi-${name}`)).toMatchObject({
+        expect(await store.transcripts.getTranscriptState(`pi-${name}`)).toMatchObject({
           session: `chat.conversation-${name}`,
         });
     }));
@@ -453,7 +455,9 @@ describe("a program that names no session in its requests", () => {
       );
       await writeFile(path("far"), transcriptOf("far", ["Hi", "Good day."], now - 7_200_000));
       expect(await run()).toMatchObject({ sessionsAdded: 1, sessionsUpdated: 1, messagesAdded: 4 });
-      expect(await store.getTranscriptState("pi-near")).toMatchObject({ session: "chat.conversation-same" });
+      expect(await store.transcripts.getTranscriptState("pi-near")).toMatchObject({
+        session: "chat.conversation-same",
+      });
       expect(await store.getSession("pi-far")).not.toBeNull();
       expect(await store.sessionCount()).toBe(6);
     }));

@@ -1,6 +1,6 @@
 // Imports in processes of their own: killed, interrupted, two at once, watching.
 import { type ChildProcess, spawn } from "node:child_process";
-import { appendFile, writeFile } from "node:fs/promises";
+import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -120,7 +120,8 @@ describe("an import that is cut off", () => {
 /** As if the sessions were half there: half of the messages of each are taken away, and the notes about the files. */
 async function removeNotes(home: string): Promise<void> {
   await using store = await openSessionStore({ path: join(home, "state.db") });
-  for (const { id } of await store.listTranscripts()) if (id.endsWith("large")) await store.deleteSession(id);
+  for (const { id } of await store.transcripts.listTranscripts())
+    if (id.endsWith("large")) await store.deleteSession(id);
   await store.close();
   using db = new DatabaseSync(join(home, "state.db"));
   db.exec("DELETE FROM state_meta WHERE key LIKE 'import:%'");
@@ -161,24 +162,5 @@ describe("--watch", () => {
     next.kill("SIGTERM");
     await ended(next);
     expect(next.signalCode).toBe("SIGTERM");
-  }, 60_000);
-});
-
-describe("a line of", () => {
-  it("65 MiB is left out and named, one of 20 MB is imported", async () => {
-    await using folder = await temporaryFolder();
-    const path = await writeClaude(folder.path, "s", [line("s", 0, "short")]);
-    await appendFile(path, textOfLines([line("s", 1, "word ".repeat(4_000_000))]));
-    await appendFile(path, textOfLines([line("s", 3, "word ".repeat(13_700_000)), line("s", 4, "end")]));
-    await writeFile(join(folder.path, ".claude/projects/-home-ana-project/half.jsonl"), '{"type":"us');
-    const report = await runJson(
-      ["sessions", "import", "--from", "claude-code", "--path", join(folder.path, ".claude")],
-      { home: join(folder.path, "hermes") },
-    );
-    expect(report).toMatchObject({
-      sources: [
-        { messages_added: 3, malformed_lines: 1, malformed: [{ line: 3, reason: "longer than 64 MiB" }] },
-      ],
-    });
   }, 60_000);
 });

@@ -3,7 +3,7 @@ import { appendFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { zstdCompressSync } from "node:zlib";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import { type HomeStore, openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
 import {
@@ -33,7 +33,7 @@ function reader(name: string): TranscriptReader {
 /** A home with one session of Claude Code, imported. */
 async function withImport(
   use: (given: {
-    readonly store: SessionStore;
+    readonly store: HomeStore;
     readonly home: string;
     readonly path: string;
     readonly run: (options?: ImportOptions) => ReturnType<typeof importInto>;
@@ -130,7 +130,7 @@ it("knows where messages stand when other lines were put before them", async () 
     await writeFile(path, before + textOfLines(linesOf("s", 4)));
     expect(await run()).toMatchObject({ sessionsUpdated: 0, messagesAdded: 0, messagesUpdated: 0 });
     const ids = (await store.getMessages(ID)).map(({ id }) => id);
-    expect((await store.listProvenance(ids)).map((place) => place.line)).toEqual([2, 3, 4, 5]);
+    expect((await store.transcripts.listProvenance(ids)).map((place) => place.line)).toEqual([2, 3, 4, 5]);
   });
 });
 

@@ -71,27 +71,6 @@ describe("hermes sessions import --from hermes --path HOME", () => {
     expect(await sessionsOf(home)).toEqual(found);
   });
 
-  it("adds what is new in a profile, also from a log that no program has open", async () => {
-    const root = tempDirectory();
-    const profile = join(root, "profiles", "work");
-    const home = tempDirectory();
-    await using store = await openSessionStore({ path: join(profile, "state.db") });
-    await store.createSession("a", { source: "cli", userId: "ana" });
-    await store.appendMessage("a", { role: "user", content: "first" });
-    expect(await importInto(home, profile)).toMatchObject({ imported: 1, messages: 1 });
-    await store.appendMessage("a", { role: "assistant", content: "second" });
-    await store.createSession("b", { source: "cli", parentSessionId: "a" });
-    const crashed = tempDirectory();
-    for (const name of ["state.db", "state.db-wal"]) cpSync(join(profile, name), join(crashed, name));
-    const before = treeOf(crashed);
-    expect(await importInto(home, join(crashed, "state.db"))).toMatchObject({
-      imported: 1,
-      extended: { sessions: 1, messages: 1, unchanged: 0 },
-    });
-    expect(treeOf(crashed)).toEqual(before);
-    expect(await sessionsOf(home)).toEqual(await allIn(store));
-  });
-
   it("goes on with a long tool result that it was copying when it was killed", async () => {
     const [other, home] = [fixtureHome(), tempDirectory()];
     const results = join(home, "tool-results");
@@ -115,7 +94,9 @@ describe("hermes sessions import --from hermes --path HOME", () => {
     expect(await transcripts(home)).toMatchObject({ sessions_unchanged: 1, skipped: {} });
     await using store = await openSessionStore({ path: join(home, "state.db") });
     const ids = (await store.getMessages("claude-code-s")).map(({ id }) => id);
-    expect(await store.listProvenance(ids)).toMatchObject([1, 2, 3, 4].map((line) => ({ path, line })));
+    expect(await store.transcripts.listProvenance(ids)).toMatchObject(
+      [1, 2, 3, 4].map((line) => ({ path, line })),
+    );
     await appendFile(path, textOfLines([line("s", 4, "more")]));
     expect(await transcripts(home)).toMatchObject({ sessions_updated: 1, messages_added: 1 });
     // A turn of this home stays one, and is not taken for a part of the transcript.

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { startScript } from "../../../core/test/fakes/child.ts";
@@ -20,27 +20,6 @@ describe("hermes mcp as a process", () => {
     expect(entriesIn(home)).toEqual(texts);
     expect(lines).toHaveLength(1 + texts.length);
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0", result: {} });
-  });
-
-  it("takes a last line without its end", async () => {
-    const home = tempDirectory();
-    const server = await startServer(home);
-    const params = adding("the last word");
-    server.say(JSON.stringify({ jsonrpc: "2.0", id: 99, method: "tools/call", params }));
-    server.closeInput();
-    expect((await server.ended).code).toBe(0);
-    expect(entriesIn(home)).toEqual(["the last word"]);
-  });
-
-  it.each([
-    ["SIGTERM", 0],
-    ["SIGINT", 130],
-    ["SIGHUP", 0],
-  ] as const)("ends on %s with %i while the client keeps its input open", async (signal, expected) => {
-    const server = await startServer(tempDirectory());
-    await server.ask("tools/list");
-    server.kill(signal);
-    expect(await server.ended).toMatchObject({ code: expected, stderr: "" });
   });
 
   it("finishes a write that waits for its lock before it ends", async () => {
@@ -127,14 +106,5 @@ describe("hermes mcp as a process", () => {
     for (let i = 0; i < 3; i += 1) void server.send("tools/list");
     expect(await server.ended).toMatchObject({ code: 0, stderr: "" });
     expect(entriesIn(home)).toEqual(["kept"]);
-  });
-
-  it("makes neither home nor log when nothing is asked of it", async () => {
-    const home = join(tempDirectory(), "none");
-    const server = await startServer(home);
-    await server.ask("tools/list");
-    server.closeInput();
-    expect((await server.ended).code).toBe(0);
-    expect(existsSync(home)).toBe(false);
   });
 });

@@ -3,12 +3,18 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { basename, isAbsolute, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { describeCause, isDirectory, isRecord, outsideJsonProblem } from "@hermes-memory/core/internal/lib";
+import {
+  describeCause,
+  isDirectory,
+  isRecord,
+  isWithin,
+  outsideJsonProblem,
+} from "@hermes-memory/core/internal/lib";
 import JSON5 from "json5";
 import { STATE_FOLDERS } from "../transcripts/formats/openclaw.ts";
 import { openSource as openDatabase } from "../transcripts/kit/sqlite-source.ts";
 import { type Json, jsonOf, listOf, recordOf, textOf } from "../transcripts/kit/values.ts";
-import { distinct, foldersAt, isWithin, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
+import { distinct, foldersAt, namesOf, realpathOf, SourceFiles } from "./source-files.ts";
 
 export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -3,12 +3,11 @@ export { applyPlan } from "./apply.ts";
 export { expanded, sourceFolder, stateFolders } from "./discover.ts";
 export { selectOptions } from "./options.ts";
 export { type Plan, planMigration } from "./plan.ts";
-export {
-  ARCHIVED_REASON,
-  type ImportSessions,
-  type Item,
-  type MigrationRequest,
-  type Status,
+export type {
+  ImportSessions,
+  Item,
+  MigrationRequest,
+  Status,
 } from "./plan-context.ts";
 export { connectedPlatforms, openClawProcesses, systemProcesses } from "./processes.ts";
 export { hasConflict, type Report, reportOf, writeReport } from "./report.ts";

@@ -6,7 +6,7 @@ import { basename, join, relative } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import type { MemoryStore, MemoryTarget } from "@hermes-memory/core/internal/curated";
-import { describeCause, type Result } from "@hermes-memory/core/internal/lib";
+import { describeCause, isWithin, type Result } from "@hermes-memory/core/internal/lib";
 import {
   maskStoredSecrets,
   SECRET_THREAT_IDS,
@@ -18,7 +18,7 @@ import { jsonOf } from "../transcripts/kit/values.ts";
 import type { IsGenerated, OpenClawSource, Surroundings, Workspace } from "./discover.ts";
 import type { Selection } from "./options.ts";
 import type { Redactor } from "./secrets.ts";
-import { distinct, isWithin, realpathOf, type SourceFile } from "./source-files.ts";
+import { distinct, realpathOf, type SourceFile } from "./source-files.ts";
 
 // ---- Items and operations ----
 
@@ -149,7 +149,7 @@ export type PlanContext = {
   readonly isGenerated: IsGenerated;
 };
 
-export const ARCHIVED_REASON = "Hermes has no direct place for it; it is kept for review";
+const ARCHIVED_REASON = "Hermes has no direct place for it; it is kept for review";
 
 // ---- Looking for a file in the workspaces ----
 

@@ -1,9 +1,9 @@
 // The folders of migration runs below the Hermes home: where the next run writes, what earlier runs reported, and what they left to rename.
 import { lstatSync, renameSync } from "node:fs";
 import { basename, join } from "node:path";
-import { describeCause, outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
+import { describeCause, isWithin, outsideJsonOr, readTextFile } from "@hermes-memory/core/internal/lib";
 import { numberOf, recordOf, recordsOf, textOf } from "../transcripts/kit/values.ts";
-import { foldersAt, isWithin, namesOf, realpathOf } from "./source-files.ts";
+import { foldersAt, namesOf, realpathOf } from "./source-files.ts";
 
 type EarlierRun = NonNullable<ReturnType<typeof runIn>>;
 

@@ -2,12 +2,13 @@
 
 import { isUtf8 } from "node:buffer";
 import { type Dirent, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { join, relative } from "node:path";
 import {
   describeCause,
   err,
   errnoCode,
   isDirectory,
+  isWithin,
   ok,
   type Result,
 } from "@hermes-memory/core/internal/lib";
@@ -118,12 +119,6 @@ export class SourceFiles {
     const inSource = relative(this.#root, real);
     return realBound !== undefined && isWithin(realBound, real) && !SENSITIVE.test(inSource);
   }
-}
-
-/** True for the folder itself and for everything below it. */
-export function isWithin(folder: string, path: string): boolean {
-  const inner = relative(folder, path);
-  return inner !== ".." && !inner.startsWith(`..${sep}`) && !/^(?:[A-Za-z]:)?[/\\]/.test(inner);
 }
 
 /** Names in code-point order; none when the folder cannot be read. */

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import {
-  type SessionStore,
+  type HomeStore,
   type StoredTranscript,
   type TranscriptOrigin,
   transcriptSessionId,
@@ -42,7 +42,7 @@ export function noteKeys(source: string): string {
 
 /** What the unit gave before, and whether reading it again would give anything else. */
 export async function readNote(
-  store: Pick<SessionStore, "getMeta">,
+  store: Pick<HomeStore, "getMeta">,
   stamp: UnitStamp,
   { parser, filter }: { readonly parser: string; readonly filter: string },
 ): Promise<{ readonly sessions: readonly string[]; readonly isUnchanged: boolean }> {
@@ -70,7 +70,7 @@ type Note = {
 };
 
 export async function writeNote(
-  store: Pick<SessionStore, "setMeta">,
+  store: Pick<HomeStore, "setMeta">,
   stamp: UnitStamp,
   note: Note,
 ): Promise<void> {
@@ -105,7 +105,7 @@ const LINKS = "import:links";
 /** Sessions may go on from one that was deleted long ago. */
 const MOST_CONTINUATIONS = 1000;
 
-export async function readLinks(store: Pick<SessionStore, "getMeta">): Promise<Links> {
+export async function readLinks(store: Pick<HomeStore, "getMeta">): Promise<Links> {
   const value = recordOf(jsonOf((await store.getMeta(LINKS)) ?? undefined)) ?? {};
   if (value.v !== VERSION) return { done: true, continuations: [] };
   const continuations = recordsOf(value.continuations).flatMap((one): Continuation[] => {
@@ -117,7 +117,7 @@ export async function readLinks(store: Pick<SessionStore, "getMeta">): Promise<L
 }
 
 export async function writeLinks(
-  store: Pick<SessionStore, "setMeta">,
+  store: Pick<HomeStore, "setMeta">,
   { done, continuations }: Links,
 ): Promise<void> {
   const kept = continuations.slice(-MOST_CONTINUATIONS);

@@ -5,9 +5,9 @@ import { basename, dirname, join } from "node:path";
 import { errnoCode } from "@hermes-memory/core/internal/lib";
 import {
   type ExportedSession,
+  type HomeStore,
   type ImportOutcome,
   openSessionStore,
-  type SessionStore,
   type TranscriptPlace,
 } from "@hermes-memory/core/internal/sessions";
 import { sampleOf } from "./find-reader.ts";
@@ -28,7 +28,7 @@ export async function stateDatabaseAt(path: string): Promise<string | undefined>
 
 export type StateImport = {
   /** Undefined when there is no database here yet, for a dry run. */
-  readonly target: SessionStore | undefined;
+  readonly target: HomeStore | undefined;
   /** Reads both, and writes nothing. */
   readonly isDry: boolean;
   /** Where kept tool results of this home are. */
@@ -101,7 +101,7 @@ export async function importStateDatabase(path: string, wanted: StateImport): Pr
  */
 export async function lookInto(
   path: string,
-): Promise<AsyncDisposable & { readonly store: SessionStore; readonly opening: Opening }> {
+): Promise<AsyncDisposable & { readonly store: HomeStore; readonly opening: Opening }> {
   const opening = await howToOpen(path);
   const removeCopy = (): void => {
     if (opening.copy !== undefined) rmSync(opening.copy, { recursive: true, force: true });
@@ -142,11 +142,11 @@ async function checkTables(path: string, signal: AbortSignal): Promise<void> {
 /** Without them an import of the transcript would take the session for one that was continued here, and leave it alone. */
 async function placesOf(
   { model_config: config, messages }: ExportedSession,
-  source: SessionStore,
+  source: HomeStore,
 ): Promise<Map<number, TranscriptPlace>> {
   const origin = recordOf(recordOf(jsonOf(config ?? undefined))?._import);
   if (origin === undefined) return new Map();
-  const places = await source.listProvenance(messages.map(({ id }) => id));
+  const places = await source.transcripts.listProvenance(messages.map(({ id }) => id));
   return new Map(
     places.map(({ messageId, path, line }) => [
       messageId,
@@ -156,7 +156,7 @@ async function placesOf(
 }
 
 /** Returns how many. */
-async function copyResults(id: string, source: SessionStore, from: string, to: string): Promise<number> {
+async function copyResults(id: string, source: HomeStore, from: string, to: string): Promise<number> {
   let copied = 0;
   for (const { id: resultId } of await source.listKeptResults([id], { includeInactive: true })) {
     try {
@@ -180,7 +180,7 @@ async function copyResults(id: string, source: SessionStore, from: string, to: s
 /** What an import would do, by the number of messages. */
 async function compared(
   sessions: AsyncIterable<ExportedSession>,
-  target: SessionStore | undefined,
+  target: HomeStore | undefined,
 ): Promise<ImportOutcome> {
   let imported = 0;
   let messages = 0;

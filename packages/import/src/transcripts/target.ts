@@ -1,31 +1,27 @@
 // Where an import goes: the session store, or nowhere for a dry run, which reads the store but changes nothing.
 import type {
-  SessionStore,
+  HomeStore,
   TranscriptOrigin,
+  TranscriptRecords,
   TranscriptRow,
   TranscriptState,
 } from "@hermes-memory/core/internal/sessions";
 
-export type ImportTarget = Pick<
-  SessionStore,
-  | "getTranscriptState"
-  | "listUnclaimedChats"
-  | "listTranscripts"
-  | "listTranscriptRows"
-  | "writeTranscript"
-  | "linkTranscripts"
-  | "findTranscriptMessage"
-  | "listNotedTranscripts"
-  | "getMessages"
-  | "getMeta"
-  | "setMeta"
-> & {
-  /** Takes an imported session away again. */
-  readonly discard: (id: string) => Promise<void>;
-};
+export type ImportTarget = Omit<TranscriptRecords, "listProvenance"> &
+  Pick<HomeStore, "getMessages" | "getMeta" | "setMeta"> & {
+    /** Takes an imported session away again. */
+    readonly discard: (id: string) => Promise<void>;
+  };
 
-export function storeTarget(store: SessionStore): ImportTarget {
-  return { ...store, discard: async (id) => void (await store.deleteSession(id)) };
+export function storeTarget(store: HomeStore): ImportTarget {
+  const { getMessages, getMeta, setMeta } = store;
+  return {
+    ...store.transcripts,
+    getMessages,
+    getMeta,
+    setMeta,
+    discard: async (id) => void (await store.deleteSession(id)),
+  };
 }
 
 type Planned = {
@@ -39,20 +35,20 @@ type Planned = {
 const PLANNED_FROM = 2 ** 52;
 
 /** `store`: what is there already; undefined when there is no database yet. */
-export function dryTarget(store: SessionStore | undefined): ImportTarget {
+export function dryTarget(store: HomeStore | undefined): ImportTarget {
   // What a real import would have stored by now: the same session may come from a second file, and another may copy its messages.
   const planned = new Map<string, Planned>();
   const claims = new Map<string, string>();
   const stateOf = async (id: string): Promise<TranscriptState> => {
     const claim = claims.get(id);
     if (claim !== undefined) return { kind: "followed", session: claim };
-    const state = (await store?.getTranscriptState(id)) ?? { kind: "none" };
+    const state = (await store?.transcripts.getTranscriptState(id)) ?? { kind: "none" };
     const own = planned.get(id);
     if (own === undefined || state.kind === "own" || state.kind === "continued" || state.kind === "followed")
       return state;
     return { kind: "imported", origin: own.origin, messages: own.messages };
   };
-  const there = store ?? NO_STORE;
+  const there = store === undefined ? NO_STORE : { ...store, ...store.transcripts };
   return {
     listTranscripts: there.listTranscripts,
     listUnclaimedChats: there.listUnclaimedChats,
@@ -62,7 +58,7 @@ export function dryTarget(store: SessionStore | undefined): ImportTarget {
     getMeta: there.getMeta,
     getTranscriptState: stateOf,
     listTranscriptRows: async (id, page) => {
-      const rows = (await store?.listTranscriptRows(id, page)) ?? [];
+      const rows = (await store?.transcripts.listTranscriptRows(id, page)) ?? [];
       return rows.length > 0 ? rows : plannedRows(planned.get(id), page);
     },
     writeTranscript: async ({ session, append = [], merge, claim }) => {

@@ -10,13 +10,7 @@ import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { openSource, readGenerated } from "../../src/openclaw/discover.ts";
 import { selectOptions } from "../../src/openclaw/options.ts";
-import {
-  planAgentDefaults,
-  planModel,
-  planProviderKeys,
-  planProviders,
-  planSessionConfig,
-} from "../../src/openclaw/plan-config.ts";
+import { planProviderKeys, planProviders } from "../../src/openclaw/plan-config.ts";
 import type {
   Item,
   MigrationRequest,
@@ -24,8 +18,7 @@ import type {
   PlanContext,
   PlannedItem,
 } from "../../src/openclaw/plan-context.ts";
-import { planMemory, planUserProfile } from "../../src/openclaw/plan-memory.ts";
-import { planSharedSkills, planWorkspaceSkills } from "../../src/openclaw/plan-skills.ts";
+import { planUserProfile } from "../../src/openclaw/plan-memory.ts";
 import { redactorFor } from "../../src/openclaw/secrets.ts";
 import { snapshotHome } from "../../src/openclaw/snapshot.ts";
 import { openZip } from "../../src/transcripts/kit/zip.ts";
@@ -219,20 +212,6 @@ describe("keys", () => {
   });
 });
 
-describe("workspaces", () => {
-  it("of newer versions are named in agents.entries and may be within the first one", async () => {
-    const defaults = { workspace: "~/.openclaw/workspace" };
-    const entries = { lead: { workspace: "~/.openclaw/workspace/lead" }, odd: { workspace: "~/.openclaw" } };
-    const context = await contextFor({
-      ...config({ agents: { defaults, entries } }),
-      "workspace/lead/MEMORY.md": "- The crane is green.\n",
-    });
-    expect(context.source.agents).toEqual(["lead", "odd"]);
-    expect(context.source.workspaces.map(({ agent }) => agent)).toEqual([undefined, "lead"]);
-    expect(operation(planMemory(context), "add-entries").entries).toEqual(["The crane is green."]);
-  });
-});
-
 describe("what OpenClaw put into files", () => {
   // Of the shape of its templates, in words of our own.
   const explained = [
@@ -295,38 +274,6 @@ describe("what OpenClaw put into files", () => {
 });
 
 describe("settings", () => {
-  it("the model's alias is resolved; a short form in config.yaml counts", async () => {
-    const openclaw = config({ agents: { defaults: { model: "fast", models: { "x/y-1": "fast" } } } });
-    const context = await contextFor(openclaw);
-    expect(operation(planModel(context), "set-config").changes).toEqual([
-      { key: "model.default", value: "x/y-1" },
-    ]);
-    const same = await contextFor(openclaw, { home: { "config.yaml": "model: x/y-1\n" } });
-    expect(itemsOf(planModel(same))).toMatchObject([{ status: "skipped" }]);
-    const other = await contextFor(openclaw, { home: { "config.yaml": "model:\n  default: z\n" } });
-    expect(itemsOf(planModel(other))).toMatchObject([{ status: "conflict" }]);
-  });
-
-  it("agent defaults and session reset are mapped, odd values left out", async () => {
-    const defaults = {
-      timeoutSeconds: "5000",
-      thinkingDefault: "odd",
-      compaction: { mode: "off", model: "m" },
-      humanDelay: null,
-    };
-    const context = await contextFor(
-      config({ agents: { defaults }, session: { resetTriggers: ["daily", "idle"] } }),
-    );
-    expect(operation(planAgentDefaults(context), "set-config").changes).toEqual([
-      { key: "agent.max_turns", value: 200 },
-      { key: "compression.enabled", value: false },
-      { key: "auxiliary.compression.model", value: "m" },
-    ]);
-    expect(operation(planSessionConfig(context), "set-config").changes).toEqual([
-      { key: "session_reset.mode", value: "both" },
-    ]);
-  });
-
   it("own model servers are added to those that are there", async () => {
     const providers = {
       groq: { baseUrl: "https://x" },
@@ -338,31 +285,6 @@ describe("settings", () => {
       { name: "shed", base_url: "http://127.0.0.1:2" },
       { name: "desk", base_url: "http://127.0.0.1:1/v1", api_key: "", api_mode: "anthropic_messages" },
     ]);
-  });
-});
-
-describe("skills of one name in two folders", () => {
-  const skill = (text: string): string => `---\nname: s\ndescription: d\n---\n${text}\n`;
-
-  it("the same skill is copied once, another one conflicts or gets another name", async () => {
-    const files = { "workspace/skills/s/SKILL.md": skill("one"), "skills/s/SKILL.md": skill("one") };
-    const same = await contextFor(files);
-    expect(itemsOf(planWorkspaceSkills(same)).map(({ kind, status }) => [kind, status])).toEqual([
-      ["skill-category", "migrated"],
-      ["skill", "migrated"],
-    ]);
-    expect(itemsOf(planSharedSkills(same))).toMatchObject([
-      { status: "skipped", reason: "Target already matches source" },
-    ]);
-    const differing = { ...files, "skills/s/SKILL.md": skill("two") };
-    const other = await contextFor(differing);
-    planWorkspaceSkills(other);
-    expect(itemsOf(planSharedSkills(other))).toMatchObject([{ status: "conflict" }]);
-    for (const skillConflict of ["rename", "overwrite"] as const) {
-      const renamed = await contextFor(differing, { skillConflict });
-      planWorkspaceSkills(renamed);
-      expect(itemsOf(planSharedSkills(renamed))[0]?.destination).toMatch(/s-imported$/);
-    }
   });
 });
 

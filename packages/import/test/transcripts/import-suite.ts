@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import { type HomeStore, openSessionStore } from "@hermes-memory/core/internal/sessions";
 import {
   DEFAULT_PREPARE,
   type Filters,
@@ -31,7 +31,7 @@ export async function temporaryFolder(): Promise<AsyncDisposable & { readonly pa
 }
 
 export async function importInto(
-  store: SessionStore,
+  store: HomeStore,
   reader: TranscriptReader,
   home: string,
   {
@@ -60,7 +60,7 @@ export async function importInto(
 }
 
 /** Writes to the store until `most` writes are done, then ends the import there, as a kill would. Counts the writes. */
-export function cutOff(store: SessionStore, most: number) {
+export function cutOff(store: HomeStore, most: number) {
   const stop = new AbortController();
   const cut = { writes: 0, signal: stop.signal };
   const target = storeTarget(store);
@@ -86,11 +86,11 @@ export function cutOff(store: SessionStore, most: number) {
 }
 
 /** Every session with its messages, without row numbers, which depend on the order of writing. */
-export async function contentsOf(store: SessionStore): Promise<unknown[]> {
+export async function contentsOf(store: HomeStore): Promise<unknown[]> {
   const all: { readonly id: string }[] = [];
   for await (const session of store.exportEach({ includeInactive: true })) {
     const { messages, model_config, last_active: _, ...row } = session;
-    const places = await store.listProvenance(messages.map(({ id }) => id));
+    const places = await store.transcripts.listProvenance(messages.map(({ id }) => id));
     const config = JSON.parse(model_config ?? "{}");
     all.push({
       ...row,
@@ -107,6 +107,6 @@ export async function contentsOf(store: SessionStore): Promise<unknown[]> {
   return all.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-export async function openEmptyStore(folder: string, name = "state.db"): Promise<SessionStore> {
+export async function openEmptyStore(folder: string, name = "state.db"): Promise<HomeStore> {
   return openSessionStore({ path: join(folder, name) });
 }

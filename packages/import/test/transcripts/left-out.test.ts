@@ -2,8 +2,6 @@
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { READERS } from "../../src/internal.ts";
-import { readerOf } from "../../src/transcripts/find-reader.ts";
 import { claudeCode } from "../../src/transcripts/formats/claude-code.ts";
 import { codex } from "../../src/transcripts/formats/codex.ts";
 import { contentsOf, importInto, openEmptyStore, temporaryFolder } from "./import-suite.ts";
@@ -82,24 +80,6 @@ describe("what a memory tool wrote about other conversations", () => {
       "written by a memory tool": 1,
     });
   });
-
-  it("is known by the prompt of the summariser", async () => {
-    await using folder = await temporaryFolder();
-    await using store = await openEmptyStore(folder.path);
-    const prompt =
-      "Context: This summary will be shown in a list to help users and Claude choose which conversations are relevant.";
-    await save(folder.path, `${PROJECT}/s.jsonl`, [user("u1", prompt)]);
-    await save(folder.path, `${PROJECT}/t.jsonl`, [user("u2", "Look at this prompt"), user("u3", prompt)]);
-    const report = await importInto(store, claudeCode, folder.path);
-    expect(report).toMatchObject({ sessionsAdded: 1, skipped: { "written by a memory tool": 1 } });
-  });
-});
-
-it("recognises a Codex file by a first line of 100 kB", async () => {
-  await using folder = await temporaryFolder();
-  const meta = { id: "t1", base_instructions: { text: "x".repeat(100_000) } };
-  const path = await save(folder.path, "copied.jsonl", [{ type: "session_meta", payload: meta }]);
-  expect((await readerOf(path, READERS, new AbortController().signal))?.source).toBe("codex");
 });
 
 function user(uuid: string, content: string, more: object = {}): object {

@@ -12,7 +12,6 @@ import {
   type ForgetOptions,
   type ForgetReport,
   type InitializeOptions,
-  type JobOutcome,
   type MemoryProvider,
   type PostSetupOptions,
   PROVIDER_CONTRACT,
@@ -22,34 +21,24 @@ import {
   SerialQueue,
 } from "@hermes-memory/core/internal/providers";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import { hasContext, hasTools, modeSentence } from "../kit/provider-mode.ts";
+import { hasContext, hasTools, modeSentence, type ProviderMode, parseMode } from "../kit/provider-mode.ts";
 import {
-  BinaryFinder,
-  type BinaryFinderOptions,
-  BrvClient,
-  type Environment,
+  type BrvPlaces,
+  callBrv,
+  findBrv,
   INSTALL_HINT,
   LIMITS,
   type Limits,
-  QUERY_MIN_CHARS,
-  queryCommand,
   queueCurateCommand,
   searchCommand,
-} from "./brv-client.ts";
-import {
-  type ByteroverSettings,
-  CONFIG_FIELDS,
-  readByteroverSettings,
-  SETTINGS_FILE,
-  saveSettings,
-  setUpByterover,
-} from "./setup.ts";
-import { mirrorNote, preCompressNote, queryRecall, searchRecall, turnNote } from "./texts.ts";
-import { answerTool, TOOL_SCHEMAS, testByterover } from "./tools.ts";
+} from "./brv.ts";
+import { CONFIG_FIELDS, SETTINGS_FILE, saveSettings, setUpByterover } from "./setup.ts";
+import { mirrorNote, preCompressNote, searchRecall, turnNote } from "./texts.ts";
+import { answerTool, type Call, TOOL_SCHEMAS, testByterover } from "./tools.ts";
 import { directoryOf, eraseTree, findNoteTraces } from "./traces.ts";
 
-/** Where `brv` is searched for, and its environment. Default: those of this process. */
-export type ByteroverOptions = Partial<Pick<BinaryFinderOptions, "env" | "userHome" | "systemPlaces">> & {
+/** Default of the places: those of this process. */
+export type ByteroverOptions = Partial<BrvPlaces> & {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly limits?: Partial<Limits>;
@@ -57,23 +46,22 @@ export type ByteroverOptions = Partial<Pick<BinaryFinderOptions, "env" | "userHo
 
 /** Set by `initialize`. */
 type Started = {
-  readonly client: BrvClient;
   readonly directory: string;
-  readonly settings: ByteroverSettings;
-  readonly problem: string | undefined;
+  readonly mode: ProviderMode;
   /** Only the agent that talks to the user stores notes on its own. */
   readonly isWriting: boolean;
 };
 
+const QUERY_MIN_CHARS = 10;
+const BREAKER_MS = 120_000;
 const SHUTDOWN_DRAIN_MS = 2_000;
 
 export class ByteroverProvider implements MemoryProvider {
   readonly contract = PROVIDER_CONTRACT;
   readonly name = "byterover";
-  readonly #env: Environment;
+  readonly #places: BrvPlaces;
   readonly #limits: Limits;
   readonly #log: Logger;
-  readonly #finder: BinaryFinder;
   readonly #breaker: Breaker;
   readonly #queue: SerialQueue;
   /** Aborted at shutdown, which ends every running call. */
@@ -81,19 +69,16 @@ export class ByteroverProvider implements MemoryProvider {
   #started: Started | undefined;
 
   constructor({ clock, logger, limits, ...places }: ByteroverOptions = {}) {
-    this.#env = places.env ?? process.env;
+    this.#places = { env: process.env, userHome: homedir(), ...places };
     this.#limits = { ...LIMITS, ...limits };
     this.#log = logger ?? silentLogger;
-    const { recheckMs, breakerFailures, breakerMs, queueLength, queueMs } = this.#limits;
-    this.#finder = new BinaryFinder({ userHome: homedir(), ...places, env: this.#env, recheckMs, clock });
     const now = clock && (() => clock.now().getTime());
-    this.#breaker = new Breaker({ failures: breakerFailures, openMs: breakerMs, now });
-    // The child process has the same limit and reports more; the deadline of the queue is for a child that cannot be killed.
-    this.#queue = new SerialQueue({ maxWaiting: queueLength, deadlineMs: queueMs + this.#limits.graceMs });
+    this.#breaker = new Breaker({ failures: this.#limits.breakerFailures, openMs: BREAKER_MS, now });
+    this.#queue = new SerialQueue({ maxWaiting: this.#limits.queueLength });
   }
 
   isAvailable(): boolean {
-    return this.#finder.look() !== undefined;
+    return findBrv(this.#places) !== undefined;
   }
 
   unavailableReason(): string {
@@ -109,18 +94,12 @@ export class ByteroverProvider implements MemoryProvider {
       hermes_home,
       user_id === undefined ? undefined : { platform, userId: user_id },
     );
-    this.#started = {
-      client: this.#client(directory),
-      directory,
-      settings: readByteroverSettings(values),
-      problem,
-      isWriting: agent_context === "primary",
-    };
+    this.#started = { directory, mode: parseMode(values.mode), isWriting: agent_context === "primary" };
   }
 
   systemPromptBlock(): string {
-    if (this.#started === undefined || this.#finder.find() === undefined) return "";
-    const { mode } = this.#started.settings;
+    if (this.#started === undefined || !this.isAvailable()) return "";
+    const { mode } = this.#started;
     const tools = hasTools(mode)
       ? " brv_query searches what is known, brv_curate stores something worth keeping, brv_status tells its state."
       : "";
@@ -130,24 +109,18 @@ export class ByteroverProvider implements MemoryProvider {
   /** Rejects when brv fails. After two failures in a row it is not called for 120 s, and there is no recall. */
   async prefetch(query: string, { signal }: RecallOptions): Promise<string> {
     const started = this.#started;
-    if (started === undefined || !hasContext(started.settings.mode)) return "";
+    if (started === undefined || !hasContext(started.mode)) return "";
     if (codePointLength(pyStrip(query)) < QUERY_MIN_CHARS) return "";
     // Where there is no tree, brv would search one of a parent directory, which is not ours.
     if (!hasTree(started.directory) || !this.#breaker.tryEnter()) return "";
-    const { client, settings } = started;
-    const isSearch = settings.prefetchCommand === "search";
-    const command = isSearch
-      ? searchCommand(query, settings.searchLimit, this.#limits)
-      : queryCommand(query, this.#limits.prefetchMs, this.#limits);
-    const reply = await client.call(command, { signal: this.#untilClosed(signal) });
+    const reply = await this.#call(signal)(searchCommand(query, this.#limits));
     if (!reply.ok) {
-      if (reply.error.kind === "aborted") this.#breaker.abandoned();
+      if (reply.error.isAborted) this.#breaker.abandoned();
       else this.#breaker.failed();
       throw new HermesError("byterover-failed", reply.error.message);
     }
     this.#breaker.succeeded();
-    const render = isSearch ? searchRecall : queryRecall;
-    return render(reply.value, settings.maxChars);
+    return searchRecall(reply.value);
   }
 
   async syncTurn(user: string, assistant: string): Promise<void> {
@@ -186,7 +159,7 @@ export class ByteroverProvider implements MemoryProvider {
   }
 
   getToolSchemas(): readonly ToolDefinition[] {
-    return hasTools(this.#started?.settings.mode ?? "hybrid") ? TOOL_SCHEMAS : [];
+    return hasTools(this.#started?.mode ?? "hybrid") ? TOOL_SCHEMAS : [];
   }
 
   async handleToolCall(
@@ -195,10 +168,7 @@ export class ByteroverProvider implements MemoryProvider {
     { signal }: CallOptions = {},
   ): Promise<string> {
     if (this.#started === undefined) return JSON.stringify({ error: "ByteRover has not been started." });
-    const { client, settings, problem } = this.#started;
-    const context = { client, problem, limits: this.#limits, queryMs: settings.queryTimeoutSeconds * 1000 };
-    const rules = { signal: this.#untilClosed(signal) };
-    return JSON.stringify(await answerTool(name, args, context, rules));
+    return JSON.stringify(await answerTool(name, args, this.#call(signal), this.#limits));
   }
 
   async shutdown({ signal }: CallOptions = {}): Promise<void> {
@@ -222,37 +192,45 @@ export class ByteroverProvider implements MemoryProvider {
     _config: Readonly<Record<string, unknown>>,
     options: PostSetupOptions,
   ): Promise<void> {
-    const client = this.#client(join(hermesHome, "byterover"));
+    const directory = join(hermesHome, "byterover");
     await setUpByterover(hermesHome, options, {
-      client,
-      finder: this.#finder,
-      env: this.#env,
-      limits: this.#limits,
+      env: this.#places.env,
+      isInstalled: this.isAvailable(),
+      call: (command) => callBrv(this.#places, directory, command),
     });
   }
 
   async selfTest(signal: AbortSignal): Promise<SelfTestReport> {
     if (this.#started === undefined) throw new HermesError("byterover-failed", "It has not been started.");
-    return await testByterover(this.#started.client, this.#limits, signal);
+    return await testByterover(this.#call(signal), this.#limits);
   }
 
   /** Rejects when the note did not reach brv. */
   async #remember(note: string | undefined): Promise<void> {
     if (note === undefined || this.#started?.isWriting !== true) return;
-    const { client } = this.#started;
+    const { directory } = this.#started;
+    const command = queueCurateCommand(note, this.#limits);
     const outcome = await this.#queue.push(async (signal) => {
-      const reply = await client.call(queueCurateCommand(note, this.#limits), { signal, isBackground: true });
+      const reply = await callBrv(this.#places, directory, command, { signal, isBackground: true });
       if (!reply.ok) throw new HermesError("byterover-failed", reply.error.message);
     });
-    if (outcome.kind !== "done") throw lostNoteError(outcome);
+    if (outcome.kind === "done") return;
+    if (outcome.kind === "failed") throw outcome.cause;
+    const isFull = outcome.kind === "dropped" && outcome.reason === "full";
+    throw new HermesError(
+      "byterover-failed",
+      isFull
+        ? "Too many notes wait for brv already; this one is lost"
+        : "ByteRover was shut down before the note was stored",
+    );
   }
 
-  #client(directory: string): BrvClient {
-    return new BrvClient({ finder: this.#finder, directory, env: this.#env, limits: this.#limits });
-  }
-
-  #untilClosed(signal: AbortSignal | undefined): AbortSignal {
-    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  /** For callers that wait; after `initialize`. */
+  #call(signal: AbortSignal | undefined): Call {
+    const until =
+      signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+    const directory = this.#started?.directory ?? "";
+    return (command) => callBrv(this.#places, directory, command, { signal: until });
   }
 }
 
@@ -261,24 +239,6 @@ function hasTree(directory: string): boolean {
   const path = join(directory, ".brv");
   if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === true) return true;
   return existsSync(join(path, "config.json"));
-}
-
-function lostNoteError(outcome: Exclude<JobOutcome, { kind: "done" }>): unknown {
-  switch (outcome.kind) {
-    case "failed":
-      return outcome.cause;
-    case "timed-out":
-      return new HermesError("byterover-failed", `brv timed out after ${outcome.afterMs / 1000}s`);
-    case "dropped":
-      return new HermesError(
-        "byterover-failed",
-        outcome.reason === "full"
-          ? "Too many notes wait for brv already; this one is lost"
-          : "ByteRover was shut down before the note was stored",
-      );
-    default:
-      return outcome satisfies never;
-  }
 }
 
 export function createByteroverProvider(options: ByteroverOptions = {}): MemoryProvider {

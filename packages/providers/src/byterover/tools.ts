@@ -1,29 +1,23 @@
-// The three tools of ByteRover and their answers, the status of brv that tools and setup report, and the self-test.
-import {
-  codePointLength,
-  err,
-  HermesError,
-  ok,
-  pyStrip,
-  type Result,
-} from "@hermes-memory/core/internal/lib";
+// The three tools of ByteRover and their answers, and the state of brv that tools, setup and the self-test report.
+import { codePointLength, HermesError, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
 import type { SelfTestReport } from "@hermes-memory/core/internal/providers";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import {
-  type BrvClient,
+  type BrvCommand,
   type BrvData,
   type BrvFailure,
-  type CallRules,
   curateCommand,
   firstText,
   type Limits,
   NOTE_MAX_CHARS,
-  providersCommand,
   queryCommand,
+  reportCommand,
   searchCommand,
-  statusCommand,
-} from "./brv-client.ts";
+} from "./brv.ts";
 import { toolAnswer } from "./texts.ts";
+
+/** Runs brv for one caller. */
+export type Call = (command: BrvCommand) => Promise<Result<BrvData, BrvFailure>>;
 
 export const TOOL_SCHEMAS: readonly ToolDefinition[] = [
   {
@@ -61,182 +55,74 @@ export const TOOL_SCHEMAS: readonly ToolDefinition[] = [
   },
 ];
 
-type ToolContext = {
-  readonly client: BrvClient;
-  readonly limits: Limits;
-  /** Time limit of `brv_query`. */
-  readonly queryMs: number;
-  /** Why the settings file could not be used. */
-  readonly problem?: string;
-};
-
 export async function answerTool(
   name: string,
   args: Readonly<Record<string, unknown>>,
-  context: ToolContext,
-  rules: CallRules,
+  call: Call,
+  limits: Limits,
 ): Promise<object> {
+  const text = pyStrip(firstText(name === "brv_query" ? args.query : args.content) ?? "");
   switch (name) {
-    case "brv_query":
-      return await query(textArgument(args.query), context, rules);
-    case "brv_curate":
-      return await curate(textArgument(args.content), context, rules);
-    case "brv_status":
-      return await status(context, rules);
+    case "brv_query": {
+      if (text === "") return { error: "query is required" };
+      const reply = await call(queryCommand(text));
+      return reply.ok ? { result: toolAnswer(reply.value) } : { error: reply.error.message };
+    }
+    case "brv_curate": {
+      if (text === "") return { error: "content is required" };
+      if (codePointLength(text) > NOTE_MAX_CHARS)
+        return { error: `content is too long: at most ${NOTE_MAX_CHARS} characters. Store it in parts.` };
+      const reply = await call(curateCommand(text, limits));
+      return reply.ok ? { result: "Memory curated successfully." } : { error: reply.error.message };
+    }
+    case "brv_status": {
+      const reply = await call(reportCommand("status"));
+      return reply.ok
+        ? { status: [...statusLines(reply.value), await modelLine(call)].join("\n") }
+        : { error: reply.error.message };
+    }
     default:
       return { error: `Unknown tool: ${name}` };
   }
 }
 
-async function query(text: string, { client, limits, queryMs }: ToolContext, rules: CallRules) {
-  if (text === "") return { error: "query is required" };
-  const reply = await client.call(queryCommand(text, queryMs, limits), rules);
-  return reply.ok ? { result: toolAnswer(reply.value) } : { error: reply.error.message };
+/** The texts and the counts of lists that brv reports, one per line. */
+function statusLines(data: BrvData): string[] {
+  return Object.entries(data).flatMap(([key, value]) => {
+    if (typeof value !== "object" || value === null) return [`${key}: ${value}`];
+    const counts = Object.entries(value).flatMap(([kind, list]) =>
+      Array.isArray(list) && list.length > 0 ? [`${list.length} ${kind}`] : [],
+    );
+    return counts.length === 0 ? [] : [`${key}: ${counts.join(", ")}`];
+  });
 }
-
-async function curate(content: string, { client, limits }: ToolContext, rules: CallRules) {
-  if (content === "") return { error: "content is required" };
-  if (codePointLength(content) > NOTE_MAX_CHARS)
-    return { error: `content is too long: at most ${NOTE_MAX_CHARS} characters. Store it in parts.` };
-  const reply = await client.call(curateCommand(content, limits), rules);
-  return reply.ok ? { result: "Memory curated successfully." } : { error: reply.error.message };
-}
-
-async function status({ client, limits, problem }: ToolContext, rules: CallRules) {
-  const read = await readStatus(client, limits, rules);
-  if (!read.ok) return { error: read.error.message };
-  const { text, modelProvider } = read.value;
-  return {
-    status: problem === undefined ? text : `${text}\nSettings: ${problem}`,
-    model_provider: modelProvider,
-  };
-}
-
-function textArgument(value: unknown): string {
-  return pyStrip(firstText(value) ?? "");
-}
-
-// ---- Status, for the model, for `hermes memory test` and for setup ----
 
 /** The model that answers `query` and files curated notes; without one both commands fail. */
-type ModelProvider = {
-  readonly connected: boolean;
-  readonly id?: string;
-  readonly model?: string;
-  /** Why it does not work, or how to connect one. */
-  readonly hint?: string;
-};
-
-type BrvStatus = {
-  /** Several lines for the user or the model. */
-  readonly text: string;
-  readonly modelProvider: ModelProvider;
-};
-
-const CONNECT_HINT =
-  "No model provider is connected, so query and curate fail. Run 'brv providers connect byterover' for the free one.";
-
-const LABELS: readonly (readonly [key: string, label: string])[] = [
-  ["cliVersion", "Version"],
-  ["authStatus", "Account"],
-  ["userEmail", "User"],
-  ["teamName", "Team"],
-  ["spaceName", "Space"],
-  ["projectRoot", "Project"],
-  ["contextTreeStatus", "Context tree"],
-  ["resolverError", "Problem"],
-  ["sourcesError", "Problem"],
-];
-
-/** Two calls, one after the other, because both would start the same daemon. */
-async function readStatus(
-  client: BrvClient,
-  limits: Limits,
-  rules: CallRules = {},
-): Promise<Result<BrvStatus, BrvFailure>> {
-  const status = await client.call(statusCommand(limits), rules);
-  if (!status.ok) return status;
-  const provider = await readModelProvider(client, limits, rules);
-  const modelProvider: ModelProvider = provider.ok
-    ? provider.value
-    : {
-        connected: false,
-        hint: `Whether a model provider is connected is not known: ${provider.error.message}.`,
-      };
-  return ok({ text: [...statusLines(status.value), modelLine(modelProvider)].join("\n"), modelProvider });
+export async function modelLine(call: Call): Promise<string> {
+  const reply = await call(reportCommand("providers"));
+  if (!reply.ok) return `Model provider: not known, ${reply.error.message}.`;
+  const { providerId, activeModel, warning } = reply.value;
+  if (firstText(providerId) === undefined)
+    return "Model provider: none, so query and curate fail. Run 'brv providers connect byterover' for the free one.";
+  const model = firstText(activeModel) === undefined ? "" : ` (${activeModel})`;
+  return `Model provider: ${providerId}${model}${firstText(warning) === undefined ? "" : `. ${warning}`}`;
 }
 
-export async function readModelProvider(
-  client: BrvClient,
-  limits: Limits,
-  rules: CallRules = {},
-): Promise<Result<ModelProvider, BrvFailure>> {
-  const reply = await client.call(providersCommand(limits), rules);
-  return reply.ok ? ok(modelProviderOf(reply.value)) : err(reply.error);
-}
-
-export function modelLine({ connected, id, model, hint }: ModelProvider): string {
-  const name = [id ?? "unknown", model === undefined ? "" : `(${model})`].join(" ").trim();
-  return `Model provider: ${[connected ? name : "none", hint ?? ""].filter((part) => part !== "").join(". ")}`;
-}
-
-function statusLines(data: BrvData): string[] {
-  const lines = LABELS.flatMap(([key, label]) => {
-    const value = firstText(data[key]);
-    return value === undefined
-      ? []
-      : [`${label}: ${/^[a-z_]+$/.test(value) ? value.replaceAll("_", " ") : value}`];
-  });
-  return [...lines, ...changesLine(data.contextTreeChanges)];
-}
-
-function changesLine(changes: unknown): string[] {
-  if (typeof changes !== "object" || changes === null) return [];
-  const counts = Object.entries(changes).flatMap(([kind, files]) =>
-    Array.isArray(files) && files.length > 0 ? [`${files.length} ${kind}`] : [],
-  );
-  return counts.length === 0 ? [] : [`Changes: ${counts.join(", ")}`];
-}
-
-/** When no provider is connected, brv reports an empty id and no error. */
-function modelProviderOf(data: BrvData): ModelProvider {
-  const id = firstText(data.providerId);
-  if (id === undefined) return { connected: false, hint: CONNECT_HINT };
-  return { connected: true, id, model: firstText(data.activeModel), hint: firstText(data.warning) };
-}
-
-// ---- Self-test: whether brv answers and search works ----
-// Nothing is written, because brv cannot remove a note again.
-
-/** Any words: the test is that search answers, also for an empty tree. */
-const PROBE = "is there anything about this project";
-
-export async function testByterover(
-  client: BrvClient,
-  limits: Limits,
-  signal: AbortSignal,
-): Promise<SelfTestReport> {
-  const status = await timed(() => client.call(statusCommand(limits), { signal }));
-  const recall = await timed(() => client.call(searchCommand(PROBE, 1, limits), { signal }));
-  const model = await timed(() => readModelProvider(client, limits, { signal }));
-  const found = recall.value.totalFound;
+/** Whether brv answers and search works. Nothing is written, because brv cannot remove a note again. */
+export async function testByterover(call: Call, limits: Limits): Promise<SelfTestReport> {
+  const timed = async (command: BrvCommand) => {
+    const startedAt = performance.now();
+    const reply = await call(command);
+    if (!reply.ok) throw new HermesError("byterover-failed", reply.error.message);
+    return { ms: performance.now() - startedAt, data: reply.value };
+  };
+  const status = await timed(reportCommand("status"));
+  const recall = await timed(searchCommand("is there anything about this project", limits)); // any words
   return {
     steps: [
-      { name: "status", ms: status.ms, detail: `brv ${firstText(status.value.cliVersion) ?? "answers"}` },
-      {
-        name: "recall",
-        ms: recall.ms,
-        detail: `search works, ${typeof found === "number" ? found : 0} found`,
-      },
-      { name: "model", ms: model.ms, detail: modelLine(model.value) },
+      { name: "status", ms: status.ms, detail: `brv ${firstText(status.data.cliVersion) ?? "answers"}` },
+      { name: "recall", ms: recall.ms, detail: `search works. ${await modelLine(call)}` },
       { name: "write", ms: 0, detail: "left out: brv cannot remove a note again" },
     ],
   };
-}
-
-async function timed<T>(work: () => Promise<Result<T, BrvFailure>>): Promise<{ ms: number; value: T }> {
-  const startedAt = performance.now();
-  const outcome = await work();
-  if (!outcome.ok) throw new HermesError("byterover-failed", outcome.error.message);
-  return { ms: performance.now() - startedAt, value: outcome.value };
 }

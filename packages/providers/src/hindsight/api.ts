@@ -1,8 +1,16 @@
 // The wire of Hindsight below /v1/default/banks/{bank}: one method per request, answers reduced to what this provider uses. An answer
 // without what Hindsight sends is a failure: it says neither that something was stored nor that nothing is there.
-import { isRecord, takeCodePoints, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import { takeCodePoints, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import { type HttpCall, type HttpClient, type HttpFailureKind, ServiceError, segment } from "../kit/http.ts";
-import { type Fields, fieldsOf, numberIn, textIn } from "../kit/networked/answers.ts";
+import {
+  type Fields,
+  fieldsOf,
+  hasList,
+  hasText,
+  numberIn,
+  recordsOf,
+  textIn,
+} from "../kit/networked/answers.ts";
 import type { ObservationScopes } from "./settings.ts";
 
 export type RetainItem = {
@@ -77,10 +85,10 @@ export class HindsightApi {
     const age = performance.now() - (known?.at ?? 0);
     if (known !== undefined && (known.facts.version !== undefined || age < UNKNOWN_FOR_MS))
       return known.facts;
-    const call = { method: "GET", path: "/version", timeoutMs: VERSION_MS, signal } as const;
+    const shape = (answer: unknown): boolean => versionIn(answer) !== "";
+    const call = { method: "GET", path: "/version", timeoutMs: VERSION_MS, signal, shape } as const;
     const answer = await this.#http.request(call);
     if (!answer.ok && !NO_VERSION.includes(answer.error.kind)) throw new ServiceError(answer.error);
-    if (answer.ok && versionIn(answer.value) === "") throw this.#unexpected(call, "has no version");
     const facts = serverFacts(answer.ok ? answer.value : undefined);
     this.#server = { facts, at: performance.now() };
     if (!facts.canAppend && known === undefined) this.#onOld();
@@ -102,15 +110,11 @@ export class HindsightApi {
       signal,
       // Another text of the same document replaces it, so only an append without an id would be stored twice.
       isRepeatable: hasId || (item.document_id !== undefined && item.update_mode === undefined),
+      shape: (answer) =>
+        hasSucceeded(answer) && (hasText("operation_id")(answer) || fieldsOf(answer).items_count === 1),
     };
     const answer = await this.#http.request(call);
-    if (answer.ok) {
-      const { operation_id, items_count } = this.#succeeded(call, answer.value);
-      const operation = textIn(operation_id);
-      if (operation === "" && items_count !== 1)
-        throw this.#unexpected(call, "counts no item and names no operation");
-      return operation;
-    }
+    if (answer.ok) return textIn(fieldsOf(answer.value).operation_id);
     // The id is ours: an earlier attempt reached the server, with other settings for the same turns.
     if (hasId && answer.error.kind === "conflict" && (await this.#statusOf(bank, operationId, signal)) !== "")
       return operationId;
@@ -122,25 +126,17 @@ export class HindsightApi {
     // Without `entities: null` the server adds what it knows about every entity.
     const json = withoutUndefined({ ...body, include: { entities: null } });
     const path = `${bankPath(bank)}/memories/recall`;
-    const call = {
-      method: "POST",
-      path,
-      json,
-      signal,
-      timeoutMs: this.#recallMs,
-      isRepeatable: true,
-    } as const;
+    const timeoutMs = this.#recallMs;
     if (!hasWord(body.query)) return [];
-    const { results } = fieldsOf(await this.#http.send(call));
-    return this.#listed(call, results);
+    const call = { method: "POST", path, json, signal, timeoutMs, isRepeatable: true } as const;
+    return recordsOf(fieldsOf(await this.#http.send({ ...call, shape: hasList("results") })).results);
   }
 
   async reflect(bank: string, body: { query: string; budget: string }, signal: AbortSignal): Promise<string> {
-    const call = { method: "POST", path: `${bankPath(bank)}/reflect`, json: body, signal } as const;
     if (!hasWord(body.query)) return "";
-    const { text } = fieldsOf(await this.#http.send(call));
-    if (typeof text !== "string") throw this.#unexpected(call, "has no text");
-    return text;
+    const shape = (answer: unknown): boolean => typeof fieldsOf(answer).text === "string";
+    const call = { method: "POST", path: `${bankPath(bank)}/reflect`, json: body, signal, shape } as const;
+    return textIn(fieldsOf(await this.#http.send(call)).text);
   }
 
   async setMissions(bank: string, missions: Missions, signal: AbortSignal): Promise<void> {
@@ -148,16 +144,12 @@ export class HindsightApi {
     const own = hasBankConfig
       ? ({ method: "PATCH", path: `${bankPath(bank)}/config`, json: { updates: missions } } as const)
       : ({ method: "PUT", path: bankPath(bank), json: missions } as const);
-    const call = { ...own, isRepeatable: true, signal };
-    const { bank_id } = fieldsOf(await this.#http.send(call));
-    if (textIn(bank_id) === "") throw this.#unexpected(call, "names no bank");
+    await this.#http.send({ ...own, isRepeatable: true, signal, shape: hasText("bank_id") });
   }
 
   /** Any bank is listed without creating one, unlike a request inside a bank. */
   async checkKey(signal: AbortSignal): Promise<void> {
-    const call = { method: "GET", path: "/v1/default/banks", signal } as const;
-    const { banks } = fieldsOf(await this.#http.send(call));
-    this.#listed(call, banks);
+    await this.#http.send({ method: "GET", path: "/v1/default/banks", signal, shape: hasList("banks") });
   }
 
   // ---- Operations ----
@@ -168,11 +160,9 @@ export class HindsightApi {
 
   /** "" for an operation that is not there; newer servers say `not_found`. */
   async #statusOf(bank: string, operation: string, signal: AbortSignal): Promise<string> {
-    const call = { method: "GET", path: operationPath(bank, operation), signal } as const;
-    const answer = await this.#found(call);
-    if (answer === undefined) return "";
+    const path = operationPath(bank, operation);
+    const answer = await this.#http.find({ method: "GET", path, signal, shape: hasText("status") });
     const status = textIn(fieldsOf(answer).status);
-    if (status === "") throw this.#unexpected(call, "has no status");
     return status === "not_found" ? "" : status;
   }
 
@@ -194,31 +184,22 @@ export class HindsightApi {
 
   /** {} for a bank that is not there. */
   async stats(bank: string, signal: AbortSignal): Promise<Fields> {
-    const call = { method: "GET", path: `${bankPath(bank)}/stats`, signal } as const;
-    const answer = await this.#found(call);
-    if (answer === undefined) return {};
-    const stats = fieldsOf(answer);
-    if (numberIn(stats.total_nodes) === undefined && numberIn(stats.total_documents) === undefined)
-      throw this.#unexpected(call, "counts neither facts nor documents");
-    return stats;
+    const shape = (answer: unknown): boolean => {
+      const { total_nodes, total_documents } = fieldsOf(answer);
+      return numberIn(total_nodes) !== undefined || numberIn(total_documents) !== undefined;
+    };
+    return fieldsOf(await this.#http.find({ method: "GET", path: `${bankPath(bank)}/stats`, signal, shape }));
   }
 
   /** Undefined when there is none. */
   async document(bank: string, id: string, signal: AbortSignal): Promise<Fields | undefined> {
-    const call = { method: "GET", path: documentPath(bank, id), signal } as const;
-    const answer = await this.#found(call);
-    if (answer === undefined) return undefined;
-    const document = fieldsOf(answer);
-    if (textIn(document.id) === "") throw this.#unexpected(call, "is no document");
-    return document;
+    const path = documentPath(bank, id);
+    const answer = await this.#http.find({ method: "GET", path, signal, shape: hasText("id") });
+    return answer === null ? undefined : fieldsOf(answer);
   }
 
-  /** Whether there was one. */
-  async deleteDocument(bank: string, id: string, signal: AbortSignal): Promise<boolean> {
-    const call: HttpCall = { method: "DELETE", path: documentPath(bank, id), signal, isRepeatable: true };
-    const answer = await this.#found(call);
-    if (answer !== undefined) this.#succeeded(call, answer);
-    return answer !== undefined;
+  async deleteDocument(bank: string, id: string, signal: AbortSignal): Promise<void> {
+    await this.#delete(documentPath(bank, id), signal);
   }
 
   async documents(bank: string, signal: AbortSignal): Promise<readonly Fields[]> {
@@ -232,57 +213,32 @@ export class HindsightApi {
   }
 
   async deleteBank(bank: string, signal: AbortSignal): Promise<void> {
-    const call: HttpCall = { method: "DELETE", path: bankPath(bank), signal, isRepeatable: true };
-    const answer = await this.#found(call);
-    if (answer !== undefined) this.#succeeded(call, answer);
+    await this.#delete(bankPath(bank), signal);
+  }
+
+  /** What is not there counts as deleted; an empty answer is none of Hindsight. */
+  async #delete(path: string, signal: AbortSignal): Promise<void> {
+    const call = { method: "DELETE", path, signal, isRepeatable: true, expects: "json" } as const;
+    await this.#http.find({ ...call, shape: hasSucceeded });
   }
 
   async #pages(path: string, query: Readonly<Record<string, string>>, signal: AbortSignal) {
     const items: Fields[] = [];
     for (;;) {
       const page = { ...query, limit: PAGE, offset: items.length };
-      const call = { method: "GET", path, query: page, signal } as const;
-      const answer = await this.#found(call);
-      if (answer === undefined) return items;
-      const found = this.#listed(call, fieldsOf(answer).items);
+      const call = { method: "GET", path, query: page, signal, shape: hasList("items") } as const;
+      const answer = fieldsOf(await this.#http.find(call));
+      const found = recordsOf(answer.items);
       items.push(...found);
-      const total = numberIn(fieldsOf(answer).total);
+      const total = numberIn(answer.total);
       if (found.length === 0 || (total === undefined ? found.length < PAGE : items.length >= total))
         return items;
     }
   }
+}
 
-  /** Undefined for 404; null for an empty body. */
-  async #found(call: HttpCall): Promise<unknown> {
-    const answer = await this.#http.request(call);
-    if (answer.ok) return answer.value ?? null;
-    if (answer.error.kind === "not-found") return undefined;
-    throw new ServiceError(answer.error);
-  }
-
-  // ---- Answers of another shape ----
-
-  #listed(call: HttpCall, value: unknown): readonly Fields[] {
-    if (!Array.isArray(value) || !value.every(isRecord))
-      throw this.#unexpected(call, "has no list of objects");
-    return value;
-  }
-
-  #succeeded(call: HttpCall, value: unknown): Fields {
-    const answer = fieldsOf(value);
-    if (answer.success !== true) throw this.#unexpected(call, "does not say 'success: true'");
-    return answer;
-  }
-
-  /** `why` is a predicate. */
-  #unexpected({ method, path }: HttpCall, why: string): ServiceError {
-    return new ServiceError({
-      kind: "bad-answer",
-      message: `The answer to ${method} ${path} from Hindsight ${why}, so it is not taken as one of Hindsight. A proxy or another server may be in between, or the base URL ${this.#http.baseUrl} may be wrong.`,
-      detail: "",
-      mayHaveHappened: true,
-    });
-  }
+function hasSucceeded(answer: unknown): boolean {
+  return fieldsOf(answer).success === true;
 }
 
 function bankPath(bank: string): string {

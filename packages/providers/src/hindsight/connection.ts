@@ -1,15 +1,13 @@
 // One agent's connection to Hindsight. A finished turn is appended to the document of its session. The outbox knows what was sent, so a
 // turn is sent once; on a server that cannot append, each delivery is a document of its own.
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import type { ForgetReport, SessionSwitchOptions } from "@hermes-memory/core/internal/providers";
 import { textIn } from "../kit/networked/answers.ts";
 import type {
   Connection,
   ConnectionContext,
-  MirrorWrite,
-  Probe,
+  Entries,
   RecallAsk,
   Recalled,
   ServiceTool,
@@ -23,7 +21,7 @@ import { type DaemonTimes, EmbeddedDaemon, throughDaemon } from "./daemon.ts";
 import { baseUrlOf, FACT_TYPES, type HindsightSettings } from "./settings.ts";
 import { hindsightTools } from "./tools.ts";
 import { metadataOf, parseTurnBody, spokenText, turnBody } from "./turns.ts";
-import { type EraseTimes, eraseBank, forgetText, storedText, Writes } from "./writes.ts";
+import { type EraseTimes, eraseBank, forgetText, storedEntry, Writes } from "./writes.ts";
 
 /** For tests. */
 export type HindsightTimes = { readonly daemon?: Partial<DaemonTimes>; readonly erase?: EraseTimes };
@@ -33,11 +31,10 @@ const NOTHING: Recalled = { text: "", count: 0 };
 const TURNS_AT_ONCE = 20;
 /** Turns of a session that an undo can reach. */
 const UNDO_DEPTH = 50;
-const PROBE_POLL_MS = 250;
 
 export class HindsightConnection implements Connection {
   readonly tools: readonly ServiceTool[];
-  readonly probe: Probe;
+  readonly turnsAtOnce = TURNS_AT_ONCE;
   readonly #settings: HindsightSettings;
   readonly #context: ConnectionContext;
   readonly #api: HindsightApi;
@@ -61,19 +58,12 @@ export class HindsightConnection implements Connection {
     this.#sessionId = context.sessionId;
     this.#parents.set(context.sessionId, context.options.parent_session_id ?? "");
     this.#api = connect(settings, context, times.daemon);
-    const { outbox, log } = context;
-    this.#writes = new Writes(this.#api, settings, { mirrors: outbox.mirrors, log });
+    this.#writes = new Writes(this.#api, settings, context.log);
     this.tools = hindsightTools({
       retain: (memory, signal) => this.#retainByTool(memory, signal),
       recall: (query, signal) => this.#recallTexts(this.#bank, query, signal),
       reflect: (query, signal) => this.#reflect(this.#bank, query, signal),
     });
-    this.probe = {
-      write: (text, signal) => this.#writeProbe(text, signal),
-      finds: (text, signal) => this.#findsProbe(text, signal),
-      remove: (id, signal) => this.#removeProbe(id, signal),
-      indexesLater: "Hindsight extracts facts in the background.",
-    };
   }
 
   promptBlock(): string {
@@ -188,22 +178,24 @@ export class HindsightConnection implements Connection {
 
   // ---- Curated entries ----
 
-  mirrorItems({ action, target, text, oldText }: MirrorWrite): readonly NewItem[] {
-    const bank = this.#bank;
-    const item = (kind: string, entry: string): readonly NewItem[] =>
-      entry === "" ? [] : [{ kind, sessionId: "", body: { bank, target, text: entry } }];
-    return [
-      ...(action === "add" ? [] : item("mirror-remove", oldText ?? "")),
-      ...(action === "remove" ? [] : item("mirror-add", text)),
-    ];
-  }
+  readonly entries: Entries = {
+    about: () => ({ sessionId: "", body: { bank: this.#bank } }),
+    add: (entry, signal) => this.#writes.addEntry(entry, signal),
+    remove: (stored, signal) => this.#writes.removeEntry(stored, signal),
+    find: async (entry) => [storedEntry(textIn(entry.body.bank), entry)],
+    // The server's model may have reworded the text; the number in it stays.
+    recalls: async (text, signal) => {
+      const { budget, recallMaxTokens } = this.#settings;
+      const ask = { query: text, types: FACT_TYPES, budget, max_tokens: recallMaxTokens };
+      const id = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(text)?.[0] ?? text;
+      return (await this.#api.recall(this.#bank, ask, signal)).some((fact) => textIn(fact.text).includes(id));
+    },
+    appearsLater: "Hindsight extracts facts in the background.",
+  };
 
   async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery> {
-    return await this.#writes.deliver(batch, signal);
-  }
-
-  batchLimit(kind: string): number {
-    return kind === "turn" ? TURNS_AT_ONCE : 1;
+    if (batch.kind === "turn") return await this.#writes.sendTurns(batch, signal);
+    throw new Error(`Hindsight does not know the kind '${batch.kind}'.`);
   }
 
   async #retainByTool(
@@ -228,27 +220,6 @@ export class HindsightConnection implements Connection {
     await this.#api.checkKey(signal);
     const { version } = await this.#api.server(signal);
     return `Hindsight ${version ?? "(version unknown)"} answers at ${this.#api.url}; the bank is ${this.#bank}.`;
-  }
-
-  async #writeProbe(text: string, signal: AbortSignal): Promise<string> {
-    const bank = this.#bank;
-    const document = `self-test-${randomUUID()}`;
-    const item = { content: text, document_id: document, tags: this.#settings.retainTags };
-    const operation = await this.#writes.retain(bank, item, randomUUID(), signal);
-    return storedText({ bank, document, operation });
-  }
-
-  /** The server's model may have reworded the text; the number in it stays. */
-  async #findsProbe(text: string, signal: AbortSignal): Promise<boolean> {
-    const { budget, recallMaxTokens } = this.#settings;
-    const ask = { query: text, types: FACT_TYPES, budget, max_tokens: recallMaxTokens };
-    const id = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(text)?.[0] ?? text;
-    return (await this.#api.recall(this.#bank, ask, signal)).some((fact) => textIn(fact.text).includes(id));
-  }
-
-  async #removeProbe(stored: string, signal: AbortSignal): Promise<void> {
-    while ((await this.#writes.remove(stored, signal)) === "busy")
-      await sleep(PROBE_POLL_MS, undefined, { signal });
   }
 
   // ---- Erasing ----
@@ -298,7 +269,8 @@ function connect(
   context: ConnectionContext,
   times: Partial<DaemonTimes> | undefined,
 ): HindsightApi {
-  const { deployment, apiKey, timeoutMs, embedded } = settings;
+  const { deployment, apiKey, timeoutS, embedded } = settings;
+  const timeoutMs = timeoutS * 1_000;
   const { log, options, isWriting, inBackground } = context;
   const onOld = () =>
     log.warn("This Hindsight server cannot append to a document, so every delivery becomes a document.");

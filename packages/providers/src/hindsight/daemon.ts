@@ -15,8 +15,9 @@ import {
 } from "@hermes-memory/core/internal/lib";
 import { type ChildEnd, runChild } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import { type HttpCall, type HttpClient, type HttpFailure, ServiceError } from "../kit/http.ts";
-import type { ConnectionContext, Environment } from "../kit/networked/service.ts";
+import { clientOf, type HttpCall, type HttpClient, type HttpFailure } from "../kit/http.ts";
+import type { ConnectionContext } from "../kit/networked/service.ts";
+import type { Environment } from "../kit/networked/settings.ts";
 
 /** Of the daemon that this program starts. */
 export type EmbeddedSettings = {
@@ -158,7 +159,7 @@ export class EmbeddedDaemon {
   }
 
   async #isHealthy(): Promise<boolean> {
-    const call: HttpCall = { method: "GET", path: "/health", expects: "nothing", repeats: 0 };
+    const call: HttpCall = { method: "GET", path: "/health", expects: "nothing", isRepeatable: false };
     return (await this.#http.request({ ...call, ignoresBreaker: true })).ok;
   }
 
@@ -243,15 +244,7 @@ export function throughDaemon(http: HttpClient, daemon: EmbeddedDaemon, waitMs: 
     const again = await daemon.ready(signal);
     return again.ok ? await http.request(call) : err(notRunning(again.error));
   };
-  return {
-    baseUrl: http.baseUrl,
-    request,
-    async send(call) {
-      const result = await request(call);
-      if (result.ok) return result.value;
-      throw new ServiceError(result.error);
-    },
-  };
+  return clientOf({ baseUrl: http.baseUrl, request });
 }
 
 function notRunning(reason: string): HttpFailure {

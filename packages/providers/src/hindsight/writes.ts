@@ -7,13 +7,14 @@ import { outsideJsonOr, sha256, withoutUndefined } from "@hermes-memory/core/int
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { ForgetReport } from "@hermes-memory/core/internal/providers";
 import { ServiceError } from "../kit/http.ts";
-import { type Fields, fieldsOf, numberIn, textIn } from "../kit/networked/answers.ts";
-import type { Batch, Delivery, Mirrors } from "../kit/outbox/outbox.ts";
+import { fieldsOf, numberIn, textIn } from "../kit/networked/answers.ts";
+import { inParallel, reportOf } from "../kit/networked/erasing.ts";
+import type { Entry, QueuedEntry } from "../kit/networked/service.ts";
+import type { Batch, Delivery } from "../kit/outbox/outbox.ts";
 import type { HindsightApi, RetainItem } from "./api.ts";
 import type { HindsightSettings } from "./settings.ts";
 import { itemOfTurns, parseTurnBody, type TurnBody } from "./turns.ts";
 
-const DELIVERED: Delivery = { kind: "delivered" };
 /** Attempts for which a write waits until the server has finished what it accepted before. */
 const PATIENT_ATTEMPTS = 10;
 const BUSY_MS = 2_000;
@@ -26,33 +27,13 @@ type Stored = { readonly bank: string; readonly document: string; readonly opera
 export class Writes {
   readonly #api: HindsightApi;
   readonly #settings: HindsightSettings;
-  readonly #mirrors: Mirrors;
   readonly #log: Logger;
   readonly #banksWithMission = new Set<string>();
 
-  constructor(
-    api: HindsightApi,
-    settings: HindsightSettings,
-    { mirrors, log }: { readonly mirrors: Mirrors; readonly log: Logger },
-  ) {
+  constructor(api: HindsightApi, settings: HindsightSettings, log: Logger) {
     this.#api = api;
     this.#settings = settings;
-    this.#mirrors = mirrors;
     this.#log = log;
-  }
-
-  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery> {
-    const [{ body }] = batch.items;
-    switch (batch.kind) {
-      case "turn":
-        return await this.#sendTurns(batch, signal);
-      case "mirror-add":
-        return await this.#addMirror(fieldsOf(body), batch.id, signal);
-      case "mirror-remove":
-        return await this.#removeMirror(fieldsOf(body), batch.attempt, signal);
-      default:
-        return { kind: "refused", reason: `Hindsight does not know the kind '${batch.kind}'.` };
-    }
   }
 
   /** Stores one item with the settings that all have. Resolves to the operation of the server. */
@@ -73,15 +54,32 @@ export class Writes {
     return await this.#api.retain(bank, { item: whole, isAsync, operationId }, signal);
   }
 
-  /** Deletes what was stored, unless the server still works on it: it would appear after it was deleted. */
-  async remove(stored: string, signal: AbortSignal): Promise<"removed" | "busy"> {
-    const { bank, document, operation } = parseStored(stored);
+  // ---- Curated entries ----
+
+  async addEntry({ target, text, id, body }: QueuedEntry, signal: AbortSignal): Promise<string> {
+    const bank = textIn(body.bank);
+    const document = entryDocument({ target, text });
+    const item: RetainItem = {
+      content: text,
+      context: target === "user" ? "profile of the user (USER.md)" : "notes of the agent (MEMORY.md)",
+      metadata: { source: "curated-memory", target },
+      document_id: document,
+      tags: this.#settings.retainTags,
+    };
+    const operation = await this.retain(bank, item, id, signal);
+    return JSON.stringify({ bank, document, operation } satisfies Stored);
+  }
+
+  /** Unless the server still works on it: it would appear after it was deleted. */
+  async removeEntry(stored: string, signal: AbortSignal): Promise<void> {
+    const fields = fieldsOf(outsideJsonOr(stored, undefined));
+    const [bank, operation] = [textIn(fields.bank), textIn(fields.operation)];
     if (operation !== "" && (await this.#api.isPending(bank, operation, signal))) {
       await this.#api.cancel(bank, operation, signal);
-      if (await this.#api.isPending(bank, operation, signal)) return "busy";
+      if (await this.#api.isPending(bank, operation, signal))
+        throw new ServiceError({ kind: "conflict", message: busyText(bank) });
     }
-    await this.#api.deleteDocument(bank, document, signal);
-    return "removed";
+    await this.#api.deleteDocument(bank, textIn(fields.document), signal);
   }
 
   /** The bank was deleted, and its mission with it. */
@@ -91,7 +89,7 @@ export class Writes {
 
   // ---- Turns ----
 
-  async #sendTurns(batch: Batch, signal: AbortSignal): Promise<Delivery> {
+  async sendTurns(batch: Batch, signal: AbortSignal): Promise<Delivery> {
     const { sessionId, attempt } = batch;
     const { canAppend, hasOperationIds } = await this.#api.server(signal);
     const isAppending = canAppend && sessionId !== "";
@@ -104,7 +102,8 @@ export class Writes {
       if (needsLook) {
         const earlier = await this.#findAppended(bank, sessionId, item.content, signal);
         if (earlier === "stored") continue;
-        if (earlier === "unknown" && attempt < PATIENT_ATTEMPTS) return busy(bank);
+        if (earlier === "unknown" && attempt < PATIENT_ATTEMPTS)
+          return { kind: "later", reason: busyText(bank), retryAfterMs: BUSY_MS };
       }
       const id = index === 0 ? batch.id : derivedUuid(batch.id, index);
       const place: Partial<RetainItem> = isAppending
@@ -112,7 +111,7 @@ export class Writes {
         : { document_id: `${sessionId || "turns"}-${id}` };
       await this.retain(bank, { ...item, ...place }, id, signal);
     }
-    return DELIVERED;
+    return { kind: "delivered" };
   }
 
   /** Whether an earlier attempt arrived; unknown while the server has unprocessed writes. */
@@ -125,36 +124,6 @@ export class Writes {
     const found = await this.#api.document(bank, document, signal);
     if (textIn(found?.original_text).includes(content)) return "stored";
     return (await this.#api.pendingCount(bank, signal)) > 0 ? "unknown" : "missing";
-  }
-
-  // ---- Curated entries ----
-
-  async #addMirror(body: Fields, operationId: string, signal: AbortSignal): Promise<Delivery> {
-    const [bank, target, text] = [textIn(body.bank), textIn(body.target), textIn(body.text)];
-    const document = mirrorDocument(target, text);
-    const item: RetainItem = {
-      content: text,
-      context: target === "user" ? "profile of the user (USER.md)" : "notes of the agent (MEMORY.md)",
-      metadata: { source: "curated-memory", target },
-      document_id: document,
-      tags: this.#settings.retainTags,
-    };
-    const operation = await this.retain(bank, item, operationId, signal);
-    for (const old of this.#mirrors.find(target, text)) if (old.text === text) this.#mirrors.remove(old);
-    this.#mirrors.add({ target, text, remoteId: storedText({ bank, document, operation }) });
-    return DELIVERED;
-  }
-
-  async #removeMirror(body: Fields, attempt: number, signal: AbortSignal): Promise<Delivery> {
-    const [bank, target, text] = [textIn(body.bank), textIn(body.target), textIn(body.text)];
-    const known = this.#mirrors.find(target, text);
-    for (const mirrored of known) {
-      const outcome = await this.remove(mirrored.remoteId, signal);
-      if (outcome === "busy" && attempt < PATIENT_ATTEMPTS) return busy(bank);
-      this.#mirrors.remove(mirrored);
-    }
-    if (known.length === 0) await this.#api.deleteDocument(bank, mirrorDocument(target, text), signal);
-    return DELIVERED;
   }
 
   // ---- Missions ----
@@ -178,27 +147,21 @@ export class Writes {
   }
 }
 
-/** As text, for `remove`. */
-export function storedText(stored: Stored): string {
-  return JSON.stringify(stored);
-}
-
-function parseStored(text: string): Stored {
-  const { bank, document, operation } = fieldsOf(outsideJsonOr(text, undefined));
-  return { bank: textIn(bank), document: textIn(document), operation: textIn(operation) };
-}
-
 function isRefusal({ failure }: ServiceError): boolean {
   return ["refused", "not-found", "conflict"].includes(failure.kind);
 }
 
-function busy(bank: string): Delivery {
-  const reason = `Hindsight has not finished earlier writes to the bank ${bank}.`;
-  return { kind: "later", reason, retryAfterMs: BUSY_MS };
+function busyText(bank: string): string {
+  return `Hindsight has not finished earlier writes to the bank ${bank}.`;
+}
+
+/** What finds an entry that was stored by another program. */
+export function storedEntry(bank: string, entry: Entry): string {
+  return JSON.stringify({ bank, document: entryDocument(entry), operation: "" } satisfies Stored);
 }
 
 /** Follows from the text, so that the same entry is one document. */
-function mirrorDocument(target: string, text: string): string {
+function entryDocument({ target, text }: Entry): string {
   return `curated-${target}-${sha256(text).slice(0, 32)}`;
 }
 
@@ -228,8 +191,6 @@ export type EraseTimes = {
 };
 
 const TIMES: EraseTimes = { settleMs: 8_000, pollMs: 500 };
-/** Documents that are read at the same time. */
-const AT_ONCE = 8;
 
 type Bank = { readonly api: HindsightApi; readonly bank: string; readonly times?: EraseTimes };
 type Run = { readonly isDryRun: boolean; readonly signal: AbortSignal };
@@ -245,7 +206,7 @@ export async function forgetText(at: Bank, text: string, { isDryRun, signal }: R
   if (isDryRun) return { erased: ids.size };
   for (const id of ids) await api.deleteDocument(bank, id, signal);
   const left = facts.length === 0 ? [] : await factsWith(at, text, signal);
-  return { erased: ids.size, remaining: remainingText(pending, left.length, documents.withoutText) };
+  return reportOf(ids.size, remainsOf(pending, left.length, documents.withoutText));
 }
 
 /** Deletes the bank. The server makes a new one at the next write. */
@@ -255,19 +216,18 @@ export async function eraseBank(at: Bank, { isDryRun, signal }: Run): Promise<Fo
   const { total_documents, total_nodes } = await api.stats(bank, signal);
   const erased = numberIn(total_documents) || numberIn(total_nodes) || 0;
   if (!isDryRun) await api.deleteBank(bank, signal);
-  return { erased, remaining: remainingText(pending, 0, 0) };
+  return reportOf(erased, remainsOf(pending, 0, 0));
 }
 
-function remainingText(pending: number, facts: number, withoutText: number): string | undefined {
-  const parts = [
+function remainsOf(pending: number, facts: number, withoutText: number): readonly (string | false)[] {
+  return [
     pending > 0 &&
       `Hindsight has not processed ${pending} accepted writes yet, which may bring something back: run the command again in a minute.`,
     facts > 0 &&
       `${facts} facts that Hindsight derived still hold the text, and its API deletes no single fact: erase the whole bank, or edit them in its control plane.`,
     withoutText > 0 &&
       `${withoutText} documents are stored without their text, so only their facts were searched.`,
-  ].filter((part) => part !== false);
-  return parts.length === 0 ? undefined : parts.join(" ");
+  ];
 }
 
 async function documentsWith(
@@ -275,24 +235,15 @@ async function documentsWith(
   text: string,
   signal: AbortSignal,
 ): Promise<{ readonly ids: readonly string[]; readonly withoutText: number }> {
-  const listed = await api.documents(bank, signal);
-  const ids: string[] = [];
-  let withoutText = 0;
-  for (let at = 0; at < listed.length; at += AT_ONCE) {
-    const read = listed.slice(at, at + AT_ONCE).map(async (document) => {
-      const id = textIn(document.id);
-      // Servers that list documents without their text give it one by one.
-      const whole =
-        typeof document.original_text === "string" ? document : await api.document(bank, id, signal);
-      return { id, whole };
-    });
-    for (const { id, whole } of await Promise.all(read)) {
-      if (whole !== undefined && typeof whole.original_text !== "string") withoutText += 1;
-      if (textIn(whole?.original_text).includes(text) || holdsAsJson(whole?.original_text, text))
-        ids.push(id);
-    }
-  }
-  return { ids, withoutText };
+  // Servers that list documents without their text give it one by one.
+  const read = await inParallel(await api.documents(bank, signal), async (listed) => {
+    const id = textIn(listed.id);
+    const whole = typeof listed.original_text === "string" ? listed : await api.document(bank, id, signal);
+    return { id, stored: whole === undefined ? "" : whole.original_text };
+  });
+  const found = read.filter(({ stored }) => textIn(stored).includes(text) || holdsAsJson(stored, text));
+  const withoutText = read.filter(({ stored }) => typeof stored !== "string").length;
+  return { ids: found.map(({ id }) => id), withoutText };
 }
 
 /** Turns are stored as JSON, where quotation marks and line breaks of the text are escaped. */

@@ -1,10 +1,14 @@
 // The fact database: one connection with its transactions, the tables, the journal mode, and the rows of facts. node:sqlite is
 // synchronous, so waiting for another process happens between attempts, with the event loop free.
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describeCause, errnoCode, HermesError, sqliteCode } from "@hermes-memory/core/internal/lib";
+import {
+  enterWal,
+  isBusy,
+  retryWhileBusy,
+  SqliteFile,
+  type SqlValues,
+} from "@hermes-memory/core/internal/sqlite";
 
 /** How long SQLite may block the event loop in one attempt. */
 const BUSY_TIMEOUT_MS = 25;
@@ -13,31 +17,32 @@ const WAIT_LIMIT_MS = 10_000;
 const LOG_WAIT_MS = 2_000;
 /** A loop of awaited calls never leaves the microtask queue; after this long a call yields to other work. */
 const TURN_MS = 15;
-const BUSY = 5;
-const LOCKED = 6;
-
-type Values = Readonly<Record<string, SQLInputValue>>;
 
 export class FactDatabase {
   readonly path: string;
-  readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #file: SqliteFile;
   #lastTurn = performance.now();
 
-  private constructor(path: string, db: DatabaseSync) {
+  private constructor(path: string, file: SqliteFile) {
     this.path = path;
-    this.#db = db;
+    this.#file = file;
   }
 
   static async open(path: string, warn: (message: string) => void): Promise<FactDatabase> {
     try {
-      createFile(path);
       // The Python original does not enforce foreign keys, so its files may contain links that would fail.
-      const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
-      const opened = new FactDatabase(path, db);
+      const opened = new FactDatabase(path, new SqliteFile(path, { timeout: BUSY_TIMEOUT_MS }));
       try {
-        await opened.#retrying(() => setJournalMode(db, { path, warn }));
-        if (!(await opened.read(() => hasSchema(db)))) await opened.write(() => ensureSchema(db));
+        const refusal = await opened.#retrying(() => enterWal(opened.#file));
+        if (refusal !== undefined)
+          warn(
+            `${path}: write-ahead logging is not possible here (${refusal}), so it runs with journal_mode=DELETE.`,
+          );
+        // A process that dies loses nothing. A power cut may lose the newest facts, but does not damage the file. Waiting for the disk
+        // after every fact would be most of the cost of adding one.
+        opened.#file.exec("PRAGMA synchronous = NORMAL");
+        if (!(await opened.read(() => hasSchema(opened.#file))))
+          await opened.write(() => ensureSchema(opened.#file));
         return opened;
       } catch (cause) {
         opened.close();
@@ -48,17 +53,16 @@ export class FactDatabase {
     }
   }
 
-  all<Row>(sql: string, values: Values = {}): Row[] {
-    return this.#statement(sql).all(values) as Row[];
+  all<Row>(sql: string, values: SqlValues = {}): Row[] {
+    return this.#file.all(sql, values);
   }
 
-  get<Row>(sql: string, values: Values = {}): Row | undefined {
-    return this.#statement(sql).get(values) as Row | undefined;
+  get<Row>(sql: string, values: SqlValues = {}): Row | undefined {
+    return this.#file.get(sql, values);
   }
 
-  run(sql: string, values: Values = {}): { changes: number; lastId: number } {
-    const { changes, lastInsertRowid } = this.#statement(sql).run(values);
-    return { changes: Number(changes), lastId: Number(lastInsertRowid) };
+  run(sql: string, values: SqlValues = {}): { changes: number; lastId: number } {
+    return this.#file.run(sql, values);
   }
 
   /** Changes when another connection has committed. Read it inside the transaction that uses it. */
@@ -68,7 +72,7 @@ export class FactDatabase {
 
   /** `work` sees one state of the database. */
   read<T>(work: () => T): Promise<T> {
-    return this.#retrying(() => this.#transaction("BEGIN", work));
+    return this.#retrying(() => this.#file.transaction(work, "BEGIN"));
   }
 
   /**
@@ -77,118 +81,65 @@ export class FactDatabase {
    */
   write<T>(work: () => T, committed: (value: T) => void = () => {}): Promise<T> {
     return this.#retrying(() => {
-      const value = this.#transaction("BEGIN IMMEDIATE", work);
+      const value = this.#file.transaction(work);
       committed(value);
       return value;
     });
   }
 
-  /** A write that may be skipped: false when another process is writing, or the database cannot be written. */
-  tryWrite(work: () => void): boolean {
+  /** A write that is skipped when another process is writing, or the database cannot be written. */
+  tryWrite(work: () => void): void {
     this.#refuseIfClosed();
     try {
-      this.#transaction("BEGIN IMMEDIATE", work);
-      return true;
+      this.#file.transaction(work);
     } catch (cause) {
-      if (sqliteCode(cause) !== undefined) return false;
-      throw cause;
+      if (sqliteCode(cause) === undefined) throw cause;
     }
   }
 
   /** From now on the bytes of deleted rows are overwritten. */
   overwriteDeleted(): void {
     this.#refuseIfClosed();
-    this.#db.exec("PRAGMA secure_delete = ON");
+    this.#file.exec("PRAGMA secure_delete = ON");
   }
 
   /** Rewrites the file without free pages. */
   vacuum(): Promise<void> {
-    return this.#retrying(() => this.#db.exec("VACUUM"));
+    return this.#retrying(() => this.#file.exec("VACUUM"));
   }
 
   /** Moves the write-ahead log into the file and truncates it. False while another process still reads from it. */
   async emptyLog(): Promise<boolean> {
-    const until = performance.now() + LOG_WAIT_MS;
-    for (;;) {
-      const row = await this.#retrying(() => this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get());
-      if (row?.busy === 0) return true;
-      if (performance.now() >= until) return false;
-      await sleep(50);
-    }
+    for (const until = performance.now() + LOG_WAIT_MS; performance.now() < until; await sleep(50))
+      if (await this.#retrying(() => this.#file.emptyLog())) return true;
+    return false;
   }
 
   close(): void {
-    if (this.isClosed) return;
-    this.#statements.clear();
-    this.#db.close();
-  }
-
-  get isClosed(): boolean {
-    return !this.#db.isOpen;
-  }
-
-  #transaction<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): T {
-    this.run(begin);
-    try {
-      const value = work();
-      this.run("COMMIT");
-      return value;
-    } catch (cause) {
-      if (this.#db.isTransaction) this.run("ROLLBACK"); // on a full disk SQLite has already rolled back
-      throw cause;
-    }
+    this.#file.close();
   }
 
   async #retrying<T>(work: () => T): Promise<T> {
-    if (performance.now() - this.#lastTurn >= TURN_MS) await this.#yieldToOthers();
-    const start = performance.now();
-    for (;;) {
-      this.#refuseIfClosed();
-      try {
-        return work();
-      } catch (cause) {
-        if (!isBusy(cause) || performance.now() - start >= WAIT_LIMIT_MS) throw toFactError(cause, this.path);
-      }
-      await sleep(10 + Math.random() * 60); // random, so that two writers do not keep colliding
+    if (performance.now() - this.#lastTurn >= TURN_MS) {
+      await nextTurn();
       this.#lastTurn = performance.now();
+    }
+    try {
+      return await retryWhileBusy(() => {
+        this.#refuseIfClosed();
+        return work();
+      }, WAIT_LIMIT_MS);
+    } catch (cause) {
+      throw toFactError(cause, this.path);
     }
   }
 
-  async #yieldToOthers(): Promise<void> {
-    await nextTurn();
-    this.#lastTurn = performance.now();
-  }
-
   #refuseIfClosed(): void {
-    if (!this.isClosed) return;
+    if (this.#file.isOpen) return;
     throw new HermesError("facts-db-closed", `The fact database ${this.path} was closed.`, {
       hint: "Start a new session to open it again.",
     });
   }
-
-  #statement(sql: string): StatementSync {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#db.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
-  }
-}
-
-/** Readable only by the owner. SQLite gives its log files the mode of the database. */
-function createFile(path: string): void {
-  if (existsSync(path)) return;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  try {
-    closeSync(openSync(path, "wx", 0o600));
-  } catch (cause) {
-    if (errnoCode(cause) !== "EEXIST") throw cause;
-  }
-}
-
-function isBusy(cause: unknown): boolean {
-  const code = (sqliteCode(cause) ?? 0) & 0xff;
-  return code === BUSY || code === LOCKED;
 }
 
 /** Errors of SQLite and the file system become a HermesError; other errors are returned unchanged. */
@@ -264,13 +215,6 @@ const SHARED_TABLES = `
 `;
 
 const OWN_TABLES = `
-  CREATE TABLE IF NOT EXISTS hermes_memory_bank_sums (
-    bank_name TEXT PRIMARY KEY,
-    cos BLOB NOT NULL,
-    sin BLOB NOT NULL,
-    fact_count INTEGER NOT NULL,
-    vector_sha TEXT NOT NULL
-  );
   CREATE TABLE IF NOT EXISTS hermes_memory_mirrored (
     fact_id INTEGER PRIMARY KEY,
     target TEXT NOT NULL
@@ -278,62 +222,27 @@ const OWN_TABLES = `
 `;
 
 /** Whether every table exists, so that `ensureSchema` is not needed. */
-function hasSchema(db: DatabaseSync): boolean {
-  const names = new Set(
-    db
-      .prepare("SELECT name FROM sqlite_master")
-      .all()
-      .map(({ name }) => name),
-  );
+function hasSchema(file: SqliteFile): boolean {
+  const names = new Set(file.all<{ name: string }>("SELECT name FROM sqlite_master").map(({ name }) => name));
   const wanted = [...`${SHARED_TABLES}${OWN_TABLES}`.matchAll(/IF NOT EXISTS (\w+)/g)].map(
     ([, name]) => name,
   );
-  return wanted.every((name) => names.has(name ?? "")) && hasVectorColumn(db);
+  return wanted.every((name) => names.has(name ?? "")) && !names.has(OLD_SUMS) && hasVectorColumn(file);
 }
 
 /** Within a transaction. Creates what is missing. */
-function ensureSchema(db: DatabaseSync): void {
-  db.exec(SHARED_TABLES);
-  if (!hasVectorColumn(db)) db.exec("ALTER TABLE facts ADD COLUMN hrr_vector BLOB");
-  db.exec(OWN_TABLES);
+function ensureSchema(file: SqliteFile): void {
+  file.exec(SHARED_TABLES);
+  if (!hasVectorColumn(file)) file.exec("ALTER TABLE facts ADD COLUMN hrr_vector BLOB");
+  file.exec(OWN_TABLES);
+  file.exec(`DROP TABLE IF EXISTS ${OLD_SUMS}`);
 }
 
-function hasVectorColumn(db: DatabaseSync): boolean {
-  return db.prepare("SELECT 1 FROM pragma_table_info('facts') WHERE name = 'hrr_vector'").get() !== undefined;
-}
+/** Of versions up to 0.3.x: what banks were computed from. */
+const OLD_SUMS = "hermes_memory_bank_sums";
 
-// ---- Journal mode: write-ahead logging, where the file system supports it ----
-
-/** The part of a `DatabaseSync` that is used. */
-type JournalDatabase = {
-  prepare(sql: string): { get(): Record<string, unknown> | undefined };
-  exec(sql: string): void;
-};
-
-type JournalOptions = { readonly path: string; readonly warn: (message: string) => void };
-
-let hasWarned = false;
-
-/**
- * A file in WAL mode stays in it, because programs that disagree about the mode damage the file. Throws SQLite's errors, also when another
- * process has locked the file.
- */
-export function setJournalMode(db: JournalDatabase, { path, warn }: JournalOptions): void {
-  try {
-    if (db.prepare("PRAGMA journal_mode").get()?.journal_mode !== "wal") db.exec("PRAGMA journal_mode = WAL");
-    // A process that dies loses nothing. A power cut may lose the newest facts, but does not damage the file. Waiting for the disk after
-    // every fact would be most of the cost of adding one.
-    db.exec("PRAGMA synchronous = NORMAL");
-  } catch (cause) {
-    const reason = describeCause(cause);
-    if (!/locking protocol|not authorized/i.test(reason)) throw cause;
-    db.exec("PRAGMA journal_mode = DELETE");
-    if (hasWarned) return;
-    hasWarned = true;
-    warn(
-      `${path}: write-ahead logging is not possible here (${reason}), so it runs with journal_mode=DELETE.`,
-    );
-  }
+function hasVectorColumn(file: SqliteFile): boolean {
+  return file.get("SELECT 1 FROM pragma_table_info('facts') WHERE name = 'hrr_vector'") !== undefined;
 }
 
 // ---- Rows of `facts`, with the keys of the tool's JSON answers ----
@@ -365,7 +274,7 @@ export function toFactRow(row: FactRow): FactRow {
 /** For a statement on `facts f` that is limited to a category, if one is given. */
 export function categoryFilter(category: string | undefined): {
   readonly and: string;
-  readonly values: Values;
+  readonly values: SqlValues;
 } {
   if (category === undefined) return { and: "", values: {} };
   return { and: "AND f.category = :category", values: { category } };

@@ -1,5 +1,5 @@
 // Adding, changing, rating and removing single facts, and copying entries of the built-in memory. Each function runs inside one transaction
-// and returns what changed, so that entities and vectors in memory can be updated after the commit.
+// and returns the entities that changed, so that those in memory can be updated after the commit.
 import type { Banks } from "./banks.ts";
 import type { FactDatabase } from "./database.ts";
 import {
@@ -9,9 +9,8 @@ import {
   resolveMentions,
   unlinkFact,
 } from "./entity-directory.ts";
-import { type Encoder, readVector, vectorBytes } from "./phase-vectors.ts";
+import { type Encoder, vectorBytes } from "./phase-vectors.ts";
 import type { Scoring } from "./settings.ts";
-import type { IndexedFact } from "./vector-index.ts";
 import type { Mentions } from "./words-and-names.ts";
 
 /** The parts of an open store that its operations share. */
@@ -24,16 +23,6 @@ export type StoreParts = {
   readonly mentionsIn: (text: string) => Mentions;
 };
 
-/** Changes to entities and vectors in memory, to be applied after the commit. */
-export type CacheUpdate = {
-  readonly entities: readonly Entity[];
-  /** `vector` is absent when it did not change. */
-  readonly put?: { readonly fact: IndexedFact; readonly content: string; readonly vector?: Float64Array };
-  readonly dropped?: number;
-};
-
-const NO_UPDATE: CacheUpdate = { entities: [] };
-
 type NewFact = {
   readonly content: string;
   readonly category: string;
@@ -41,25 +30,22 @@ type NewFact = {
   readonly trust: number;
 };
 
-type Added = { readonly factId: number; readonly isNew: boolean; readonly cacheUpdate: CacheUpdate };
+/** `entities`: created or changed; the directory adopts them after the commit. */
+type Added = { readonly factId: number; readonly isNew: boolean; readonly entities: readonly Entity[] };
 
 /** A fact with the same content is kept unchanged. */
 export function addFact(parts: StoreParts, fact: NewFact): Added {
   const { db } = parts;
   const existing = factIdOf(db, fact.content);
-  if (existing !== undefined) return { factId: existing, isNew: false, cacheUpdate: NO_UPDATE };
+  if (existing !== undefined) return { factId: existing, isNew: false, entities: [] };
   const { vector, entities, changed } = describe(parts, fact.content);
-  const sql = `
-    INSERT INTO facts (content, category, tags, trust_score, hrr_vector)
-    VALUES (:content, :category, :tags, :trust, :vector) RETURNING fact_id AS id, updated_at AS updatedAt
-  `;
-  const { content, category, tags, trust } = fact;
-  const row = db.get<Stamp>(sql, { content, category, tags, trust, vector: vectorBytes(vector) });
-  if (row === undefined) throw new Error("an insert returned no row");
-  linkFact(db, row.id, entities);
-  parts.banks.change({ category, added: vector });
-  const put = { fact: { id: row.id, category, trust, updatedAt: row.updatedAt }, content, vector };
-  return { factId: row.id, isNew: true, cacheUpdate: { entities: changed, put } };
+  const { lastId: factId } = db.run(
+    "INSERT INTO facts (content, category, tags, trust_score, hrr_vector) VALUES (:content, :category, :tags, :trust, :vector)",
+    { ...fact, vector: vectorBytes(vector) },
+  );
+  linkFact(db, factId, entities);
+  parts.banks.renew(fact.category);
+  return { factId, isNew: true, entities: changed };
 }
 
 export type FactChange = {
@@ -70,7 +56,7 @@ export type FactChange = {
 };
 
 type Updated =
-  | { readonly kind: "updated"; readonly cacheUpdate: CacheUpdate }
+  | { readonly kind: "updated"; readonly entities: readonly Entity[] }
   | { readonly kind: "unknown" }
   /** The fact `id` already has this content. */
   | { readonly kind: "duplicate"; readonly id: number };
@@ -91,40 +77,33 @@ export function updateFact(parts: StoreParts, factId: number, change: FactChange
     trust: clamp(before.trust + (change.trustDelta ?? 0)),
     vector: described === undefined ? before.vector : vectorBytes(described.vector),
   };
-  const sql = `
-    UPDATE facts SET content = :content, tags = :tags, category = :category, trust_score = :trust,
-      hrr_vector = :vector, updated_at = CURRENT_TIMESTAMP
-    WHERE fact_id = :id RETURNING fact_id AS id, updated_at AS updatedAt
-  `;
-  const row = db.get<Stamp>(sql, { ...after, id: factId });
+  db.run(
+    `UPDATE facts SET content = :content, tags = :tags, category = :category, trust_score = :trust,
+       hrr_vector = :vector, updated_at = CURRENT_TIMESTAMP WHERE fact_id = :id`,
+    { ...after, id: factId },
+  );
   if (described !== undefined) {
     unlinkFact(db, factId);
     linkFact(db, factId, described.entities);
   }
-  moveInBanks(parts, before, { category: after.category, vector: after.vector });
-  const fact = { id: factId, category: after.category, trust: after.trust, updatedAt: row?.updatedAt ?? "" };
-  const put = { fact, content, vector: described?.vector };
-  return { kind: "updated", cacheUpdate: { entities: described?.changed ?? [], put } };
+  // Both banks: the Python original forgets the one of the category that a fact has left.
+  if (described !== undefined || after.category !== before.category)
+    for (const category of new Set([before.category, after.category])) parts.banks.renew(category);
+  return { kind: "updated", entities: described?.changed ?? [] };
 }
 
-/** Entities are kept, as in the Python original. */
-export function removeFact(parts: StoreParts, factId: number): CacheUpdate | undefined {
-  const { db, banks, encoder } = parts;
+/** Entities are kept, as in the Python original. False when there is no such fact. */
+export function removeFact({ db, banks }: StoreParts, factId: number): boolean {
   const before = readFact(db, factId);
-  if (before === undefined) return undefined;
+  if (before === undefined) return false;
   unlinkFact(db, factId);
   db.run("DELETE FROM hermes_memory_mirrored WHERE fact_id = :factId", { factId });
   db.run("DELETE FROM facts WHERE fact_id = :factId", { factId });
-  banks.change({ category: before.category, removed: readVector(before.vector, encoder.dim) });
-  return { entities: [], dropped: factId };
+  banks.renew(before.category);
+  return true;
 }
 
-export type Rated = {
-  readonly oldTrust: number;
-  readonly newTrust: number;
-  readonly helpfulCount: number;
-  readonly cacheUpdate: CacheUpdate;
-};
+export type Rated = { readonly oldTrust: number; readonly newTrust: number; readonly helpfulCount: number };
 
 const HELPFUL_STEP = 0.05;
 const UNHELPFUL_STEP = -0.1;
@@ -134,17 +113,12 @@ export function rateFact({ db }: StoreParts, factId: number, isHelpful: boolean)
   if (before === undefined) return undefined;
   const newTrust = clamp(before.trust + (isHelpful ? HELPFUL_STEP : UNHELPFUL_STEP));
   const helpfulCount = before.helpful + (isHelpful ? 1 : 0);
-  const sql = `
-    UPDATE facts SET trust_score = :trust, helpful_count = :helpful, updated_at = CURRENT_TIMESTAMP
-    WHERE fact_id = :id RETURNING fact_id AS id, updated_at AS updatedAt
-  `;
-  const row = db.get<Stamp>(sql, { trust: newTrust, helpful: helpfulCount, id: factId });
-  const fact = { id: factId, category: before.category, trust: newTrust, updatedAt: row?.updatedAt ?? "" };
-  const cacheUpdate = { entities: [], put: { fact, content: before.content } };
-  return { oldTrust: before.trust, newTrust, helpfulCount, cacheUpdate };
+  db.run(
+    "UPDATE facts SET trust_score = :trust, helpful_count = :helpful, updated_at = CURRENT_TIMESTAMP WHERE fact_id = :id",
+    { trust: newTrust, helpful: helpfulCount, id: factId },
+  );
+  return { oldTrust: before.trust, newTrust, helpfulCount };
 }
-
-type Stamp = { readonly id: number; readonly updatedAt: string };
 
 type StoredFact = {
   readonly content: string;
@@ -177,20 +151,6 @@ function describe(
   return { vector: encoder.fact(content, names), entities, changed };
 }
 
-/** Updates both banks when the category changes. The Python original forgets the bank of the old category. */
-function moveInBanks(
-  { banks, encoder }: StoreParts,
-  before: { readonly category: string; readonly vector: Uint8Array | null },
-  after: { readonly category: string; readonly vector: Uint8Array | null },
-): void {
-  const removed = readVector(before.vector, encoder.dim);
-  const added = readVector(after.vector, encoder.dim);
-  if (before.category !== after.category) {
-    banks.change({ category: before.category, removed });
-    banks.change({ category: after.category, added });
-  } else if (before.vector !== after.vector) banks.change({ category: after.category, added, removed });
-}
-
 function clamp(trust: number): number {
   return Math.min(1, Math.max(0, trust));
 }
@@ -212,24 +172,29 @@ function mirrorCategory(target: MirrorTarget): string {
   return target === "user" ? "user_pref" : "general";
 }
 
-export function applyMirror(parts: StoreParts, write: MirrorWrite): CacheUpdate[] {
+/** The entities that were created or changed. */
+export function applyMirror(parts: StoreParts, write: MirrorWrite): readonly Entity[] {
   const old = write.oldText === undefined ? undefined : findMirrored(parts.db, write.target, write.oldText);
-  if (write.content === undefined) return old === undefined ? [] : removed(parts, old);
-  if (old === undefined) return [addMirrored(parts, write, write.content)];
-  const updated = updateFact(parts, old, { content: write.content });
-  if (updated.kind === "updated") {
-    markMirrored(parts.db, old, write.target);
-    return [updated.cacheUpdate];
+  if (write.content !== undefined && old !== undefined) {
+    const updated = updateFact(parts, old, { content: write.content });
+    if (updated.kind === "updated") {
+      markMirrored(parts.db, old, write.target);
+      return updated.entities;
+    } // or else a fact with the new text already exists: it is kept and the old one removed
   }
-  // A fact with the new text already exists: it is kept and the old one removed.
-  return [addMirrored(parts, write, write.content), ...removed(parts, old)];
+  if (old !== undefined) removeFact(parts, old);
+  return write.content === undefined ? [] : addMirrored(parts, write, write.content);
 }
 
-function addMirrored(parts: StoreParts, { target, trust }: MirrorWrite, content: string): CacheUpdate {
-  const fact = { content, category: mirrorCategory(target), tags: "", trust };
-  const { factId, isNew, cacheUpdate } = addFact(parts, fact);
+function addMirrored(parts: StoreParts, { target, trust }: MirrorWrite, content: string): readonly Entity[] {
+  const { factId, isNew, entities } = addFact(parts, {
+    content,
+    category: mirrorCategory(target),
+    tags: "",
+    trust,
+  });
   if (isNew) markMirrored(parts.db, factId, target); // a fact that existed before is not a copy of this entry
-  return cacheUpdate;
+  return entities;
 }
 
 /** The copied fact with exactly this text, or the only copied fact that contains it. */
@@ -254,9 +219,4 @@ function markMirrored(db: FactDatabase, factId: number, target: MirrorTarget): v
 /** The fact was added or changed through the tool: from now on a write of an entry does not change it. */
 export function claimFact(db: FactDatabase, factId: number): void {
   db.run("DELETE FROM hermes_memory_mirrored WHERE fact_id = :factId", { factId });
-}
-
-function removed(parts: StoreParts, factId: number): CacheUpdate[] {
-  const cacheUpdate = removeFact(parts, factId);
-  return cacheUpdate === undefined ? [] : [cacheUpdate];
 }

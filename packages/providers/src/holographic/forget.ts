@@ -2,11 +2,11 @@
 // SQLite's index, free pages and log. And finding a text in databases that are not open.
 import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join, parse } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { describeCause } from "@hermes-memory/core/internal/lib";
+import { SqliteFile, type SqlValues } from "@hermes-memory/core/internal/sqlite";
 import type { FactDatabase } from "./database.ts";
 import { splitAliases } from "./entity-directory.ts";
-import { type CacheUpdate, removeFact, type StoreParts } from "./facts.ts";
+import { removeFact, type StoreParts } from "./facts.ts";
 import { forUser, readSection, readSettings, SECTION } from "./settings.ts";
 
 const SCAN_CHUNK_BYTES = 1 << 20;
@@ -22,15 +22,16 @@ export function countFactsWith(db: FactDatabase, text: string): number {
   return db.get<{ n: number }>(COUNT, { text })?.n ?? 0;
 }
 
-/** Within a transaction. Removes every fact that contains the text, including facts that the user added. */
-export function eraseFacts(parts: StoreParts, text: string): CacheUpdate[] {
+/** Within a transaction. Removes every fact that contains the text, including facts that the user added. Returns how many. */
+export function eraseFacts(parts: StoreParts, text: string): number {
   const { db } = parts;
   const concerned = new Set(db.all<{ id: number }>(NAMED, { text }).map(({ id }) => id));
   const named = new Set(concerned);
-  const updates = db.all<{ id: number }>(FACTS, { text }).flatMap(({ id: factId }) => {
+  const facts = db.all<{ id: number }>(FACTS, { text });
+  for (const { id: factId } of facts) {
     for (const { id } of db.all<{ id: number }>(LINKED, { factId })) concerned.add(id);
-    return removeFact(parts, factId) ?? [];
-  });
+    removeFact(parts, factId);
+  }
   for (const id of concerned) {
     // An entity that other facts are about is kept, unless its name contains the text.
     if (!named.has(id) && db.get(IS_LINKED, { id }) !== undefined) continue;
@@ -43,31 +44,26 @@ export function eraseFacts(parts: StoreParts, text: string): CacheUpdate[] {
   }
   // A deletion only marks words in the index as deleted; rebuilding the index removes them.
   db.run("INSERT INTO facts_fts(facts_fts) VALUES ('rebuild')");
-  return updates;
+  return facts.length;
 }
 
 /** Within a transaction. */
-export function eraseAllFacts(parts: StoreParts): CacheUpdate[] {
-  const updates = eraseFacts(parts, ""); // contained in every fact and every name
+export function eraseAllFacts(parts: StoreParts): number {
+  const count = eraseFacts(parts, ""); // contained in every fact and every name
   // The names of banks are categories, which the model makes up.
-  for (const table of ["memory_banks", "hermes_memory_bank_sums", "fact_entities", "entities"])
-    parts.db.run(`DELETE FROM ${table}`);
-  return updates;
+  for (const table of ["memory_banks", "fact_entities", "entities"]) parts.db.run(`DELETE FROM ${table}`);
+  return count;
 }
 
 /** One sentence if there are facts of this user, or without one of the owner; undefined if not. Changes nothing. */
 export async function findFactsOf(home: string, user: StoreUser | undefined): Promise<string | undefined> {
   const common = readSettings((await readSection(home)).values, home);
   const { dbPath } = user === undefined ? common : forUser(common, user.platform, user.userId);
-  if (!existsSync(dbPath)) return undefined;
-  try {
-    using db = new DatabaseSync(dbPath, { readOnly: true });
-    if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'facts'").get() === undefined) return undefined;
-    const n = Number(db.prepare("SELECT count(*) AS n FROM facts").get()?.n ?? 0);
-    return n === 0 ? undefined : `The holographic store ${dbPath} has ${n === 1 ? "1 fact" : `${n} facts`}.`;
-  } catch (cause) {
-    return `The holographic store ${dbPath} could not be read: ${describeCause(cause)}.`;
-  }
+  const all = countIn(dbPath, "SELECT count(*) AS n FROM facts", {});
+  if (typeof all === "string") return `The holographic store ${dbPath} could not be read: ${all}.`;
+  return all === 0
+    ? undefined
+    : `The holographic store ${dbPath} has ${all === 1 ? "1 fact" : `${all} facts`}.`;
 }
 
 type StoreUser = { readonly platform: string; readonly userId: string };
@@ -140,14 +136,20 @@ async function storePath(home: string): Promise<string> {
 }
 
 function tracesIn(dbPath: string, text: string): string | undefined {
-  if (!existsSync(dbPath)) return undefined;
+  const n = countIn(dbPath, COUNT, { text });
+  if (typeof n === "string") return `The holographic store ${dbPath} could not be searched: ${n}.`;
+  if (n === 0) return undefined;
+  return `The holographic store ${dbPath} has ${n === 1 ? "1 fact that contains" : `${n} facts that contain`} it.`;
+}
+
+/** 0 without a database; a text says why it cannot be read. */
+function countIn(dbPath: string, sql: string, values: SqlValues): number | string {
+  if (!existsSync(dbPath)) return 0;
   try {
-    using db = new DatabaseSync(dbPath, { readOnly: true });
-    if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'facts'").get() === undefined) return undefined;
-    const n = Number(db.prepare(COUNT).get({ text })?.n ?? 0);
-    if (n === 0) return undefined;
-    return `The holographic store ${dbPath} has ${n === 1 ? "1 fact that contains" : `${n} facts that contain`} it.`;
+    using file = new SqliteFile(dbPath, { readOnly: true });
+    if (file.get("SELECT 1 FROM sqlite_master WHERE name = 'facts'") === undefined) return 0;
+    return file.get<{ n: number }>(sql, values)?.n ?? 0;
   } catch (cause) {
-    return `The holographic store ${dbPath} could not be searched: ${describeCause(cause)}.`;
+    return describeCause(cause);
   }
 }

@@ -1,6 +1,6 @@
 // Phase vectors (holographic reduced representations): a vector is `dim` angles, binding adds them, bundling takes the angle of the sum of
 // unit vectors; and the encoder that turns words, texts and facts into vectors. The numbers equal those of the Python original to
-// about 1e-14; only the computation of cosines differs.
+// about 1e-14.
 //
 // All vectors of a store have the same length, so elements are read with `as number`: a check for each of the millions of elements
 // that a query reads would take most of its time.
@@ -9,31 +9,11 @@ import { vectorWords } from "./words-and-names.ts";
 
 export const TAU = 2 * Math.PI;
 
-/** The number of different angles in an atom, and the size of the table of cosines. */
-export const LEVELS = 65_536;
-const LEVEL_MASK = LEVELS - 1;
+/** The number of different angles in an atom. Their cosines and sines are looked up, for every word of every fact. */
+const LEVELS = 65_536;
 const STEP = TAU / LEVELS;
-const LEVELS_PER_RADIAN = LEVELS / TAU;
-
-export const COSINES = Float64Array.from({ length: LEVELS }, (_, level) => Math.cos(level * STEP));
+const COSINES = Float64Array.from({ length: LEVELS }, (_, level) => Math.cos(level * STEP));
 const SINES = Float64Array.from({ length: LEVELS }, (_, level) => Math.sin(level * STEP));
-const ANGLES = Float64Array.from({ length: LEVELS }, (_, level) => level * STEP);
-
-/** Below this signal-to-noise ratio the facts in a bundle cannot be told apart reliably, which is worth a warning. */
-export const MIN_SNR = 2;
-
-/** The angle of each level. */
-function toPhases(levels: Uint16Array): Float64Array {
-  const phases = new Float64Array(levels.length);
-  for (let i = 0; i < levels.length; i += 1) phases[i] = ANGLES[levels[i] as number] as number;
-  return phases;
-}
-
-/** The nearest level of each angle, written to `out` from `offset` on. */
-export function toLevels(phases: Float64Array, out: Uint16Array, offset = 0): void {
-  for (let i = 0; i < phases.length; i += 1)
-    out[offset + i] = Math.round((phases[i] as number) * LEVELS_PER_RADIAN) & LEVEL_MASK;
-}
 
 export function bind(a: Float64Array, b: Float64Array): Float64Array {
   const bound = new Float64Array(a.length);
@@ -55,17 +35,9 @@ export function bundle(vectors: readonly Float64Array[]): Float64Array {
 
 /** The mean cosine of the differences: 1 for equal vectors, about 0 for unrelated ones. */
 export function similarity(a: Float64Array, b: Float64Array): number {
-  if (a.length === 0) return 0;
   let sum = 0;
-  for (let i = 0; i < a.length; i += 1) {
-    const turn = ((a[i] as number) - (b[i] as number)) * LEVELS_PER_RADIAN;
-    const level = Math.round(turn);
-    const rest = (turn - level) * STEP;
-    const at = level & LEVEL_MASK;
-    const square = rest * rest;
-    sum += (COSINES[at] as number) * (1 - square / 2) - (SINES[at] as number) * rest * (1 - square / 6);
-  }
-  return sum / a.length;
+  for (let i = 0; i < a.length; i += 1) sum += Math.cos((a[i] as number) - (b[i] as number));
+  return a.length === 0 ? 0 : sum / a.length;
 }
 
 /** Infinite for an empty bundle. */
@@ -84,9 +56,7 @@ export class VectorSum {
   }
 
   addLevels(levels: Uint16Array): void {
-    const { cos, sin } = this;
-    const cosines = COSINES; // looked up once: this runs for every word of every fact
-    const sines = SINES;
+    const [cos, sin, cosines, sines] = [this.cos, this.sin, COSINES, SINES]; // looked up once
     for (let i = 0; i < levels.length; i += 1) {
       const level = levels[i] as number;
       cos[i] = (cos[i] as number) + (cosines[level] as number);
@@ -95,66 +65,34 @@ export class VectorSum {
   }
 
   addPhases(phases: Float64Array): void {
-    this.#addUnits(phases, 1, undefined);
-  }
-
-  /**
-   * Adds or subtracts a vector with its components rounded to a multiple of `1 / perUnit`. If `perUnit` is a power of two, such sums are
-   * exact as long as they fit a double, so they do not depend on the order of changes.
-   */
-  addRounded(phases: Float64Array, sign: 1 | -1, perUnit: number): void {
-    this.#addUnits(phases, sign, perUnit);
-  }
-
-  /** Adds the bundle of another sum, bound to a role, without converting to angles and back. */
-  addBound(bundled: VectorSum, role: Uint16Array): void {
-    const { cos, sin } = this;
-    for (let i = 0; i < role.length; i += 1) {
-      const x = bundled.cos[i] as number;
-      const y = bundled.sin[i] as number;
-      const length = Math.sqrt(x * x + y * y);
-      const level = role[i] as number;
-      const c = COSINES[level] as number;
-      const s = SINES[level] as number;
-      // An empty sum has the angle 0.
-      const ux = length === 0 ? 1 : x / length;
-      const uy = length === 0 ? 0 : y / length;
-      cos[i] = (cos[i] as number) + ux * c - uy * s;
-      sin[i] = (sin[i] as number) + uy * c + ux * s;
+    const [cos, sin] = [this.cos, this.sin];
+    for (let i = 0; i < phases.length; i += 1) {
+      cos[i] = (cos[i] as number) + Math.cos(phases[i] as number);
+      sin[i] = (sin[i] as number) + Math.sin(phases[i] as number);
     }
   }
 
   angles(): Float64Array {
-    const { cos, sin } = this;
-    const angles = new Float64Array(cos.length);
-    for (let i = 0; i < angles.length; i += 1)
-      angles[i] = wrap(Math.atan2(sin[i] as number, cos[i] as number));
-    return angles;
+    return this.cos.map((cos, i) => wrap(Math.atan2(this.sin[i] as number, cos)));
   }
 
-  // The level is looked up in a table, and the rest of the angle, at most 4.8e-5, is computed by the first terms of the series. The error is
-  // below 1e-15, in a small part of the time of Math.cos and Math.sin.
-  #addUnits(phases: Float64Array, sign: 1 | -1, perUnit: number | undefined): void {
-    const { cos, sin } = this;
-    for (let i = 0; i < phases.length; i += 1) {
-      const turn = (phases[i] as number) * LEVELS_PER_RADIAN;
-      const level = Math.round(turn);
-      const rest = (turn - level) * STEP;
-      const at = level & LEVEL_MASK;
-      const c = COSINES[at] as number;
-      const s = SINES[at] as number;
-      const restCos = 1 - (rest * rest) / 2;
-      const restSin = rest * (1 - (rest * rest) / 6);
-      let x = c * restCos - s * restSin;
-      let y = s * restCos + c * restSin;
-      if (perUnit !== undefined) {
-        x = Math.round(x * perUnit) / perUnit;
-        y = Math.round(y * perUnit) / perUnit;
-      }
-      cos[i] = (cos[i] as number) + sign * x;
-      sin[i] = (sin[i] as number) + sign * y;
+  /** Cosines and sines of the angles: the product of two of them, divided by `dim`, is the similarity. */
+  units(): Float32Array {
+    const units = new Float32Array(2 * this.cos.length);
+    for (let i = 0; i < this.cos.length; i += 1) {
+      const [cos, sin] = [this.cos[i] as number, this.sin[i] as number];
+      const length = Math.sqrt(cos * cos + sin * sin);
+      units[2 * i] = length === 0 ? 1 : cos / length; // an empty sum has the angle 0
+      units[2 * i + 1] = length === 0 ? 0 : sin / length;
     }
+    return units;
   }
+}
+
+export function unitSimilarity(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i += 1) sum += (a[i] as number) * (b[i] as number);
+  return (2 * sum) / a.length;
 }
 
 function wrap(angle: number): number {
@@ -184,15 +122,12 @@ const EMPTY_TEXT = "__hrr_empty__";
 const VALUES_PER_HASH = 16;
 /** 16 MB at the usual length. */
 const MAX_KEPT_ATOMS = 8192;
-/** Four times the number of facts that one search for contradictions compares. */
-const MAX_KEPT_TEXTS = 2000;
 
 export class Encoder {
   readonly dim: number;
   readonly roleContent: Float64Array;
   readonly roleEntity: Float64Array;
   readonly #atoms = new Map<string, Uint16Array>();
-  readonly #texts = new Map<string, Uint16Array>();
 
   constructor(dim: number) {
     this.dim = dim;
@@ -202,20 +137,15 @@ export class Encoder {
 
   /** Case-sensitive: callers convert to lower case first. */
   atom(word: string): Float64Array {
-    return toPhases(this.#levels(word));
+    return Float64Array.from(this.#levels(word), (level) => level * STEP);
   }
 
   text(text: string): Float64Array {
     return this.#wordSum(text).angles();
   }
 
-  /** The same, rounded to the nearest levels and cached. */
-  textLevels(text: string): Uint16Array {
-    return keep(this.#texts, text, MAX_KEPT_TEXTS, () => {
-      const levels = new Uint16Array(this.dim);
-      toLevels(this.text(text), levels);
-      return levels;
-    });
+  textUnits(text: string): Float32Array {
+    return this.#wordSum(text).units();
   }
 
   /** A text bound to the role that texts have in facts. */
@@ -229,14 +159,7 @@ export class Encoder {
   }
 
   fact(content: string, entities: readonly string[]): Float64Array {
-    const sum = new VectorSum(this.dim);
-    sum.addBound(this.#wordSum(content), this.#levels(ROLE_CONTENT));
-    const role = this.#levels(ROLE_ENTITY);
-    for (const name of entities) {
-      const atom = this.#levels(name.toLowerCase());
-      sum.addLevels(atom.map((level, i) => level + (role[i] as number))); // 16 bits, so it wraps around as angles do
-    }
-    return sum.angles();
+    return bundle([this.content(content), ...entities.map((name) => this.entity(name))]);
   }
 
   #wordSum(text: string): VectorSum {
@@ -246,18 +169,14 @@ export class Encoder {
     return sum;
   }
 
+  /** Beyond the limit, the word unused for the longest time is dropped. */
   #levels(word: string): Uint16Array {
-    return keep(this.#atoms, word, MAX_KEPT_ATOMS, () => atomLevels(word, this.dim));
+    const levels = this.#atoms.get(word) ?? atomLevels(word, this.dim);
+    this.#atoms.delete(word);
+    this.#atoms.set(word, levels);
+    if (this.#atoms.size > MAX_KEPT_ATOMS) this.#atoms.delete(this.#atoms.keys().next().value ?? "");
+    return levels;
   }
-}
-
-/** A cache in order of use: beyond `most` entries the one unused for the longest time is dropped. */
-function keep<V>(kept: Map<string, V>, key: string, most: number, make: () => V): V {
-  const value = kept.get(key) ?? make();
-  kept.delete(key);
-  kept.set(key, value);
-  if (kept.size > most) kept.delete(kept.keys().next().value ?? "");
-  return value;
 }
 
 /** SHA-256 of `word:0`, `word:1`, ... read as little-endian 16-bit numbers. */

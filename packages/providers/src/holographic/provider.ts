@@ -160,8 +160,8 @@ class HolographicProvider implements MemoryProvider {
       };
     const outcome = await store.mirror(target === "user" ? "user" : "memory", texts);
     if (outcome.ok) return { stored: true };
-    this.#logger.debug("A memory entry was not mirrored as a fact.", { why: outcome.error.kind });
-    return { stored: false, reason: outcome.error.message };
+    this.#logger.debug("A memory entry was not mirrored as a fact.", { why: outcome.error });
+    return { stored: false, reason: outcome.error };
   }
 
   async forget(text: string, { dry_run = false }: ForgetOptions = {}): Promise<ForgetReport> {
@@ -182,7 +182,7 @@ class HolographicProvider implements MemoryProvider {
     const { store, settings } = this.#opened;
     for (const { content, category } of extractFacts(messages, settings.scoring)) {
       const outcome = await store.add(content, { category });
-      if (!outcome.ok) this.#logger.debug("A message was not kept as a fact.", { why: outcome.error.kind });
+      if (!outcome.ok) this.#logger.debug("A message was not kept as a fact.", { why: outcome.error });
     }
   }
 
@@ -236,18 +236,11 @@ function mirrorTexts(
   oldText: string | undefined,
   { scoring }: HolographicSettings,
 ): { content: string | undefined; oldText: string | undefined } | undefined {
-  const text = pyStrip(content) === "" ? undefined : content;
-  const old = oldText === undefined || pyStrip(oldText) === "" ? undefined : pyStrip(oldText);
-  switch (action) {
-    case "add":
-      return text === undefined ? undefined : { content: text, oldText: undefined };
-    case "replace":
-      return scoring === "reference" || text === undefined ? undefined : { content: text, oldText: old };
-    case "remove":
-      return scoring === "reference" || old === undefined ? undefined : { content: undefined, oldText: old };
-    default:
-      return action satisfies never;
-  }
+  const text = action === "remove" || pyStrip(content) === "" ? undefined : content;
+  const old = action === "add" ? undefined : pyStrip(oldText ?? "") || undefined;
+  if (action !== "add" && scoring === "reference") return undefined;
+  const isEmpty = action === "remove" ? old === undefined : text === undefined;
+  return isEmpty ? undefined : { content: text, oldText: old };
 }
 
 // ---- Texts for prompts ----
@@ -284,53 +277,28 @@ export function oneDecimal(value: number): string {
 // ---- `hermes memory test`: a fact is written, found and removed in the real store ----
 
 async function testStore(store: FactStore, signal: AbortSignal): Promise<SelfTestReport> {
-  const steps: { name: string; ms: number; detail?: string }[] = [];
+  const steps: { name: string; ms: number }[] = [];
   const step = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
-    signal.throwIfAborted();
     const start = performance.now();
     const value = await work();
     steps.push({ name, ms: performance.now() - start });
     return value;
   };
-  const mark = `selftest${randomHex(6)}`; // one word that no other fact contains
-  const factId = await step("write", async () => {
-    const added = await store.add(`hermes memory test ${mark}`, { category: "general", tags: "" });
-    if (!added.ok) throw failed("write", added.error.message);
-    return added.value.factId;
-  });
+  signal.throwIfAborted();
+  const query = `selftest${randomHex(6)}`; // one word that no other fact contains
+  const added = await step("write", () => store.add(`hermes memory test ${query}`));
+  if (!added.ok) throw failed("write", added.error);
+  const { factId } = added.value;
+  const request = { query, category: undefined, minTrust: 0, limit: 5, isSafe: true };
+  let isFound = false;
   try {
-    await step("recall", async () => {
-      const hits = await store.search({
-        query: mark,
-        category: undefined,
-        minTrust: 0,
-        limit: 5,
-        isSafe: true,
-      });
-      if (!hits.some(({ fact_id }) => fact_id === factId))
-        throw failed("recall", "the fact was not found again");
-    });
-  } catch (cause) {
-    await store.remove(factId).catch((second: unknown) => {
-      throw failed("clean up", `${describeCause(second)}; fact ${factId} is left behind`);
-    });
-    throw cause;
+    isFound = (await step("recall", () => store.search(request))).some(({ fact_id }) => fact_id === factId);
+  } finally {
+    // Also after a failure, so that the test leaves nothing behind.
+    await step("clean up", () => store.remove(factId));
   }
-  const isGone = await cleanUp(store, factId, steps);
-  if (!isGone) throw failed("clean up", `fact ${factId} was gone before it was removed`);
+  if (!isFound) throw failed("recall", "the fact was not found again");
   return { steps };
-}
-
-/** Also after the time limit, so that the test leaves nothing behind. */
-async function cleanUp(
-  store: FactStore,
-  factId: number,
-  steps: { name: string; ms: number }[],
-): Promise<boolean> {
-  const start = performance.now();
-  const isGone = await store.remove(factId);
-  steps.push({ name: "clean up", ms: performance.now() - start });
-  return isGone;
 }
 
 function failed(step: string, reason: string): HermesError {

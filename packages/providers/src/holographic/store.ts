@@ -1,4 +1,4 @@
-// The fact store: every operation on the facts of one database. Entities and vectors kept in memory are updated after each commit.
+// The fact store: every operation on the facts of one database. Entities kept in memory are updated after each commit.
 import { type Clock, codePointLength, err, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
 import {
   findingIds,
@@ -9,11 +9,10 @@ import {
 } from "@hermes-memory/core/internal/security";
 import { Banks } from "./banks.ts";
 import { categoryFilter, FACT_COLUMNS, FactDatabase, type FactRow, toFactRow } from "./database.ts";
-import { EntityDirectory, linkedNames } from "./entity-directory.ts";
+import { type Entity, EntityDirectory, linkedNames } from "./entity-directory.ts";
 import {
   addFact,
   applyMirror,
-  type CacheUpdate,
   claimFact,
   type FactChange,
   type MirrorTarget,
@@ -27,7 +26,6 @@ import { countFactsWith, eraseAllFacts, eraseFacts, findDeletedText, scrubFile }
 import { Encoder, vectorBytes } from "./phase-vectors.ts";
 import { type SearchHit, type SearchRequest, searchFacts } from "./search.ts";
 import type { HolographicSettings } from "./settings.ts";
-import { VectorIndex } from "./vector-index.ts";
 import {
   type Contradiction,
   findContradictions,
@@ -50,12 +48,15 @@ type ListRequest = {
   readonly limit: number;
 };
 
+/** `remaining`: why bytes of the text may be left in the file. */
+type Erased = { readonly erased: number; readonly remaining: string | undefined };
+
 export class FactStore {
   readonly #settings: HolographicSettings;
   readonly #parts: StoreParts;
-  readonly #index: VectorIndex;
   readonly #clock: Clock;
   readonly #rules: FactRules;
+  readonly #warn: (message: string) => void;
   readonly #upkeep: Promise<void>;
   #isClosing = false;
 
@@ -64,6 +65,7 @@ export class FactStore {
     const { dim, scoring } = settings;
     const encoder = new Encoder(dim);
     this.#settings = settings;
+    this.#warn = warn;
     this.#clock = clock;
     this.#rules = { allowSecrets };
     this.#parts = {
@@ -74,8 +76,7 @@ export class FactStore {
       directory: new EntityDirectory(scoring),
       mentionsIn: scoring === "reference" ? referenceMentions : improvedMentions,
     };
-    this.#index = new VectorIndex(db, encoder);
-    this.#upkeep = this.#renew(warn);
+    this.#upkeep = this.#renew();
   }
 
   static async open(settings: HolographicSettings, options: StoreOptions): Promise<FactStore> {
@@ -85,7 +86,7 @@ export class FactStore {
   async add(
     text: string,
     options: { readonly category?: string; readonly tags?: string } = {},
-  ): Promise<Result<{ factId: number; isNew: boolean }, FactRefusal>> {
+  ): Promise<Result<{ factId: number; isNew: boolean }, string>> {
     const content = checkContent(text, this.#rules);
     if (!content.ok) return content;
     const { category = "general", tags = "" } = options;
@@ -98,13 +99,13 @@ export class FactStore {
         claimFact(this.#parts.db, outcome.factId);
         return outcome;
       },
-      ({ cacheUpdate }) => [cacheUpdate],
+      ({ entities }) => entities,
     );
     return ok({ factId: added.factId, isNew: added.isNew });
   }
 
   /** False when there is no such fact. */
-  async update(factId: number, change: FactChange): Promise<Result<boolean, FactRefusal>> {
+  async update(factId: number, change: FactChange): Promise<Result<boolean, string>> {
     const content = change.content === undefined ? undefined : checkContent(change.content, this.#rules);
     if (content?.ok === false) return content;
     const labels = checkLabels(change, this.#rules);
@@ -117,26 +118,20 @@ export class FactStore {
         if (outcome.kind === "updated" && isRewritten) claimFact(this.#parts.db, factId);
         return outcome;
       },
-      (outcome) => (outcome.kind === "updated" ? [outcome.cacheUpdate] : []),
+      (outcome) => (outcome.kind === "updated" ? outcome.entities : []),
     );
     if (updated.kind !== "duplicate") return ok(updated.kind === "updated");
-    const message = `fact ${updated.id} has this content already (UNIQUE constraint failed: facts.content). Change or remove that one.`;
-    return err({ kind: "duplicate", message });
+    return err(
+      `fact ${updated.id} has this content already (UNIQUE constraint failed: facts.content). Change or remove that one.`,
+    );
   }
 
   async remove(factId: number): Promise<boolean> {
-    const removed = await this.#write(
-      () => removeFact(this.#parts, factId),
-      (outcome) => (outcome === undefined ? [] : [outcome]),
-    );
-    return removed !== undefined;
+    return this.#parts.db.write(() => removeFact(this.#parts, factId));
   }
 
   async rate(factId: number, isHelpful: boolean): Promise<Rated | undefined> {
-    return this.#write(
-      () => rateFact(this.#parts, factId, isHelpful),
-      (outcome) => (outcome === undefined ? [] : [outcome.cacheUpdate]),
-    );
+    return this.#parts.db.write(() => rateFact(this.#parts, factId, isHelpful));
   }
 
   async list({ category, minTrust, limit }: ListRequest): Promise<FactRow[]> {
@@ -172,7 +167,7 @@ export class FactStore {
 
   async query(request: VectorRequest): Promise<(VectorHit | SearchHit)[]> {
     await this.#upkeep;
-    const hits = await queryVectors(this.#parts, this.#index, request);
+    const hits = await queryVectors(this.#parts, request);
     if (hits !== undefined) return hits;
     const query = request.kind === "reason" ? request.entities.join(" ") : request.entity;
     const { category, limit } = request;
@@ -189,7 +184,7 @@ export class FactStore {
   async mirror(
     target: MirrorTarget,
     texts: { readonly content: string | undefined; readonly oldText: string | undefined },
-  ): Promise<Result<void, FactRefusal>> {
+  ): Promise<Result<void, string>> {
     const content = texts.content === undefined ? undefined : checkContent(texts.content, this.#rules);
     const isRefused = content?.ok === false;
     if (isRefused && texts.oldText === undefined) return content;
@@ -199,69 +194,56 @@ export class FactStore {
     const write = { target, content: kept, oldText: texts.oldText, trust };
     await this.#write(
       () => applyMirror(this.#parts, write),
-      (updates) => updates,
+      (entities) => entities,
     );
     return isRefused ? content : ok(undefined);
   }
 
   /** How many facts contain the text. `remaining`: no fact does, but the file contains it in deleted records. */
-  async traces(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
+  async traces(text: string): Promise<Erased> {
     const { db } = this.#parts;
     const erased = await db.read(() => countFactsWith(db, text));
     return { erased, remaining: erased > 0 ? undefined : await findDeletedText(db.path, text) };
   }
 
   /** Erases the facts that contain the text, and the bytes of deleted rows. `remaining`: why bytes may be left in the file. */
-  async forget(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
-    await this.#upkeep;
-    const { db, directory } = this.#parts;
-    db.overwriteDeleted();
-    const updates = await this.#write(
-      () => eraseFacts(this.#parts, text),
-      (each) => each,
-    );
-    directory.forget();
-    return { erased: updates.length, remaining: await scrubFile(db) };
+  async forget(text: string): Promise<Erased> {
+    return await this.#erase(() => eraseFacts(this.#parts, text));
   }
 
   /** Erases every fact, entity and bank, and the bytes of deleted rows. The database itself stays: other agents may have it open. */
-  async eraseAll(): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
+  async eraseAll(): Promise<Erased> {
+    return await this.#erase(() => eraseAllFacts(this.#parts));
+  }
+
+  async #erase(erase: () => number): Promise<Erased> {
     await this.#upkeep;
     const { db, directory } = this.#parts;
     db.overwriteDeleted();
-    const updates = await this.#write(
-      () => eraseAllFacts(this.#parts),
-      (each) => each,
-    );
+    const erased = await db.write(erase);
     directory.forget();
-    return { erased: updates.length, remaining: await scrubFile(db) };
+    return { erased, remaining: await scrubFile(db) };
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#upkeep;
-    this.#parts.db.close();
+    const { db, banks } = this.#parts;
+    await banks.finish().catch((cause: unknown) => this.#warn(`Banks of facts were not renewed: ${cause}`));
+    db.close();
   }
 
-  #write<T>(work: () => T, updatesOf: (value: T) => readonly CacheUpdate[]): Promise<T> {
+  #write<T>(work: () => T, entitiesOf: (value: T) => readonly Entity[]): Promise<T> {
     return this.#parts.db.write(work, (value) => {
-      for (const cacheUpdate of updatesOf(value)) this.#updateCaches(cacheUpdate);
+      for (const entity of entitiesOf(value)) this.#parts.directory.adopt(entity);
     });
   }
 
-  #updateCaches({ entities, put, dropped }: CacheUpdate): void {
-    for (const entity of entities) this.#parts.directory.adopt(entity);
-    if (dropped !== undefined) this.#index.drop(dropped);
-    if (put === undefined) return;
-    if (put.vector === undefined) this.#index.touch(put.fact.id, put.fact);
-    else this.#index.put(put.fact, put.vector, put.content);
-  }
-
-  async #renew(warn: (message: string) => void): Promise<void> {
+  async #renew(): Promise<void> {
     try {
-      await renewVectors(this.#parts, this.#index, () => this.#isClosing);
+      await renewVectors(this.#parts, () => this.#isClosing);
     } catch (cause) {
-      warn(
+      this.#warn(
         `Vectors of ${this.#settings.dbPath} could not be renewed; facts without one are found by search only: ${cause}`,
       );
     }
@@ -273,11 +255,6 @@ export class FactStore {
 
 const MAX_CONTENT_CHARS = 2000;
 
-export type FactRefusal = {
-  readonly kind: "empty" | "too-long" | "blocked" | "duplicate";
-  readonly message: string;
-};
-
 const MAX_LABEL_CHARS = { category: 64, tags: 500 } as const;
 
 /** Config `memory.allow_secrets`. */
@@ -287,34 +264,35 @@ type FactRules = { readonly allowSecrets: boolean };
 function checkLabels(
   labels: { readonly category?: string; readonly tags?: string },
   rules: FactRules,
-): Result<void, FactRefusal> {
+): Result<void, string> {
   for (const name of ["category", "tags"] as const) {
     const text = labels[name] ?? "";
     if (codePointLength(text) > MAX_LABEL_CHARS[name])
-      return err({ kind: "too-long", message: `${name} may have ${MAX_LABEL_CHARS[name]} characters` });
+      return err(`${name} may have ${MAX_LABEL_CHARS[name]} characters`);
     const [id] = [...threatIds(text, rules), ...findingIds(secondGate(text, rules))];
-    if (id !== undefined)
-      return err({ kind: "blocked", message: `${name} was not stored: it matches ${id}.` });
+    if (id !== undefined) return err(`${name} was not stored: it matches ${id}.`);
   }
   return ok(undefined);
 }
 
 /** The text to store. */
-function checkContent(text: string, rules: FactRules): Result<string, FactRefusal> {
+function checkContent(text: string, rules: FactRules): Result<string, string> {
   const content = pyStrip(text.toWellFormed());
-  if (content === "") return err({ kind: "empty", message: "content must not be empty" });
+  if (content === "") return err("content must not be empty");
   const length = codePointLength(content);
   if (length > MAX_CONTENT_CHARS) {
-    const message = `content has ${length} characters; a fact may have ${MAX_CONTENT_CHARS}. Split it into single facts.`;
-    return err({ kind: "too-long", message });
+    return err(
+      `content has ${length} characters; a fact may have ${MAX_CONTENT_CHARS}. Split it into single facts.`,
+    );
   }
   const ids = threatIds(content, rules);
   if (ids.length > 0) {
-    const message = `content was not stored: it matches ${ids.join(", ")}. Facts become part of the prompt, so they may not carry instructions or secrets' paths. If it is harmless, reword it.`;
-    return err({ kind: "blocked", message });
+    return err(
+      `content was not stored: it matches ${ids.join(", ")}. Facts become part of the prompt, so they may not carry instructions or secrets' paths. If it is harmless, reword it.`,
+    );
   }
   const found = secondGate(content, rules);
-  return found.length > 0 ? err({ kind: "blocked", message: gateMessage(found) }) : ok(content);
+  return found.length > 0 ? err(gateMessage(found)) : ok(content);
 }
 
 function threatIds(text: string, { allowSecrets }: FactRules): string[] {
@@ -330,71 +308,32 @@ function threatIds(text: string, { allowSecrets }: FactRules): string[] {
 /** In one transaction, which takes about 20 ms. */
 const FACTS_PER_STEP = 32;
 
-type Row = {
-  readonly id: number;
-  readonly content: string;
-  readonly category: string;
-  readonly trust: number;
-  readonly updatedAt: string;
-};
-
 /** Stops between two steps when `isStopped`; the next start continues. */
-async function renewVectors(parts: StoreParts, index: VectorIndex, isStopped: () => boolean): Promise<void> {
-  if (!(await parts.db.read(() => hasOutdated(parts)))) return;
-  const learn = (step: Step) => {
-    for (const { row, vector } of step) index.put(row, vector, row.content);
+async function renewVectors(parts: StoreParts, isStopped: () => boolean): Promise<void> {
+  const { db, encoder, banks } = parts;
+  const values = { bytes: encoder.dim * 8 };
+  const isDue = `SELECT 1 FROM facts WHERE ${outdated(parts)} LIMIT 1`;
+  if ((await db.read(() => db.get(isDue, values))) === undefined) return;
+  const renewSome = (after: number): number | undefined => {
+    const rows = db.all<{ id: number; content: string; category: string }>(
+      `SELECT fact_id AS id, content, category FROM facts
+       WHERE fact_id > :after AND ${outdated(parts)} ORDER BY fact_id LIMIT ${FACTS_PER_STEP}`,
+      { after, ...values },
+    );
+    for (const { id, content } of rows) {
+      const vector = vectorBytes(encoder.fact(content, linkedNames(db, id)));
+      db.run("UPDATE facts SET hrr_vector = :vector WHERE fact_id = :id", { vector, id });
+    }
+    for (const category of new Set(rows.map((row) => row.category))) banks.renew(category);
+    return rows.at(-1)?.id;
   };
-  for (let after = 0; !isStopped(); ) {
-    const step = await parts.db.write(() => renewSome(parts, after), learn);
-    const last = step.at(-1);
-    if (last === undefined) break;
-    after = last.row.id;
+  for (let after: number | undefined = 0; after !== undefined && !isStopped(); ) {
+    const last: number = after;
+    after = await db.write(() => renewSome(last));
   }
-  await renewBanks(parts, isStopped);
-}
-
-async function renewBanks({ db, encoder, banks }: StoreParts, isStopped: () => boolean): Promise<void> {
-  const categories = await db.read(() =>
-    db.all<{ category: string }>("SELECT DISTINCT category FROM facts WHERE category IS NOT NULL"),
-  );
-  for (const { category } of categories) {
-    if (isStopped()) return; // the other banks keep their old length, so the next start renews them
-    await db.write(() => banks.rebuild(category));
-  }
-  await db.write(() => db.run("DELETE FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim }));
-}
-
-function hasOutdated(parts: StoreParts): boolean {
-  const { db, encoder } = parts;
-  const bank = db.get("SELECT 1 FROM memory_banks WHERE dim <> :dim", { dim: encoder.dim });
-  return (
-    bank !== undefined || db.get(`SELECT 1 FROM facts WHERE ${outdated(parts)}`, bytes(parts)) !== undefined
-  );
-}
-
-type Step = readonly { readonly row: Row; readonly vector: Float64Array }[];
-
-function renewSome(parts: StoreParts, after: number): Step {
-  const { db, encoder } = parts;
-  const sql = `
-    SELECT fact_id AS id, content, category, trust_score AS trust, updated_at AS updatedAt FROM facts
-    WHERE fact_id > :after AND ${outdated(parts)} ORDER BY fact_id LIMIT ${FACTS_PER_STEP}
-  `;
-  return db.all<Row>(sql, { after, ...bytes(parts) }).map((row) => {
-    const vector = encoder.fact(row.content, linkedNames(db, row.id));
-    db.run("UPDATE facts SET hrr_vector = :vector WHERE fact_id = :id", {
-      vector: vectorBytes(vector),
-      id: row.id,
-    });
-    return { row, vector };
-  });
 }
 
 /** By the rules of the Python original, a fact without a vector keeps none. */
 function outdated({ scoring }: StoreParts): string {
   return `length(hrr_vector) ${scoring === "reference" ? "<>" : "IS NOT"} :bytes`;
-}
-
-function bytes({ encoder }: StoreParts): { bytes: number } {
-  return { bytes: encoder.dim * 8 };
 }

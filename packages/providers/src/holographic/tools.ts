@@ -2,7 +2,7 @@
 import { codePointLength, describeCause, HermesError, type Result } from "@hermes-memory/core/internal/lib";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { HolographicSettings } from "./settings.ts";
-import type { FactRefusal, FactStore } from "./store.ts";
+import type { FactStore } from "./store.ts";
 
 // ---- Schemas ----
 
@@ -170,9 +170,9 @@ function results(found: readonly object[]): object {
   return { results: found, count: found.length };
 }
 
-function accepted<T>(outcome: Result<T, FactRefusal>): T {
+function accepted<T>(outcome: Result<T, string>): T {
   if (outcome.ok) return outcome.value;
-  throw new ArgumentError(outcome.error.message);
+  throw new ArgumentError(outcome.error);
 }
 
 // ---- Arguments: models send numbers as text, and null for an absent value ----

@@ -3,15 +3,8 @@
 // `reference` has the formulas of the Python original, `structural` is the default.
 import { categoryFilter, FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
 import type { StoreParts } from "./facts.ts";
-import { bind, type Encoder, readVector, similarity, toLevels, unbind } from "./phase-vectors.ts";
+import { bind, type Encoder, readVector, similarity, unbind, unitSimilarity } from "./phase-vectors.ts";
 import { phrase, withoutSyntaxErrors } from "./search.ts";
-import {
-  type IndexedFact,
-  type LevelMatrix,
-  levelSimilarity,
-  SCAN_ERROR,
-  type VectorIndex,
-} from "./vector-index.ts";
 import { vectorWords } from "./words-and-names.ts";
 
 export type VectorRequest = {
@@ -33,81 +26,54 @@ type Plan = {
   readonly tiers: ReadonlyMap<number, number> | undefined;
 };
 
-/** Up to this many facts are computed exactly at once; more are scanned first. */
-const FEW = 200;
+/** Rows that are read and measured at once: some milliseconds. */
+const FACTS_PER_STEP = 256;
 
 /** Undefined when no fact has a vector; the caller then searches by words. */
 export async function queryVectors(
   parts: StoreParts,
-  index: VectorIndex,
   request: VectorRequest,
 ): Promise<VectorHit[] | undefined> {
   const { db, encoder, scoring } = parts;
   const { category } = request;
-  const plan = await db.read(() => {
-    if (!hasVectors(parts, category)) return undefined;
-    return scoring === "reference" ? referencePlan(parts, request) : structuralPlan(parts, request);
-  });
-  if (plan === undefined) return undefined;
-  const isFew = plan.tiers !== undefined && plan.tiers.size <= FEW;
-  const contenders = isFew ? undefined : await scanFacts(index, plan, category);
-  // A negative limit, which only `reference` allows, means all but the last ones.
-  const limit = request.limit < 0 ? (contenders?.length ?? 0) + request.limit : request.limit;
-  if (limit <= 0) return [];
-  const tiers = contenders === undefined ? plan.tiers : shortlist(contenders, limit);
-  const exact = (vector: Float64Array, content: string) => {
-    const measured = plan.withoutContent ? unbind(vector, encoder.content(content)) : vector;
-    return measure(plan, measured);
-  };
-  return db.read(() => computeExactly(parts, { tiers: tiers ?? new Map(), category, limit, exact }));
-}
-
-function hasVectors({ db, encoder }: StoreParts, category: string | undefined): boolean {
   const filter = categoryFilter(category);
-  const sql = `SELECT 1 FROM facts f WHERE length(f.hrr_vector) = :bytes ${filter.and} LIMIT 1`;
-  return db.get(sql, { bytes: encoder.dim * 8, ...filter.values }) !== undefined;
-}
-
-async function scanFacts(index: VectorIndex, plan: Plan, category: string | undefined): Promise<Contender[]> {
-  const matrix = plan.withoutContent ? await index.residuals() : index.vectors;
-  await index.refresh();
-  return scanned(index.facts, matrix, plan, category);
-}
-
-/** Synchronous, so that rows of the matrix do not move meanwhile. */
-function scanned(
-  facts: readonly IndexedFact[],
-  matrix: LevelMatrix,
-  { subjects, tiers }: Plan,
-  category: string | undefined,
-): Contender[] {
-  const rows: number[] = [];
-  for (const [row, fact] of facts.entries()) {
-    const isWanted = category === undefined || fact.category === category;
-    if (isWanted && (tiers === undefined || tiers.has(fact.id))) rows.push(row);
+  const withVector = `SELECT f.fact_id AS id FROM facts f WHERE length(f.hrr_vector) = :bytes ${filter.and}`;
+  const values = { bytes: encoder.dim * 8, ...filter.values };
+  if ((await db.read(() => db.get(`${withVector} LIMIT 1`, values))) === undefined) return undefined;
+  const planned = () =>
+    scoring === "reference" ? referencePlan(parts, request) : structuralPlan(parts, request);
+  const needsBank = scoring === "reference" && request.kind === "probe" && category !== undefined; // a missing one is made
+  const { tiers, ...plan } = await (needsBank ? db.write(planned) : db.read(planned));
+  const eligible =
+    tiers === undefined
+      ? (await db.read(() => db.all<{ id: number }>(`${withVector} ORDER BY f.fact_id`, values))).map(
+          ({ id }) => id,
+        )
+      : [...tiers.keys()].sort((a, b) => a - b);
+  const hits: { readonly tier: number; readonly hit: VectorHit }[] = [];
+  for (let start = 0; start < eligible.length; start += FACTS_PER_STEP) {
+    const some = JSON.stringify(eligible.slice(start, start + FACTS_PER_STEP));
+    const rows = await db.read(() =>
+      db.all<FactWithVector>(
+        `SELECT ${FACT_COLUMNS}, f.hrr_vector FROM facts f
+         WHERE f.fact_id IN (SELECT value FROM json_each(:some)) ${filter.and} ORDER BY f.fact_id`,
+        { some, ...filter.values },
+      ),
+    );
+    for (const row of rows) {
+      const vector = readVector(row.hrr_vector, encoder.dim);
+      if (vector === undefined) continue; // changed meanwhile
+      const measured = plan.withoutContent ? unbind(vector, encoder.content(row.content)) : vector;
+      const score = ((measure(plan.subjects, measured) + 1) / 2) * row.trust_score;
+      hits.push({ tier: tiers?.get(row.fact_id) ?? 0, hit: { ...toFactRow(row), score } });
+    }
   }
-  const least = new Float64Array(rows.length).fill(1);
-  for (const keys of subjects) {
-    const best = new Float64Array(rows.length).fill(-1);
-    for (const key of keys) keepLarger(best, matrix.scan(key, rows));
-    keepSmaller(least, best);
-  }
-  return rows.flatMap((row, at): Contender[] => {
-    const fact = facts[row];
-    if (fact === undefined) return [];
-    return [{ id: fact.id, trust: fact.trust, similar: least[at] ?? 0, tier: tiers?.get(fact.id) ?? 0 }];
-  });
+  hits.sort((a, b) => a.tier - b.tier || b.hit.score - a.hit.score);
+  // A negative limit, which only `reference` allows, means all but the last ones.
+  return hits.slice(0, request.limit).map(({ hit }) => hit);
 }
 
-function keepLarger(values: Float64Array, others: Float64Array): void {
-  for (let i = 0; i < values.length; i += 1) values[i] = Math.max(values[i] as number, others[i] as number);
-}
-
-function keepSmaller(values: Float64Array, others: Float64Array): void {
-  for (let i = 0; i < values.length; i += 1) values[i] = Math.min(values[i] as number, others[i] as number);
-}
-
-function measure({ subjects }: Plan, vector: Float64Array): number {
+function measure(subjects: Plan["subjects"], vector: Float64Array): number {
   return Math.min(...subjects.map((keys) => Math.max(...keys.map((key) => similarity(vector, key)))));
 }
 
@@ -116,7 +82,7 @@ function measure({ subjects }: Plan, vector: Float64Array): number {
 // The formulas of the Python original, each in the form "similarity of the fact to a key". Those of probe and reason do not measure what
 // they are named after: the entity's part of a fact cancels out, and the rest is noise. They are kept for comparison.
 
-/** Within a read transaction. Every fact is eligible. */
+/** Within a transaction. Every fact is eligible. */
 function referencePlan({ encoder, banks }: StoreParts, request: VectorRequest): Plan {
   switch (request.kind) {
     case "probe": {
@@ -202,86 +168,6 @@ function idsOf(rows: readonly { readonly id: number }[]): Set<number> {
   return new Set(rows.map(({ id }) => id));
 }
 
-// ---- Ranking ----
-// A scan gives every fact an approximate score; facts that could be among the best are computed exactly.
-
-/** An eligible fact with its scanned similarity. */
-type Contender = {
-  readonly id: number;
-  readonly trust: number;
-  readonly similar: number;
-  readonly tier: number;
-};
-
-/**
- * Thousands of facts can have the same score (under `reference`, facts without entities in a probe). Of these the oldest are computed, which
- * come first in a stable order.
- */
-const MAX_COMPUTED = 400;
-
-function scoreOf(similar: number, trust: number): number {
-  return ((similar + 1) / 2) * trust;
-}
-
-/** The facts that can be among the first `limit`, given the error of a scan, with their tiers. */
-export function shortlist(contenders: readonly Contender[], limit: number): Map<number, number> {
-  const scored = contenders.map(({ id, trust, similar, tier }) => ({
-    id,
-    tier,
-    score: scoreOf(similar, trust),
-  }));
-  const last = lastPlace(scored, limit);
-  // A score is half a similarity, and two scores may be wrong in opposite directions.
-  const near = scored.filter(
-    ({ tier, score }) => tier < last.tier || (tier === last.tier && score >= last.score - SCAN_ERROR),
-  );
-  near.sort((a, b) => a.tier - b.tier || b.score - a.score || a.id - b.id);
-  return new Map(near.slice(0, Math.max(MAX_COMPUTED, limit)).map(({ id, tier }) => [id, tier]));
-}
-
-type Finalists = {
-  readonly tiers: ReadonlyMap<number, number>;
-  readonly category: string | undefined;
-  readonly limit: number;
-  readonly exact: (vector: Float64Array, content: string) => number;
-};
-
-/** Within a read transaction. Facts that were removed meanwhile are left out. */
-function computeExactly({ db, encoder }: StoreParts, finalists: Finalists): VectorHit[] {
-  const { tiers, category, limit, exact } = finalists;
-  const filter = categoryFilter(category);
-  const sql = `
-    SELECT ${FACT_COLUMNS}, f.hrr_vector FROM facts f
-    WHERE f.fact_id IN (SELECT value FROM json_each(:ids)) ${filter.and} ORDER BY f.fact_id
-  `;
-  const ids = JSON.stringify([...tiers.keys()]);
-  const rows = db.all<FactWithVector>(sql, { ids, ...filter.values });
-  const hits = rows.flatMap((row) => {
-    const vector = readVector(row.hrr_vector, encoder.dim);
-    if (vector === undefined) return [];
-    const score = scoreOf(exact(vector, row.content), row.trust_score);
-    return [{ tier: tiers.get(row.fact_id) ?? 0, hit: { ...toFactRow(row), score } }];
-  });
-  hits.sort((a, b) => a.tier - b.tier || b.hit.score - a.hit.score);
-  return hits.slice(0, limit).map(({ hit }) => hit);
-}
-
-type Place = { readonly tier: number; readonly score: number };
-
-/** Tier and score of the fact at rank `limit`. */
-function lastPlace(scored: readonly Place[], limit: number): Place {
-  let wanted = limit;
-  for (const tier of [...new Set(scored.map((each) => each.tier))].sort((a, b) => a - b)) {
-    const scores = Float64Array.from(
-      scored.filter((each) => each.tier === tier),
-      ({ score }) => score,
-    ).sort();
-    if (wanted <= scores.length) return { tier, score: scores[scores.length - wanted] ?? 0 };
-    wanted -= scores.length;
-  }
-  return { tier: Number.POSITIVE_INFINITY, score: 0 };
-}
-
 // ---- Contradictions: pairs of facts about the same entities that disagree ----
 
 export type Contradiction = {
@@ -302,12 +188,8 @@ const MIN_OVERLAP = 0.3;
 const MIN_SCORE = 0.3;
 /** Similarity of two statements of the same form: above it they are the same statement, below it they have different subjects. */
 const SAME_FORM = { from: 0.5, to: 0.97 };
-/**
- * With a quarter of the usual length, a similarity has a standard deviation of 0.044. A pair that is four times that below the bound need not
- * be compared in full.
- */
-const FIRST_LOOK = { length: 256, least: SAME_FORM.from - 4 * 0.044 };
-
+/** Of all words. With less in common the similarity is far below `SAME_FORM` and need not be computed. */
+const LEAST_SHARED = 0.35;
 /** Within a read transaction. */
 export function findContradictions(
   parts: StoreParts,
@@ -339,42 +221,41 @@ type Judge = (one: FactRow, other: FactRow, overlap: number) => Verdict | undefi
 
 /** Facts about the same entities with different vectors. Rarely true, because a shared entity makes the vectors similar. */
 function referenceJudge({ db, encoder }: StoreParts): Judge {
-  const known = new Map<number, { vector: Float64Array; levels: Uint16Array }>();
-  const vectorOf = (factId: number) => {
-    const read = known.get(factId);
-    if (read !== undefined) return read;
-    const sql = "SELECT hrr_vector AS vector FROM facts WHERE fact_id = :factId";
-    const row = db.get<{ vector: Uint8Array | null }>(sql, { factId });
-    const vector = readVector(row?.vector, encoder.dim) ?? new Float64Array(encoder.dim);
-    const levels = new Uint16Array(encoder.dim);
-    toLevels(vector, levels);
-    known.set(factId, { vector, levels });
-    return { vector, levels };
-  };
-  const scoreOf = (similar: number, overlap: number) => overlap * (1 - (similar + 1) / 2);
+  const vectorOf = remembered(({ fact_id }: FactRow) => {
+    const sql = "SELECT hrr_vector AS vector FROM facts WHERE fact_id = :fact_id";
+    const row = db.get<{ vector: Uint8Array | null }>(sql, { fact_id });
+    return readVector(row?.vector, encoder.dim) ?? new Float64Array(encoder.dim);
+  });
   return (one, other, overlap) => {
-    const [a, b] = [vectorOf(one.fact_id), vectorOf(other.fact_id)];
-    const nearly = levelSimilarity(a.levels, b.levels, encoder.dim);
-    if (scoreOf(nearly - SCAN_ERROR, overlap) < MIN_SCORE) return undefined;
-    const similar = similarity(a.vector, b.vector);
-    const score = scoreOf(similar, overlap);
+    const similar = similarity(vectorOf(one), vectorOf(other));
+    const score = overlap * (1 - (similar + 1) / 2);
     return score >= MIN_SCORE ? { similar, score } : undefined;
   };
 }
 
 /** The same statement with another value: most words are the same, and each side has words that the other lacks. */
 function structuralJudge({ encoder }: StoreParts): Judge {
+  const unitsOf = remembered(({ content }: FactRow) => encoder.textUnits(content));
+  const wordsOf = remembered(({ content }: FactRow) => new Set(vectorWords(content)));
   return (one, other, overlap) => {
-    const [a, b] = [encoder.textLevels(one.content), encoder.textLevels(other.content)];
-    if (encoder.dim > FIRST_LOOK.length) {
-      if (levelSimilarity(a, b, FIRST_LOOK.length) < FIRST_LOOK.least) return undefined;
-    }
-    const similar = levelSimilarity(a, b, encoder.dim);
-    if (similar < SAME_FORM.from || similar > SAME_FORM.to) return undefined;
-    const [words, others] = [vectorWords(one.content), vectorWords(other.content)];
-    return hasMore(words, others) && hasMore(others, words)
-      ? { similar, score: overlap * similar }
-      : undefined;
+    const [words, others] = [wordsOf(one), wordsOf(other)];
+    let shared = 0;
+    for (const word of words) if (others.has(word)) shared += 1;
+    if (shared === words.size || shared === others.size) return undefined;
+    if (shared < LEAST_SHARED * Math.sqrt(words.size * others.size)) return undefined;
+    const similar = unitSimilarity(unitsOf(one), unitsOf(other));
+    const isSameForm = similar >= SAME_FORM.from && similar <= SAME_FORM.to;
+    return isSameForm ? { similar, score: overlap * similar } : undefined;
+  };
+}
+
+/** `make` of a fact, once. */
+function remembered<T>(make: (fact: FactRow) => T): (fact: FactRow) => T {
+  const made = new Map<FactRow, T>();
+  return (fact) => {
+    const value = made.get(fact) ?? make(fact);
+    made.set(fact, value);
+    return value;
   };
 }
 
@@ -414,10 +295,6 @@ function readFacts({ db, encoder }: StoreParts, category: string | undefined): C
   const names = new Map<number, Set<string>>(facts.map(({ fact_id }) => [fact_id, new Set()]));
   for (const { id, name } of links) names.get(id)?.add(name.toLowerCase());
   return facts.map((fact) => ({ fact, entities: [...(names.get(fact.fact_id) ?? [])] }));
-}
-
-function hasMore(one: readonly string[], other: readonly string[]): boolean {
-  return one.some((word) => !other.includes(word));
 }
 
 function shown({ retrieval_count: _, helpful_count: __, ...fact }: FactRow): ContradictingFact {

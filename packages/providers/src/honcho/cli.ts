@@ -200,8 +200,8 @@ function saved(values: Values): HonchoSettings {
     value === undefined ? [] : [[key, String(value)]],
   );
   for (const [key, text] of answers) {
-    const problem = checkSetting(key, text);
-    if (problem !== undefined) throw refusal(key, problem);
+    const checked = checkSetting(key, text);
+    if (!checked.ok) throw refusal(key, checked.error);
   }
   if (answers.length > 0) saveHonchoSettings(place(), Object.fromEntries(answers));
   return readHonchoSettings(place());

@@ -6,9 +6,9 @@ import { basename, dirname, join, resolve } from "node:path";
 import { DEFAULT_PROFILE, rootOf } from "@hermes-memory/core/internal/home";
 import { HermesError, isRecord, pyStrip } from "@hermes-memory/core/internal/lib";
 import { readSettings, writeSettings } from "@hermes-memory/core/internal/providers";
-import type { Place } from "../kit/networked/service.ts";
+import type { Place, Values } from "../kit/networked/settings.ts";
 
-export type Values = Readonly<Record<string, unknown>>;
+export type { Values } from "../kit/networked/settings.ts";
 
 /** Where this process looks for configuration. */
 export type HonchoPlace = Place & {

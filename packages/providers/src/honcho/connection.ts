@@ -1,11 +1,10 @@
 // One agent's connection to Honcho: names, session, recall, tools and checks.
 import type { ForgetReport, SessionSwitchOptions } from "@hermes-memory/core/internal/providers";
-import { deliverySignal, ServiceError } from "../kit/http.ts";
+import { type HttpFailure, ServiceError } from "../kit/http.ts";
 import type {
   Connection,
   ConnectionContext,
-  MirrorWrite,
-  Probe,
+  Entries,
   RecallAsk,
   Recalled,
   ServiceTool,
@@ -32,7 +31,7 @@ import type { HonchoSettings } from "./settings.ts";
 import { honchoPromptBlock } from "./texts.ts";
 import { honchoTools } from "./tools.ts";
 import { HonchoWire, honchoHttpOptions, type View } from "./wire.ts";
-import { HonchoWrites, isMirror, removesEntry } from "./writes.ts";
+import { HonchoWrites, TURNS_PER_BATCH } from "./writes.ts";
 
 /** A tool call waits so long for the first requests of a session. */
 const TOOL_WAIT_MS = 5_000;
@@ -50,7 +49,8 @@ export class HonchoConnection implements Connection {
   readonly inactive: string | undefined;
   readonly awaitsTurns: boolean;
   readonly tools: readonly ServiceTool[];
-  readonly probe: Probe;
+  readonly entries: Entries;
+  readonly turnsAtOnce = TURNS_PER_BATCH;
   readonly settings: HonchoSettings;
   readonly wire: HonchoWire;
   readonly peers: Peers;
@@ -92,17 +92,15 @@ export class HonchoConnection implements Connection {
     this.inactive = isOff ? "Honcho is not active (cron context)." : undefined;
     this.awaitsTurns = settings.writeFrequency.kind === "turn";
     this.tools = isOff ? [] : honchoTools(this);
-    this.probe = {
-      write: async (text, signal) => {
-        const { view, session } = await this.viewFor(this.peers.user, signal);
-        return await this.wire.addConclusion(view, text, { session, signal });
+    this.entries = {
+      ...this.#writes.entries,
+      about: () => ({ sessionId: "", body: { session: this.sessionName } }),
+      ...(isOff ? { cleaned: () => "" } : {}),
+      recalls: async (text, signal) => {
+        const { observation } = await this.#ready(signal);
+        const view = viewOf(this.peers.user, this.peers, observation);
+        return (await this.wire.impression(view, text, signal)).representation.includes(text);
       },
-      finds: async (text, signal) => {
-        const { view } = await this.viewFor(this.peers.user, signal);
-        const { representation } = await this.wire.impression(view, text, signal);
-        return representation.includes(text);
-      },
-      remove: async (id, signal) => void (await this.wire.deleteConclusion(id, signal)),
     };
     if (settings.mode === "tools" && settings.startsEagerly && context.isWriting)
       context.inBackground("Starting the session", async (signal) => void (await this.#ready(signal)));
@@ -175,13 +173,11 @@ export class HonchoConnection implements Connection {
   #start(name: string): Starting {
     const { log, isWriting } = this.#context;
     const deps = { wire: this.wire, peers: this.peers, settings: this.settings, log };
-    // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown,
-    // and are made once: what needs the session is tried again.
+    // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown.
     const stop = new AbortController();
-    const once = deliverySignal(stop.signal);
-    const starting = isWriting ? startSession(name, deps, once) : inspectSession(name, deps, once);
-    const ready = starting.then((session) => {
-      this.#writes.queuePriorFiles(session);
+    const starting = (isWriting ? startSession : inspectSession)(name, deps, stop.signal);
+    const ready = starting.then(async (session) => {
+      await this.#writes.queuePriorFiles(session);
       return session;
     });
     return { ready, startedAt: performance.now(), stop, isReady: false };
@@ -198,14 +194,6 @@ export class HonchoConnection implements Connection {
       if (!(cause instanceof ServiceError)) throw cause;
       throw new ToolRefusal(`Honcho session could not be initialized. ${cause.failure.message}`);
     }
-  }
-
-  async viewFor(
-    peer: string,
-    signal: AbortSignal,
-  ): Promise<{ readonly view: View; readonly session: string }> {
-    const { observation, name } = await this.#ready(signal);
-    return { view: viewOf(peer, this.peers, observation), session: name };
   }
 
   onSessionSwitch(newSessionId: string, { reset, rewound }: SessionSwitchOptions, old: string): void {
@@ -289,20 +277,16 @@ export class HonchoConnection implements Connection {
     return this.inactive === undefined ? this.#writes.turnItems(turn, this.#nameOf(turn.sessionId)) : [];
   }
 
-  mirrorItems(write: MirrorWrite): readonly NewItem[] {
-    if (this.inactive !== undefined) return [];
-    this.#dropRecalls(write.action !== "add");
-    return this.#writes.mirrorItems(write, this.sessionName);
+  async deliver(batch: Batch, signal: AbortSignal): Promise<undefined> {
+    await this.#writes.deliver(batch, signal);
   }
 
-  batchLimit(kind: string): number {
-    return this.#writes.batchLimit(kind);
+  deliveryOf(failure: HttpFailure): Delivery | undefined {
+    return this.#writes.deliveryOf(failure);
   }
 
-  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
-    const delivery = await this.#writes.deliver(batch, signal);
-    if (isMirror(batch)) this.#dropRecalls(removesEntry(batch));
-    return delivery;
+  onEntryChange(isRemoved: boolean): void {
+    this.#dropRecalls(isRemoved);
   }
 
   /** What was recalled before a curated write: all of it may hold an entry that is gone now, or only the base lacks a new one. */

@@ -1,5 +1,6 @@
 // Erasing at Honcho: conclusions and card lines can be deleted one by one, messages only with their whole session.
 import type { ForgetReport } from "@hermes-memory/core/internal/providers";
+import { reportOf as reported } from "../kit/networked/erasing.ts";
 import type { Peers } from "./session.ts";
 import type { HonchoWire, View } from "./wire.ts";
 
@@ -44,7 +45,7 @@ export async function forgetText(
     if (!isDryRun && kept.length < card.length) await wire.setCard(view, kept, signal);
   }
   const holding = await sessionsWith(wire, subject.peers, text, signal);
-  return holding.length === 0 ? { erased } : { erased, remaining: remainingIn(holding) };
+  return reported(erased, [holding.length > 0 && remainingIn(holding)]);
 }
 
 async function sessionsWith(
@@ -64,9 +65,7 @@ async function sessionsWith(
 }
 
 function remainingIn(sessions: readonly string[]): string {
-  const shown = sessions.slice(0, 5).join(", ");
-  const more = sessions.length > 5 ? ` and ${sessions.length - 5} more` : "";
-  return `Messages or summaries of ${sessions.length === 1 ? "one Honcho session hold" : `${sessions.length} Honcho sessions hold`} it: ${shown}${more}. Honcho deletes messages only with their whole session, at its dashboard or with 'DELETE /v3/workspaces/{workspace}/sessions/{session}'.`;
+  return `Messages or summaries of ${sessions.length === 1 ? "one Honcho session hold" : `${sessions.length} Honcho sessions hold`} it: ${someOf(sessions)}. Honcho deletes messages only with their whole session, at its dashboard or with 'DELETE /v3/workspaces/{workspace}/sessions/{session}'.`;
 }
 
 // ---- Everything of a user ----
@@ -121,18 +120,16 @@ function reportOf(
   const facts = cards.reduce((sum, card) => sum + card.facts, 0);
   const messages = sessions.reduce((sum, session) => sum + session.messages, 0);
   const erased = conclusions.length + facts + messages;
-  const remaining = [
-    ...(shared.length === 0
-      ? []
-      : [
-          `Honcho sessions that have other members stay: ${shared.slice(0, 5).join(", ")}${shared.length > 5 ? ` and ${shared.length - 5} more` : ""}. Delete them at Honcho's dashboard.`,
-        ]),
+  return reported(erased, [
+    shared.length > 0 &&
+      `Honcho sessions that have other members stay: ${someOf(shared)}. Delete them at Honcho's dashboard.`,
     // A peer's name is made of the user's platform and id.
-    ...(erased + sessions.length === 0
-      ? []
-      : [
-          `Honcho cannot delete peers: ${hasOwnAgent ? `'${user}' and '${ai}' stay` : `'${user}' stays`} there as ${hasOwnAgent ? "empty names" : "an empty name"}.`,
-        ]),
-  ];
-  return remaining.length === 0 ? { erased } : { erased, remaining: remaining.join(" ") };
+    erased + sessions.length > 0 &&
+      `Honcho cannot delete peers: ${hasOwnAgent ? `'${user}' and '${ai}' stay there as empty names` : `'${user}' stays there as an empty name`}.`,
+  ]);
+}
+
+function someOf(sessions: readonly string[]): string {
+  const more = sessions.length > 5 ? ` and ${sessions.length - 5} more` : "";
+  return `${sessions.slice(0, 5).join(", ")}${more}`;
 }

@@ -57,17 +57,6 @@ const RECALL_LIMITS: RecallLimits = {
   now: () => performance.now(),
 };
 
-/** For status and tests. Spelled as in the Python edition. */
-export type DialecticState = {
-  readonly turn_count: number;
-  readonly last_dialectic_turn: number;
-  readonly pending_result_fired_at: number;
-  readonly empty_streak: number;
-  readonly effective_cadence: number;
-  readonly thread_alive: boolean;
-  readonly thread_age_seconds: number;
-};
-
 type Answer = { readonly text: string; readonly firedAt: number };
 type Run = { readonly startedAt: number; readonly ended: Promise<void> };
 type BaseRun = Run & { readonly stop: AbortController };
@@ -162,19 +151,6 @@ export class HonchoRecall {
 
   get turns(): number {
     return this.#turn;
-  }
-
-  state(): DialecticState {
-    const run = this.#dialecticRun;
-    return {
-      turn_count: this.#turn,
-      last_dialectic_turn: this.#lastSuccess,
-      pending_result_fired_at: this.#answer?.firedAt ?? NEVER,
-      empty_streak: this.#emptyStreak,
-      effective_cadence: this.#effectiveCadence(),
-      thread_alive: this.#isRunning(),
-      thread_age_seconds: run === undefined ? 0 : (this.#limits.now() - run.startedAt) / 1000,
-    };
   }
 
   // ---- Base layer

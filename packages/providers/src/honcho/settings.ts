@@ -1,15 +1,27 @@
-// Honcho's settings: the block of this profile in the file, then the root of the file, then the environment; and the questions of setup.
-import { outsideJsonOr, pyStrip } from "@hermes-memory/core/internal/lib";
-import type { ConfigField } from "@hermes-memory/core/internal/providers";
-import { readBoolean } from "@hermes-memory/core/internal/providers";
-import type { CommonSettings } from "../kit/networked/service.ts";
-import { COMMON_FIELDS, MODE_FIELD, readCommon } from "../kit/networked/settings.ts";
+// Honcho's settings: the block of this profile in the file, then the root of the file, then the environment; and how setup saves them.
+import { err, ok, outsideJsonOr, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
+import { checkAnswer, readBoolean, readText } from "@hermes-memory/core/internal/providers";
+import {
+  COMMON,
+  choice,
+  flag,
+  MODE,
+  type Place,
+  type Setting,
+  type SettingsTable,
+  setting,
+  settingsTable,
+  text,
+  typedAnswer,
+  type ValuesOf,
+} from "../kit/networked/settings.ts";
 import {
   editHonchoFile,
   type HonchoFile,
   type HonchoPlace,
   readHonchoFile,
   recordOf,
+  renamedPin,
   type Values,
   withHostValues,
 } from "./config-file.ts";
@@ -28,11 +40,120 @@ type WriteFrequency =
   | { readonly kind: "async" | "turn" | "session" }
   | { readonly kind: "every"; readonly turns: number };
 
-export type HonchoSettings = CommonSettings & {
+const CLOUD_URL = "https://api.honcho.dev";
+const LOCAL_URL = "http://localhost:8000";
+const DEFAULT_TIMEOUT_S = 30;
+/** Limits of the server. */
+const MESSAGE_CHARS = 25_000;
+const QUESTION_CHARS = 10_000;
+
+// ---- The rows ----
+
+const level = (key: string, standard: Level, description?: string) =>
+  choice(key, LEVELS, description === undefined ? {} : { description }, standard);
+
+type Bounds = { readonly max?: number; readonly min?: number; readonly description?: string };
+
+/** A whole number; the standard for anything below the least. */
+function count<T extends number | undefined>(
+  key: string,
+  standard: T,
+  { max = Number.MAX_SAFE_INTEGER, min = 1, description }: Bounds & { readonly setup?: string } = {},
+): Setting<number | T> {
+  const bounds = { minimum: min, ...(max === Number.MAX_SAFE_INTEGER ? {} : { maximum: max }) };
+  const asked = description === undefined ? {} : { description };
+  return setting(key, { ...asked, ...bounds, type: "integer" }, (value) => {
+    const found = wholeNumber(value, max);
+    return found === undefined ? standard : Math.max(min, found);
+  });
+}
+
+const dialecticCadence = count("dialecticCadence", 1, {
+  description: "Turns between two questions to Honcho's model",
+});
+
+const ROWS = {
+  givenUrl: text("baseUrl", { description: "Address of your own Honcho server; empty for the cloud" }),
+  apiKey: text("apiKey", {
+    description: "Honcho API key (cloud), or the token of your own server",
+    secret: true,
+    env_var: "HONCHO_API_KEY",
+    url: "https://app.honcho.dev",
+  }),
+  peerName: text("peerName", { description: "Your name in Honcho" }),
+  aiPeer: text("aiPeer", { description: "The agent's name in Honcho" }),
+  workspace: text("workspace", { description: "Workspace" }),
+  /** "" when it is not set. */
+  observationMode: setting(
+    "observationMode",
+    {
+      description: "unified: the agent learns about you; directional: both learn about each other",
+      choices: ["unified", "directional"],
+      default: "unified",
+    },
+    (value) => textOf(value).toLowerCase(),
+  ),
+  writeFrequency: setting(
+    "writeFrequency",
+    { description: "When messages are sent: async, turn, session, or every N turns", default: "async" },
+    (value): WriteFrequency => {
+      const turns = wholeNumber(value, 1_000);
+      if (turns !== undefined) return { kind: "every", turns };
+      const word = textOf(value).toLowerCase();
+      return { kind: (["turn", "session"] as const).find((each) => each === word) ?? "async" };
+    },
+  ),
+  /** `recallMode` in the file. */
+  mode: MODE,
+  /** Undefined: recall is not cut by tokens. */
+  contextTokens: count("contextTokens", undefined, {
+    max: 100_000,
+    description: "Longest recall in tokens; empty for no limit",
+  }),
+  // Setup offers a wider one than that of a file without the key.
+  dialecticCadence: { ...dialecticCadence, field: { ...dialecticCadence.field, default: "2" } },
+  level: level("dialecticReasoningLevel", "low", "How hard Honcho's model thinks"),
+  sessionStrategy: choice("sessionStrategy", STRATEGIES, { description: "What one Honcho session is" }),
+  ...COMMON,
+
+  // Not asked for in setup.
+  enabled: setting("enabled", { type: "boolean" }, (value): unknown => value),
+  environment: text("environment", { env: "HONCHO_ENVIRONMENT" }),
+  timeout: setting("timeout", { type: "number", minimum: 1 }, (value): unknown => value),
+  isPinned: flag("pinUserPeer", false),
+  aliases: setting("userPeerAliases", {}, textMap),
+  peerPrefix: text("runtimePeerPrefix"),
+  startsEagerly: flag("initOnSessionStart", false),
+  savesMessages: flag("saveMessages", true),
+  hasSessionPrefix: flag("sessionPeerPrefix", false),
+  contextCadence: count("contextCadence", 1),
+  injectionFrequency: choice("injectionFrequency", ["every-turn", "first-turn"]),
+  /** Whether depth, message length and the tool's argument may change the level. */
+  hasDynamicLevel: flag("dialecticDynamic", true),
+  maxAnswerChars: count("dialecticMaxChars", 600),
+  maxInputChars: count("dialecticMaxInputChars", QUESTION_CHARS, { max: QUESTION_CHARS }),
+  depth: count("dialecticDepth", 1, { max: 3 }),
+  depthLevels: setting("dialecticDepthLevels", {}, (value): readonly unknown[] | undefined =>
+    Array.isArray(value) ? value : undefined,
+  ),
+  includesQuery: flag("dialecticIncludeQuery", true),
+  hasHeuristic: flag("reasoningHeuristic", true),
+  levelCap: level("reasoningLevelCap", "high"),
+  messageMaxChars: count("messageMaxChars", MESSAGE_CHARS, { min: 50, max: MESSAGE_CHARS }),
+};
+
+/** Values that are objects or lists in the file. */
+const JSON_KEYS = ["userPeerAliases", "dialecticDepthLevels"];
+/** Settings that belong to all profiles, at the root of the file. */
+const ROOT_KEYS = ["baseUrl", "timeout"];
+
+type Rows = ValuesOf<typeof ROWS>;
+export type HonchoSettings = Omit<
+  Rows,
+  "givenUrl" | "enabled" | "environment" | "timeout" | "depthLevels"
+> & {
   readonly file: HonchoFile;
   readonly isEnabled: boolean;
-  /** "" for none. */
-  readonly apiKey: string;
   /** What is sent as the bearer token: the key, or `local` for a server on this machine. "" for no header, or for user and password. */
   readonly bearer: string;
   /** Whether a URL was configured. */
@@ -41,120 +162,78 @@ export type HonchoSettings = CommonSettings & {
   /** To show: without a user and password. */
   readonly publicUrl: string;
   readonly timeoutMs: number;
-  readonly workspace: string;
-  readonly peerName: string;
-  readonly aiPeer: string;
-  readonly isPinned: boolean;
-  readonly aliases: Readonly<Record<string, string>>;
-  readonly peerPrefix: string;
-  readonly startsEagerly: boolean;
   readonly observation: Observation;
-  readonly savesMessages: boolean;
-  readonly writeFrequency: WriteFrequency;
-  readonly sessionStrategy: SessionStrategy;
-  readonly hasSessionPrefix: boolean;
   readonly sessions: Readonly<Record<string, string>>;
-  /** Undefined: recall is not cut by tokens. */
-  readonly contextTokens: number | undefined;
-  readonly contextCadence: number;
-  readonly dialecticCadence: number;
   readonly injectsFirstTurnOnly: boolean;
-  readonly level: Level;
-  /** Whether depth, message length and the tool's argument may change the level. */
-  readonly hasDynamicLevel: boolean;
-  readonly maxAnswerChars: number;
-  readonly maxInputChars: number;
-  readonly depth: number;
   readonly depthLevels: readonly Level[] | undefined;
-  readonly hasHeuristic: boolean;
-  readonly levelCap: Level;
-  readonly messageMaxChars: number;
-  readonly includesQuery: boolean;
 };
 
-const CLOUD_URL = "https://api.honcho.dev";
-const LOCAL_URL = "http://localhost:8000";
-const DEFAULT_TIMEOUT_S = 30;
-/** Limits of the server. */
-const MESSAGE_CHARS = 25_000;
-const QUESTION_CHARS = 10_000;
+const TABLE = settingsTable("honcho.json", ROWS, {
+  wins: "file",
+  load: (place) => {
+    const { host, root, problem } = readHonchoFile(place);
+    const own = Object.entries(renamedPin(host)).filter(([, value]) => value !== null && value !== "");
+    const merged: Values = { ...renamedPin(root), ...Object.fromEntries(own) };
+    // These replace the root's also when they are empty.
+    const whole = {
+      userPeerAliases: host.userPeerAliases ?? root.userPeerAliases,
+      runtimePeerPrefix: host.runtimePeerPrefix ?? root.runtimePeerPrefix,
+    };
+    const ofRoot = { baseUrl: withoutCredentials(textOf(root.baseUrl)), timeout: root.timeout };
+    const values = { ...merged, ...whole, ...ofRoot, mode: merged.recallMode };
+    return { values, ...(problem === undefined ? {} : { problem }) };
+  },
+});
+
+export const SETTABLE_FIELDS = TABLE.allFields;
+
+/** `userHome`: where other programs keep Honcho's configuration. */
+export function honchoSettings(userHome: string | undefined): SettingsTable<HonchoSettings> {
+  const placed = (place: Place): HonchoPlace => ({ userHome, ...place });
+  return {
+    ...TABLE,
+    read: (place) => readHonchoSettings(placed(place)),
+    remarks: (place) => TABLE.remarks(placed(place)),
+    saved: (place) => TABLE.saved(placed(place)),
+    save: (values, home) => void saveHonchoSettings(placed({ home, env: process.env }), values),
+  };
+}
 
 export function readHonchoSettings(place: HonchoPlace): HonchoSettings {
   const { env } = place;
   const file = readHonchoFile(place);
   const { host, root, hostKey } = file;
-  const at = (key: string): unknown => present(host[key]) ?? present(root[key]);
-  const text = (key: string, standard = ""): string => textOf(at(key)) || standard;
-  const yes = (key: string, standard: boolean): boolean => readBoolean(at(key), standard);
-  const count = (key: string, standard: number, max = Number.MAX_SAFE_INTEGER): number =>
-    wholeNumber(at(key), max) ?? standard;
-
-  const apiKey = text("apiKey") || pyStrip(env.HONCHO_API_KEY ?? "");
+  const { givenUrl: _, enabled, environment, timeout, depthLevels: levels, ...settings } = TABLE.read(place);
+  const { apiKey, depth, observationMode } = settings;
   const givenUrl =
     [textOf(root.baseUrl), textOf(root.base_url), env.HONCHO_BASE_URL ?? ""]
       .map(serverAddress)
       .find((url) => url !== undefined) ?? "";
-  const environment = text("environment") || pyStrip(env.HONCHO_ENVIRONMENT ?? "");
   const baseUrl = givenUrl || (environment === "local" ? LOCAL_URL : CLOUD_URL);
   const isLocal = /localhost|127\.0\.0\.1|::1/.test(baseUrl);
   const publicUrl = withoutCredentials(baseUrl);
   // A key for the cloud is not sent to a server on this machine; one that was given for that server is.
   const bearer =
     isLocal && file.isUsed && textOf(host.apiKey) === "" ? "local" : apiKey || (isLocal ? "local" : "");
-  const depth = Math.min(3, Math.max(1, count("dialecticDepth", 1)));
-  const levels = at("dialecticDepthLevels");
   return {
-    ...readCommon({
-      mode: at("recallMode"),
-      user_scope: at("user_scope"),
-      mirror_memory: at("mirror_memory"),
-      max_chars: at("max_chars"),
-    }),
+    ...settings,
     file,
-    isEnabled: yes("enabled", apiKey !== "" || givenUrl !== ""),
-    apiKey,
+    isEnabled: readBoolean(enabled, apiKey !== "" || givenUrl !== ""),
     bearer: bearer === "local" && publicUrl !== baseUrl ? "" : bearer,
     hasBaseUrl: givenUrl !== "",
     baseUrl,
     publicUrl,
-    timeoutMs: 1000 * (seconds(root.timeout, root.requestTimeout, env.HONCHO_TIMEOUT) ?? DEFAULT_TIMEOUT_S),
-    workspace: serverId(text("workspace", file.isUsed ? hostKey : "hermes")) || "hermes",
-    peerName: text("peerName"),
-    aiPeer: text("aiPeer", hostKey),
-    isPinned: readBoolean(
-      present(host.pinUserPeer) ??
-        present(host.pinPeerName) ??
-        present(root.pinUserPeer) ??
-        present(root.pinPeerName),
-      false,
-    ),
-    aliases: textMap(host.userPeerAliases ?? root.userPeerAliases),
-    peerPrefix: textOf(host.runtimePeerPrefix ?? root.runtimePeerPrefix),
-    startsEagerly: yes("initOnSessionStart", false),
-    observation: observationOf(at("observationMode"), at("observation"), {
+    timeoutMs: 1000 * (seconds(timeout, root.requestTimeout, env.HONCHO_TIMEOUT) ?? DEFAULT_TIMEOUT_S),
+    workspace: serverId(settings.workspace || (file.isUsed ? hostKey : "hermes")) || "hermes",
+    aiPeer: settings.aiPeer || hostKey,
+    observation: observationOf(observationMode, host.observation ?? root.observation, {
       isConfigured: Object.keys(host).length > 0 || root.enabled === true,
     }),
-    savesMessages: yes("saveMessages", true),
-    writeFrequency: frequencyOf(at("writeFrequency")),
-    sessionStrategy: oneOf(STRATEGIES, at("sessionStrategy"), "per-directory"),
-    hasSessionPrefix: yes("sessionPeerPrefix", false),
     sessions: textMap(root.sessions),
-    contextTokens: wholeNumber(at("contextTokens"), 100_000),
-    contextCadence: count("contextCadence", 1),
-    dialecticCadence: count("dialecticCadence", 1),
-    injectsFirstTurnOnly: text("injectionFrequency") === "first-turn",
-    level: oneOf(LEVELS, at("dialecticReasoningLevel"), "low"),
-    hasDynamicLevel: yes("dialecticDynamic", true),
-    maxAnswerChars: count("dialecticMaxChars", 600),
-    maxInputChars: count("dialecticMaxInputChars", QUESTION_CHARS, QUESTION_CHARS),
-    depth,
-    depthLevels: Array.isArray(levels)
-      ? Array.from({ length: depth }, (_, pass) => oneOf(LEVELS, levels[pass], "low"))
-      : undefined,
-    hasHeuristic: yes("reasoningHeuristic", true),
-    levelCap: oneOf(LEVELS, at("reasoningLevelCap"), "high"),
-    messageMaxChars: Math.max(50, count("messageMaxChars", MESSAGE_CHARS, MESSAGE_CHARS)),
-    includesQuery: yes("dialecticIncludeQuery", true),
+    injectsFirstTurnOnly: settings.injectionFrequency === "first-turn",
+    depthLevels:
+      levels &&
+      Array.from({ length: depth }, (_, pass) => LEVELS.find((each) => each === levels[pass]) ?? "low"),
   };
 }
 
@@ -169,17 +248,8 @@ export function missingIn({ apiKey, hasBaseUrl, isEnabled, file }: HonchoSetting
 
 // ---- Reading values ----
 
-function present(value: unknown): unknown {
-  return value === null || value === "" ? undefined : value;
-}
-
 function textOf(value: unknown): string {
-  return typeof value === "string" ? pyStrip(value) : "";
-}
-
-function oneOf<T extends string>(choices: readonly T[], value: unknown, standard: T): T {
-  const word = textOf(value).toLowerCase();
-  return choices.find((choice) => choice === word) ?? standard;
+  return typeof value === "string" ? readText(value, "") : "";
 }
 
 /** A whole number of at least 1, also as text. */
@@ -201,12 +271,6 @@ function textMap(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs.filter(([key, each]) => key !== "" && each !== ""));
 }
 
-function frequencyOf(value: unknown): WriteFrequency {
-  const turns = wholeNumber(value, 1_000);
-  if (turns !== undefined) return { kind: "every", turns };
-  return { kind: oneOf(["async", "turn", "session"] as const, value, "async") };
-}
-
 const DIRECTIONAL: Observation = {
   user: { observeMe: true, observeOthers: true },
   ai: { observeMe: true, observeOthers: true },
@@ -217,12 +281,11 @@ const UNIFIED: Observation = {
 };
 
 function observationOf(
-  mode: unknown,
+  mode: string,
   single: unknown,
   { isConfigured }: { readonly isConfigured: boolean },
 ): Observation {
-  const word = textOf(mode).toLowerCase();
-  const isUnified = word === "" ? isConfigured : word === "unified" || word === "shared";
+  const isUnified = mode === "" ? isConfigured : mode === "unified" || mode === "shared";
   const preset = isUnified ? UNIFIED : DIRECTIONAL;
   const flags = (of: "user" | "ai"): PeerFlags => {
     const own = recordOf(recordOf(single)[of]);
@@ -235,8 +298,8 @@ function observationOf(
 }
 
 /** Without a version at its end and without trailing slashes. Undefined for a text that is no address: `true`, digits, other schemes. */
-export function serverAddress(text: string): string | undefined {
-  const given = pyStrip(text);
+export function serverAddress(address: string): string | undefined {
+  const given = pyStrip(address);
   const url = /^[A-Za-z0-9.-]+:\d+(\/|$)/.test(given) ? `http://${given}` : given;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   return url.replace(/\/+v\d+\/*$/, "").replace(/\/+$/, "");
@@ -247,130 +310,32 @@ function withoutCredentials(address: string): string {
 }
 
 /** Workspaces, peers and sessions have ids of ASCII letters, digits, `_` and `-`. */
-export function serverId(text: string): string {
-  return text.replace(/[^A-Za-z0-9_-]/gu, "-").slice(0, 512);
+export function serverId(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/gu, "-").slice(0, 512);
 }
 
-// ---- Setup ----
+// ---- Saving ----
 
-export const HONCHO_FIELDS: readonly ConfigField[] = [
-  {
-    key: "baseUrl",
-    description: "Address of your own Honcho server; empty for the cloud",
-  },
-  {
-    key: "apiKey",
-    description: "Honcho API key (cloud), or the token of your own server",
-    secret: true,
-    env_var: "HONCHO_API_KEY",
-    url: "https://app.honcho.dev",
-  },
-  { key: "peerName", description: "Your name in Honcho" },
-  { key: "aiPeer", description: "The agent's name in Honcho" },
-  { key: "workspace", description: "Workspace" },
-  {
-    key: "observationMode",
-    description: "unified: the agent learns about you; directional: both learn about each other",
-    choices: ["unified", "directional"],
-    default: "unified",
-  },
-  {
-    key: "writeFrequency",
-    description: "When messages are sent: async, turn, session, or every N turns",
-    default: "async",
-  },
-  MODE_FIELD,
-  {
-    key: "contextTokens",
-    description: "Longest recall in tokens; empty for no limit",
-    type: "integer",
-    minimum: 1,
-    maximum: 100_000,
-  },
-  {
-    key: "dialecticCadence",
-    description: "Turns between two questions to Honcho's model",
-    type: "integer",
-    minimum: 1,
-    default: "2",
-  },
-  {
-    key: "dialecticReasoningLevel",
-    description: "How hard Honcho's model thinks",
-    choices: LEVELS,
-    default: "low",
-  },
-  {
-    key: "sessionStrategy",
-    description: "What one Honcho session is",
-    choices: STRATEGIES,
-    default: "per-directory",
-  },
-  ...COMMON_FIELDS,
-];
-
-/** Settings that setup takes with `--set` and does not ask for. */
-const MORE_FIELDS: readonly ConfigField[] = [
-  { key: "enabled", type: "boolean" },
-  { key: "environment", choices: ["production", "local"] },
-  { key: "timeout", type: "number", minimum: 1 },
-  { key: "pinUserPeer", type: "boolean" },
-  { key: "userPeerAliases", description: "userPeerAliases as JSON, {} for none" },
-  { key: "runtimePeerPrefix" },
-  { key: "initOnSessionStart", type: "boolean" },
-  { key: "saveMessages", type: "boolean" },
-  { key: "sessionPeerPrefix", type: "boolean" },
-  { key: "contextCadence", type: "integer", minimum: 1 },
-  { key: "injectionFrequency", choices: ["every-turn", "first-turn"] },
-  { key: "dialecticDynamic", type: "boolean" },
-  { key: "dialecticMaxChars", type: "integer", minimum: 1 },
-  { key: "dialecticMaxInputChars", type: "integer", minimum: 1, maximum: QUESTION_CHARS },
-  { key: "dialecticDepth", type: "integer", minimum: 1, maximum: 3 },
-  { key: "dialecticDepthLevels" },
-  { key: "dialecticIncludeQuery", type: "boolean" },
-  { key: "reasoningHeuristic", type: "boolean" },
-  { key: "reasoningLevelCap", choices: LEVELS },
-  { key: "messageMaxChars", type: "integer", minimum: 50, maximum: MESSAGE_CHARS },
-];
-
-export const SETTABLE_FIELDS: readonly ConfigField[] = [...HONCHO_FIELDS, ...MORE_FIELDS];
-
-/** Values that are objects or lists in the file. */
-const JSON_KEYS = ["userPeerAliases", "dialecticDepthLevels"];
-/** Settings with another name in the file. */
-const FILE_KEYS: Readonly<Record<string, string>> = { mode: "recallMode" };
-/** Settings that belong to all profiles, at the root of the file. */
-const ROOT_KEYS = ["baseUrl", "timeout"];
-
-/** Why the value is refused, as the continuation of a sentence after the key; undefined: it is fine. "" removes a setting. */
-export function checkSetting(key: string, answer: string): string | undefined {
+/** The answer, or why it is refused, as the continuation of a sentence after the key. "" removes a setting. */
+export function checkSetting(key: string, answer: string): Result<string, string> {
   const field = SETTABLE_FIELDS.find((each) => each.key === key);
-  const text = pyStrip(answer);
-  if (field === undefined) return "is no setting of Honcho";
-  if (text === "") return undefined;
-  if (field.choices !== undefined)
-    return field.choices.includes(text) ? undefined : `must be one of ${field.choices.join(", ")}`;
-  if (field.type === "boolean")
-    return readBoolean(text, true) === readBoolean(text, false) ? undefined : "must be true or false";
-  if (field.type === "integer" || field.type === "number") return numberProblem(field, Number(text));
-  if (key === "baseUrl" && serverAddress(text) === undefined)
-    return "must begin with http:// or https://, or be host:port";
-  if (key === "writeFrequency" && !/^(async|turn|session|[1-9]\d*)$/.test(text))
-    return "must be async, turn, session or a number of turns";
-  if (JSON_KEYS.includes(key) && typeof outsideJsonOr(text, undefined) !== "object") return "must be JSON";
-  return undefined;
-}
-
-function numberProblem({ type, minimum = 0, maximum = 1_000_000 }: ConfigField, number: number) {
-  const fits = Number.isFinite(number) && number >= minimum && number <= maximum;
-  if (fits && (type !== "integer" || Number.isInteger(number))) return undefined;
-  return `must be a${type === "integer" ? " whole" : ""} number from ${minimum} to ${maximum}`;
+  const given = pyStrip(answer);
+  if (field === undefined) return err("is no setting of Honcho");
+  if (given === "") return ok("");
+  if (key === "baseUrl" && serverAddress(given) === undefined)
+    return err("must begin with http:// or https://, or be host:port");
+  if (key === "writeFrequency" && !/^(async|turn|session|[1-9]\d*)$/.test(given))
+    return err("must be async, turn, session or a number of turns");
+  if (JSON_KEYS.includes(key) && typeof outsideJsonOr(given, undefined) !== "object")
+    return err("must be JSON");
+  // Of a boolean every word is taken that a file may have.
+  return checkAnswer(field.type === "boolean" ? { ...field, choices: undefined } : field, given);
 }
 
 /** Saves answers in the block of this profile; the server's address belongs to all of them. An empty answer removes the key. */
 export function saveHonchoSettings(place: HonchoPlace, answers: Readonly<Record<string, string>>): string {
   const changes = Object.entries(answers).map(
-    ([key, answer]) => [FILE_KEYS[key] ?? key, savedValue(key, answer)] as const,
+    ([key, answer]) => [key === "mode" ? "recallMode" : key, savedValue(key, pyStrip(answer))] as const,
   );
   const ofRoot = changes.filter(([key]) => ROOT_KEYS.includes(key));
   const ofHost = changes.filter(([key]) => !ROOT_KEYS.includes(key));
@@ -382,29 +347,12 @@ export function saveHonchoSettings(place: HonchoPlace, answers: Readonly<Record<
 }
 
 function savedValue(key: string, answer: string): unknown {
-  const text = pyStrip(answer);
-  if (text === "") return undefined;
-  if (key === "baseUrl") return serverAddress(text);
-  if (JSON_KEYS.includes(key)) return outsideJsonOr(text, undefined);
-  if (key === "writeFrequency" && /^\d+$/.test(text)) return Number(text);
-  switch (SETTABLE_FIELDS.find((field) => field.key === key)?.type) {
-    case "boolean":
-      return readBoolean(text, false);
-    case "integer":
-    case "number":
-      return Number(text);
-    default:
-      return text;
-  }
-}
-
-/** The saved answers by their keys, without the API key and the password of an address: they are shown. */
-export function savedHonchoSettings(place: HonchoPlace): Values {
-  const { host, root } = readHonchoFile(place);
-  const values = HONCHO_FIELDS.filter(({ secret }) => secret !== true).map(({ key }) => {
-    const inFile = FILE_KEYS[key] ?? key;
-    if (key === "baseUrl") return [key, withoutCredentials(textOf(root.baseUrl)) || undefined] as const;
-    return [key, present(host[inFile]) ?? present(root[inFile])] as const;
-  });
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+  if (answer === "") return undefined;
+  if (key === "baseUrl") return serverAddress(answer);
+  if (JSON_KEYS.includes(key)) return outsideJsonOr(answer, undefined);
+  if (key === "writeFrequency" && /^\d+$/.test(answer)) return Number(answer);
+  return typedAnswer(
+    SETTABLE_FIELDS.find((field) => field.key === key),
+    answer,
+  );
 }

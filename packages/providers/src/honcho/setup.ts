@@ -1,39 +1,37 @@
 // `hermes memory setup honcho`: asks in order, or takes everything from `--set`, saves the block of this profile and switches the provider
 // on. The command that calls it then makes a real request.
-import { setConfigValue } from "@hermes-memory/core/internal/config";
-import { HermesError, pyStrip } from "@hermes-memory/core/internal/lib";
+import { err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
 import type { ConfigField, PostSetupOptions } from "@hermes-memory/core/internal/providers";
+import { type Asking, activate, askField } from "../kit/networked/setup.ts";
 import type { HonchoPlace } from "./config-file.ts";
 import {
   checkSetting,
-  HONCHO_FIELDS,
   type HonchoSettings,
+  honchoSettings,
   readHonchoSettings,
   SETTABLE_FIELDS,
-  savedHonchoSettings,
   saveHonchoSettings,
   serverAddress,
 } from "./settings.ts";
 
-type Ask = NonNullable<PostSetupOptions["ask"]>;
 type Answers = Record<string, string>;
 
 export async function setUpHoncho(place: HonchoPlace, options: PostSetupOptions): Promise<void> {
+  const { ask, print } = options;
   const given = checked(options.values);
   const before = readHonchoSettings(place);
   const answers =
-    options.ask === undefined
+    ask === undefined
       ? { ...standardAnswers(place, before), ...given }
-      : await askAll(place, before, { ...options, ask: options.ask, values: given });
+      : await askAll(place, before, { ask, print }, given);
   if (!hasServer(place, before, answers))
     throw new HermesError(
       "bad-setting",
       "Honcho needs a key for the cloud (--set apiKey=...) or the address of your server (--set baseUrl=...). Nothing was saved.",
     );
   const saved = saveHonchoSettings(place, { ...answers, enabled: "true" });
-  const activated = await setConfigValue(place.home, "memory.provider", "honcho");
-  if (!activated.ok) throw new HermesError("config-not-saved", activated.error.message);
-  options.print(`The settings are in ${saved}, in the block '${before.file.hostKey}'.`);
+  await activate(place.home, "honcho");
+  print(`The settings are in ${saved}, in the block '${before.file.hostKey}'.`);
 }
 
 function hasServer({ env }: HonchoPlace, before: HonchoSettings, { apiKey, baseUrl }: Answers): boolean {
@@ -48,12 +46,12 @@ function checked(values: Readonly<Record<string, string>>): Answers {
   const answers: Answers = {};
   for (const [given, text] of Object.entries(values)) {
     const key = given === "recallMode" ? "mode" : given;
-    const problem = checkSetting(key, text);
-    if (problem !== undefined)
-      throw new HermesError("bad-setting", `${given} ${problem}. Nothing was saved.`, {
+    const answer = checkSetting(key, text);
+    if (!answer.ok)
+      throw new HermesError("bad-setting", `${given} ${answer.error}. Nothing was saved.`, {
         hint: `The settings are: ${SETTABLE_FIELDS.map((field) => field.key).join(", ")}.`,
       });
-    answers[key] = text;
+    answers[key] = answer.value;
   }
   return answers;
 }
@@ -74,98 +72,81 @@ function userName({ env }: HonchoPlace): string {
 
 // ---- Questions ----
 
-type Asking = PostSetupOptions & { readonly ask: Ask; readonly values: Answers };
+const ASKED = [
+  "observationMode",
+  "writeFrequency",
+  "mode",
+  "contextTokens",
+  "dialecticCadence",
+  "dialecticReasoningLevel",
+  "sessionStrategy",
+];
 
-async function askAll(place: HonchoPlace, before: HonchoSettings, options: Asking): Promise<Answers> {
-  const answers: Answers = { ...options.values };
-  const { hostKey } = before.file;
-  await askServer(before, options, answers);
+async function askAll(
+  place: HonchoPlace,
+  before: HonchoSettings,
+  asking: Asking,
+  given: Answers,
+): Promise<Answers> {
+  const answers: Answers = { ...given };
+  await askServer(before, asking, answers);
   // Only the values of the file, so that a default stays a default.
-  const current = Object.fromEntries(
-    Object.entries(savedHonchoSettings(place)).map(([key, value]) => [key, String(value)]),
-  );
+  const saved = Object.entries(honchoSettings(place.userHome).saved(place));
   const standards: Answers = {
+    ...Object.fromEntries(saved.map(([key, value]) => [key, String(value)])),
     peerName: before.peerName || userName(place),
     aiPeer: before.aiPeer,
-    workspace: before.file.isUsed ? before.workspace : hostKey,
-    dialecticCadence: current.dialecticCadence ?? "2",
+    workspace: before.file.isUsed ? before.workspace : before.file.hostKey,
   };
-  for (const key of ["peerName", "aiPeer", "workspace"]) await askField(key, standards, options, answers);
-  await askMapping(place, before, options, answers);
-  for (const key of [
-    "observationMode",
-    "writeFrequency",
-    "mode",
-    "contextTokens",
-    "dialecticCadence",
-    "dialecticReasoningLevel",
-    "sessionStrategy",
-  ])
-    await askField(key, { ...current, ...standards }, options, answers);
+  const question = async (key: string): Promise<void> => {
+    const field = SETTABLE_FIELDS.find((each) => each.key === key);
+    if (field === undefined || answers[key] !== undefined) return;
+    const standard = standards[key] ?? field.default ?? "";
+    const answer = await askField(field, standard, asking, (text) => checkSetting(key, text));
+    if (answer !== "" || standard !== "") answers[key] = answer;
+  };
+  for (const key of ["peerName", "aiPeer", "workspace"]) await question(key);
+  await askMapping(place, before, asking, answers);
+  for (const key of ASKED) await question(key);
   return answers;
 }
 
-async function askServer(before: HonchoSettings, options: Asking, answers: Answers): Promise<void> {
-  const { ask, print } = options;
-  const isGiven = answers.baseUrl !== undefined || answers.apiKey !== undefined;
-  if (isGiven) return;
-  const place = await choose(options, "Honcho in the cloud, or your own server? (cloud, local)", {
+async function askServer(before: HonchoSettings, asking: Asking, answers: Answers): Promise<void> {
+  if (answers.baseUrl !== undefined || answers.apiKey !== undefined) return;
+  const place = await choose(asking, "Honcho in the cloud, or your own server?", {
     choices: ["cloud", "local"],
-    standard: before.hasBaseUrl ? "local" : "cloud",
+    default: before.hasBaseUrl ? "local" : "cloud",
   });
+  const key: ConfigField = {
+    key: "apiKey",
+    secret: true,
+    description: "Token (JWT) of the server, if it needs one",
+  };
   if (place === "local") {
-    for (;;) {
-      const url = await ask("Address of the server:", {
-        default: before.hasBaseUrl ? before.publicUrl : "http://localhost:8000",
-      });
-      // The default is shown, so it has no password: whoever keeps it keeps the address with its password.
-      const address = before.hasBaseUrl && url === before.publicUrl ? before.baseUrl : serverAddress(url);
-      if (address === undefined) print("An address begins with http:// or https://, or is host:port.");
-      else {
-        answers.baseUrl = address;
-        break;
-      }
-    }
-    const token = pyStrip(await ask("Token (JWT) of the server, empty for none:", { secret: true }));
-    if (token !== "") answers.apiKey = token;
-    return;
+    const url = { key: "baseUrl", description: "Address of the server" };
+    const standard = before.hasBaseUrl ? before.publicUrl : "http://localhost:8000";
+    const address = await askField(url, standard, asking, (text) => checkSetting("baseUrl", text));
+    // The default is shown, so it has no password: whoever keeps it keeps the address with its password.
+    const isKept = before.hasBaseUrl && address === before.publicUrl;
+    answers.baseUrl = isKept ? before.baseUrl : (serverAddress(address) ?? "");
+  } else {
+    answers.baseUrl = "";
+    Object.assign(key, { description: "API key", url: "https://app.honcho.dev" });
   }
-  answers.baseUrl = "";
-  print("A key is made at https://app.honcho.dev.");
-  const aid = before.apiKey === "" ? "" : `, empty keeps the one that ends with ${before.apiKey.slice(-4)}`;
-  const key = pyStrip(await ask(`API key${aid}:`, { secret: true }));
-  if (key !== "") answers.apiKey = key;
-}
-
-async function askField(key: string, standards: Answers, options: Asking, answers: Answers): Promise<void> {
-  if (answers[key] !== undefined) return;
-  const field = HONCHO_FIELDS.find((each) => each.key === key);
-  if (field === undefined) return;
-  const standard = standards[key] ?? field.default ?? "";
-  const answer = await askUntilValid(field, standard, options);
-  if (answer !== "" || standard !== "") answers[key] = answer;
-}
-
-async function askUntilValid(field: ConfigField, standard: string, { ask, print }: Asking): Promise<string> {
-  const choices = field.choices === undefined ? "" : ` (${field.choices.join(", ")})`;
-  for (;;) {
-    const answer = pyStrip(await ask(`${field.description ?? field.key}${choices}:`, { default: standard }));
-    const problem = answer === "" ? undefined : checkSetting(field.key, answer);
-    if (problem === undefined) return answer;
-    print(`${field.key} ${problem}.`);
-  }
+  const token = await askField(key, "", asking, ok);
+  if (token !== "") answers.apiKey = token;
 }
 
 async function choose(
-  { ask, print }: Asking,
-  question: string,
-  { choices, standard }: { readonly choices: readonly string[]; readonly standard: string },
+  asking: Asking,
+  description: string,
+  field: { readonly choices: readonly string[]; readonly default: string },
 ): Promise<string> {
-  for (;;) {
-    const answer = pyStrip(await ask(question, { default: standard })).toLowerCase() || standard;
-    if (choices.includes(answer)) return answer;
-    print(`Answer one of: ${choices.join(", ")}.`);
-  }
+  const check = (answer: string): Result<string, string> => {
+    const word = answer.toLowerCase();
+    return field.choices.includes(word) ? ok(word) : err(`must be one of ${field.choices.join(", ")}`);
+  };
+  return await askField({ key: "The answer", description, ...field }, field.default, asking, check);
 }
 
 // ---- People who write through a gateway ----
@@ -176,45 +157,35 @@ const GATEWAY_TOKEN = /^(TELEGRAM|DISCORD|SLACK|WHATSAPP|SIGNAL|MATRIX)_.*(TOKEN
 async function askMapping(
   { env }: HonchoPlace,
   before: HonchoSettings,
-  options: Asking,
+  asking: Asking,
   answers: Answers,
 ): Promise<void> {
   if (MAPPING_KEYS.some((key) => answers[key] !== undefined)) return;
+  const { print } = asking;
   const hasGateway = Object.keys(env).some((name) => GATEWAY_TOKEN.test(name) && env[name] !== "");
-  const wants = await choose(options, "Set how people of a gateway are kept apart? (y, n)", {
-    choices: ["y", "n"],
-    standard: hasGateway ? "y" : "n",
-  });
-  if (wants === "n") return;
-  options.print("1  everyone who writes is you: one memory for all platforms (pin)");
-  options.print("2  some accounts are you, everyone else is separate (aliases)");
-  options.print("3  every account is separate");
-  options.print("s  leave it as it is; e  type the values of the file");
-  const choice = await choose(options, "Which? (1, 2, 3, s, e)", {
-    choices: ["1", "2", "3", "s", "e"],
-    standard: before.isPinned ? "1" : "s",
-  });
+  const isYes = async (question: string, standard: "y" | "n") =>
+    (await choose(asking, question, { choices: ["y", "n"], default: standard })) === "y";
+  if (!(await isYes("Set how people of a gateway are kept apart?", hasGateway ? "y" : "n"))) return;
+  print("1  everyone who writes is you: one memory for all platforms (pin)");
+  print("2  some accounts are you, everyone else is separate (aliases)");
+  print("3  every account is separate");
+  print("s  leave it as it is; e  type the values of the file");
+  const choices = ["1", "2", "3", "s", "e"];
+  const choice = await choose(asking, "Which?", { choices, default: before.isPinned ? "1" : "s" });
   if (choice === "1") answers.pinUserPeer = "true";
   if (choice === "e")
     for (const key of MAPPING_KEYS) {
-      const field = SETTABLE_FIELDS.find((each) => each.key === key);
-      const standard = rawText(before.file.host[key]);
-      if (field !== undefined) answers[key] = await askUntilValid(field, standard, options);
+      const value = before.file.host[key] ?? "";
+      const standard = typeof value === "string" ? value : JSON.stringify(value);
+      answers[key] = await askField({ key }, standard, asking, (text) => checkSetting(key, text));
     }
-  if (choice === "2" || choice === "3") {
-    answers.pinUserPeer = "false";
-    const isUnpinned = before.isPinned && choice === "3";
-    if (isUnpinned)
-      options.print("Until now all accounts were one person. From now on each starts with an empty memory.");
-    const asksAliases =
-      choice === "2" ||
-      (isUnpinned &&
-        (await choose(options, "Keep your own accounts together with aliases? (y, n)", {
-          choices: ["y", "n"],
-          standard: "y",
-        })) === "y");
-    if (asksAliases) answers.userPeerAliases = await askAliases(before, options, answers);
-  }
+  if (choice !== "2" && choice !== "3") return;
+  answers.pinUserPeer = "false";
+  const isUnpinned = before.isPinned && choice === "3";
+  if (isUnpinned)
+    print("Until now all accounts were one person. From now on each starts with an empty memory.");
+  if (choice === "2" || (isUnpinned && (await isYes("Keep your own accounts together with aliases?", "y"))))
+    answers.userPeerAliases = await askAliases(before, asking, answers);
 }
 
 async function askAliases(
@@ -230,9 +201,4 @@ async function askAliases(
     if (target === "") print("Without a name of yours the alias has no target; name one.");
     map[id] = pyStrip(await ask(`Whose memory is ${id}?`, { default: target })) || target;
   }
-}
-
-function rawText(value: unknown): string {
-  if (value === undefined || value === null) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -1,8 +1,8 @@
 // The five tools. Every one of them takes `peer`: `user` (default), `ai`, or the id of a peer.
 import { preview, pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
-import type { JsonSchema, ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { ServiceError } from "../kit/http.ts";
 import { type ServiceTool, ToolRefusal } from "../kit/networked/service.ts";
+import { tool } from "../kit/networked/tools.ts";
 import { fitChars, fitTokens } from "../kit/provider-mode.ts";
 import { type Subject, viewsOf } from "./erase.ts";
 import type { HonchoRecall } from "./recall.ts";
@@ -39,88 +39,75 @@ const PEER = {
   description: "Whose memory: 'user' (default), 'ai' for yourself, or the id of another peer.",
 };
 
-const DEFINITIONS = {
-  profile: define(
-    "honcho_profile",
-    "Read or replace the peer card: a short curated list of key facts about a person. Fast, no model. An empty card is not an error: it fills over time. With 'card' the whole list is replaced.",
-    {
-      peer: PEER,
-      card: {
-        type: "array",
-        items: { type: "string" },
-        description: "The new list of facts. Leave out to read.",
-      },
-    },
-    [],
-  ),
-  search: define(
-    "honcho_search",
-    "Search stored memory about a person and return raw excerpts, best first. No model is asked, so it is cheaper and faster than honcho_reasoning: use it when you want the facts and draw the conclusion yourself.",
-    {
-      query: { type: "string", description: "What to look for." },
-      max_tokens: {
-        type: "integer",
-        description: "Longest result in tokens, 800 unless given, at most 2000.",
-      },
-      peer: PEER,
-    },
-    ["query"],
-  ),
-  reasoning: define(
-    "honcho_reasoning",
-    "Ask Honcho's model a question about a person and get an answer worked out from everything stored. Slow and costly: prefer honcho_search or honcho_context when facts are enough.",
-    {
-      query: { type: "string", description: "The question, in plain language." },
-      reasoning_level: {
-        type: "string",
-        enum: LEVELS,
-        description:
-          "minimal: a simple fact; low: an ordinary question; medium: several things to connect; high: patterns and contradictions; max: a thorough study. Left out: the configured level.",
-      },
-      peer: PEER,
-    },
-    ["query"],
-  ),
-  context: define(
-    "honcho_context",
-    "Get what is known for this session: summary, representation and card of the person, and the last messages. No model is asked.",
-    { query: { type: "string", description: "A topic to put first." }, peer: PEER },
-    [],
-  ),
-  conclude: define(
-    "honcho_conclude",
-    "Store a lasting fact about a person, or delete one. Give exactly one of conclusion and delete_id. Delete only to remove personal data: Honcho corrects wrong facts by itself as it learns.",
-    {
-      conclusion: { type: "string", description: "The fact, as a full sentence." },
-      delete_id: { type: "string", description: "The id of a conclusion to delete." },
-      peer: PEER,
-    },
-    [],
-  ),
-} as const;
-
-function define(
-  name: string,
-  description: string,
-  properties: JsonSchema,
-  required: readonly string[],
-): ToolDefinition {
-  return { name, description, parameters: { type: "object", properties, required } };
-}
-
 export function honchoTools(host: ToolHost): readonly ServiceTool[] {
-  const tool = (
-    definition: ToolDefinition,
-    run: ServiceTool["run"],
-    more: { readonly isWriting?: boolean } = {},
-  ): ServiceTool => ({ definition, failure: `Honcho ${definition.name} failed`, run, ...more });
-  return [
-    tool(DEFINITIONS.profile, (args, signal) => profile(host, args, signal)),
-    tool(DEFINITIONS.search, (args, signal) => search(host, args, signal)),
-    tool(DEFINITIONS.reasoning, (args, signal) => reasoning(host, args, signal)),
-    tool(DEFINITIONS.context, (args, signal) => context(host, args, signal)),
-    tool(DEFINITIONS.conclude, (args, signal) => conclude(host, args, signal), { isWriting: true }),
+  const drafts: readonly Parameters<typeof tool>[0][] = [
+    {
+      name: "honcho_profile",
+      description:
+        "Read or replace the peer card: a short curated list of key facts about a person. Fast, no model. An empty card is not an error: it fills over time. With 'card' the whole list is replaced.",
+      properties: {
+        peer: PEER,
+        card: {
+          type: "array",
+          items: { type: "string" },
+          description: "The new list of facts. Leave out to read.",
+        },
+      },
+      run: (args, signal) => profile(host, args, signal),
+    },
+    {
+      name: "honcho_search",
+      description:
+        "Search stored memory about a person and return raw excerpts, best first. No model is asked, so it is cheaper and faster than honcho_reasoning: use it when you want the facts and draw the conclusion yourself.",
+      properties: {
+        query: { type: "string", description: "What to look for." },
+        max_tokens: {
+          type: "integer",
+          description: "Longest result in tokens, 800 unless given, at most 2000.",
+        },
+        peer: PEER,
+      },
+      required: ["query"],
+      run: (args, signal) => search(host, args, signal),
+    },
+    {
+      name: "honcho_reasoning",
+      description:
+        "Ask Honcho's model a question about a person and get an answer worked out from everything stored. Slow and costly: prefer honcho_search or honcho_context when facts are enough.",
+      properties: {
+        query: { type: "string", description: "The question, in plain language." },
+        reasoning_level: {
+          type: "string",
+          enum: LEVELS,
+          description:
+            "minimal: a simple fact; low: an ordinary question; medium: several things to connect; high: patterns and contradictions; max: a thorough study. Left out: the configured level.",
+        },
+        peer: PEER,
+      },
+      required: ["query"],
+      run: (args, signal) => reasoning(host, args, signal),
+    },
+    {
+      name: "honcho_context",
+      description:
+        "Get what is known for this session: summary, representation and card of the person, and the last messages. No model is asked.",
+      properties: { query: { type: "string", description: "A topic to put first." }, peer: PEER },
+      run: (args, signal) => context(host, args, signal),
+    },
+    {
+      name: "honcho_conclude",
+      description:
+        "Store a lasting fact about a person, or delete one. Give exactly one of conclusion and delete_id. Delete only to remove personal data: Honcho corrects wrong facts by itself as it learns.",
+      properties: {
+        conclusion: { type: "string", description: "The fact, as a full sentence." },
+        delete_id: { type: "string", description: "The id of a conclusion to delete." },
+        peer: PEER,
+      },
+      isWriting: true,
+      run: (args, signal) => conclude(host, args, signal),
+    },
   ];
+  return drafts.map((draft) => tool({ ...draft, failure: `Honcho ${draft.name} failed` }));
 }
 
 // ---- The tools ----

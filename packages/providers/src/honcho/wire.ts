@@ -1,6 +1,6 @@
 // Honcho's wire, version 3 of its API: one method per call. Answers that say that something was stored, or that nothing is there, must have
 // the shape that Honcho sends; those that only feed recall are read leniently.
-import { isRecord, takeCodePoints, withoutUndefined } from "@hermes-memory/core/internal/lib";
+import { takeCodePoints, withoutUndefined } from "@hermes-memory/core/internal/lib";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import {
   type HttpCall,
@@ -9,7 +9,16 @@ import {
   ServiceError,
   segment,
 } from "../kit/http.ts";
-import { type Fields, fieldsOf, numberIn, textIn, textsIn } from "../kit/networked/answers.ts";
+import {
+  type Fields,
+  fieldsOf,
+  hasList,
+  hasText,
+  numberIn,
+  recordsOf,
+  textIn,
+  textsIn,
+} from "../kit/networked/answers.ts";
 import type { HonchoSettings, Level, PeerFlags } from "./settings.ts";
 
 /** Limits of the server. */
@@ -95,11 +104,8 @@ export class HonchoWire {
   async ensureWorkspace(signal: AbortSignal): Promise<void> {
     const json = { id: this.#workspace };
     const call = { method: "POST", path: "/v3/workspaces", json, signal, isRepeatable: true } as const;
-    const made = await this.#http.request(call);
-    if (made.ok) return void this.#named(call, made.value, "a workspace");
-    const failure = made.error;
-    if (failure.kind !== "not-found") throw new ServiceError(failure);
-    throw new ServiceError({ ...failure, kind: "refused", message: OLD_API });
+    const made = await this.#http.find({ ...call, shape: hasText("id") });
+    if (made === null) throw new ServiceError({ kind: "refused", status: 404, message: OLD_API });
   }
 
   async ensurePeer(id: string, signal: AbortSignal): Promise<void> {
@@ -119,10 +125,8 @@ export class HonchoWire {
       peer,
       { observe_me: observeMe, observe_others: observeOthers },
     ]);
-    const path = this.#path(`/sessions/${segment(session)}/peers`);
-    const json = Object.fromEntries(peers);
-    const call = { method: "POST", path, json, signal, isRepeatable: true } as const;
-    this.#named(call, await this.#http.send(call), "a session");
+    const more = { isRepeatable: true, shape: hasText("id") };
+    await this.#post(`/sessions/${segment(session)}/peers`, Object.fromEntries(peers), signal, more);
   }
 
   /** Flags that the server has; those it does not have stay as given. */
@@ -142,13 +146,13 @@ export class HonchoWire {
   ): Promise<SessionContext> {
     const path = this.#path(`/sessions/${segment(session)}/context`);
     const all = { summary: true, ...query, search_query: searchText(search_query) };
-    const call = { method: "GET", path, query: all, signal } as const;
+    const call = { method: "GET", path, query: all, signal, shape: hasList("messages") } as const;
     const answer = fieldsOf(await this.#http.send(call));
     return {
       summary: textIn(fieldsOf(answer.summary).content),
       representation: textIn(answer.peer_representation),
       card: textsIn(answer.peer_card),
-      messages: this.#listed(call, answer.messages).map(toMessage),
+      messages: recordsOf(answer.messages).map(toMessage),
     };
   }
 
@@ -159,9 +163,9 @@ export class HonchoWire {
   }
 
   async peersIn(session: string, signal: AbortSignal): Promise<readonly string[]> {
-    const call = { method: "GET", path: this.#path(`/sessions/${segment(session)}/peers`), signal } as const;
-    const { items } = fieldsOf(await this.#http.send(call));
-    return this.#listed(call, items).map(({ id }) => textIn(id));
+    const path = this.#path(`/sessions/${segment(session)}/peers`);
+    const answer = await this.#http.send({ method: "GET", path, signal, shape: hasList("items") });
+    return recordsOf(fieldsOf(answer).items).map(({ id }) => textIn(id));
   }
 
   async deleteSession(session: string, signal: AbortSignal): Promise<void> {
@@ -172,11 +176,8 @@ export class HonchoWire {
 
   /** Not repeatable: the server stores what it gets. */
   async addMessages(session: string, messages: readonly WireMessage[], signal: AbortSignal): Promise<void> {
-    const path = this.#path(`/sessions/${segment(session)}/messages`);
-    const call = { method: "POST", path, json: { messages }, signal } as const;
-    const stored = this.#listed(call, await this.#http.send(call));
-    if (stored.length !== messages.length || !stored.every(hasId))
-      throw this.#unexpected(call, `has not an id for each of the ${messages.length} messages`);
+    const shape = (answer: unknown): boolean => areStored(answer) && answer.length === messages.length;
+    await this.#post(`/sessions/${segment(session)}/messages`, { messages }, signal, { shape });
   }
 
   async upload(session: string, upload: Upload, signal: AbortSignal): Promise<void> {
@@ -185,9 +186,7 @@ export class HonchoWire {
     form.append("peer_id", upload.peerId);
     form.append("metadata", JSON.stringify(upload.metadata));
     const path = this.#path(`/sessions/${segment(session)}/messages/upload`);
-    const call = { method: "POST", path, form, signal } as const;
-    const stored = this.#listed(call, await this.#http.send(call));
-    if (stored.length === 0 || !stored.every(hasId)) throw this.#unexpected(call, "has no id of a message");
+    await this.#http.send({ method: "POST", path, form, signal, shape: areStored });
   }
 
   /** The newest first; [] for a session that is not there. */
@@ -203,11 +202,8 @@ export class HonchoWire {
   async countMessages(session: string, signal: AbortSignal): Promise<number> {
     const path = this.#path(`/sessions/${segment(session)}/messages/list`);
     const call = { method: "POST", path, query: { size: 1 }, json: {}, signal, isRepeatable: true } as const;
-    const answer = await this.#orNothing(call);
-    if (answer === undefined) return 0;
-    const total = numberIn(fieldsOf(answer).total);
-    if (total === undefined) throw this.#unexpected(call, "has no number of messages");
-    return total;
+    const shape = (answer: unknown): boolean => numberIn(fieldsOf(answer).total) !== undefined;
+    return numberIn(fieldsOf(await this.#http.find({ ...call, shape })).total) ?? 0;
   }
 
   // ---- What is known about a peer
@@ -219,7 +215,11 @@ export class HonchoWire {
   ): Promise<Impression> {
     const peer = `/peers/${segment(observer)}`;
     const search_query = searchText(query);
-    const answer = fieldsOf(await this.#known(`${peer}/context`, { target, search_query }, signal));
+    const path = this.#path(`${peer}/context`);
+    // A peer that nobody has created yet is one about whom nothing is known.
+    const answer = fieldsOf(
+      await this.#http.find({ method: "GET", path, query: { target, search_query }, signal }),
+    );
     return { representation: textIn(answer.representation), card: textsIn(answer.peer_card) };
   }
 
@@ -230,22 +230,21 @@ export class HonchoWire {
   ): Promise<string> {
     const json = withoutUndefined({ target, search_query: searchText(query) });
     const path = this.#path(`/peers/${segment(observer)}/representation`);
-    const answer = await this.#orNothing({ method: "POST", path, json, signal, isRepeatable: true });
+    const answer = await this.#http.find({ method: "POST", path, json, signal, isRepeatable: true });
     return textIn(fieldsOf(answer).representation);
   }
 
   async card({ observer, target }: View, signal: AbortSignal): Promise<readonly string[]> {
     const path = this.#path(`/peers/${segment(observer)}/card`);
-    const call = { method: "GET", path, query: { target }, signal } as const;
-    const answer = await this.#orNothing(call);
-    return answer === undefined ? [] : this.#cardIn(call, answer);
+    const answer = await this.#http.find({ method: "GET", path, query: { target }, signal, shape: hasCard });
+    return textsIn(fieldsOf(answer).peer_card);
   }
 
   async setCard({ observer, target }: View, card: readonly string[], signal: AbortSignal): Promise<void> {
     const path = this.#path(`/peers/${segment(observer)}/card`);
     const json = { peer_card: card };
     const call = { method: "PUT", path, query: { target }, json, signal, isRepeatable: true } as const;
-    this.#cardIn(call, await this.#http.send(call));
+    await this.#http.send({ ...call, shape: hasCard });
   }
 
   /** "" when there is no answer. */
@@ -280,11 +279,9 @@ export class HonchoWire {
       observer_id: observer,
       observed_id: target,
     };
-    const path = this.#path("/conclusions");
-    const call = { method: "POST", path, json: { conclusions: [conclusion] }, signal } as const;
-    const [stored] = this.#listed(call, await this.#http.send(call));
-    if (stored === undefined || !hasId(stored)) throw this.#unexpected(call, "has no id of a conclusion");
-    return textIn(stored.id);
+    const json = { conclusions: [conclusion] };
+    const [stored] = recordsOf(await this.#post("/conclusions", json, signal, { shape: areStored }));
+    return textIn(stored?.id);
   }
 
   async conclusions(
@@ -316,24 +313,10 @@ export class HonchoWire {
     return await this.#http.send({ method: "POST", path: this.#path(below), json, signal, ...more });
   }
 
-  /** A peer that nobody has created yet is one about whom nothing is known. */
-  async #known(below: string, query: NonNullable<HttpCall["query"]>, signal: AbortSignal): Promise<unknown> {
-    return await this.#orNothing({ method: "GET", path: this.#path(below), query, signal });
-  }
-
-  /** Undefined for 404. */
-  async #orNothing(call: HttpCall): Promise<unknown> {
-    const answer = await this.#http.request(call);
-    if (answer.ok) return answer.value;
-    if (answer.error.kind === "not-found") return undefined;
-    throw new ServiceError(answer.error);
-  }
-
+  /** False when it was not there. */
   async #delete(below: string, signal: AbortSignal): Promise<boolean> {
     const call = { method: "DELETE", path: this.#path(below), signal, isRepeatable: true } as const;
-    const answer = await this.#http.request(call);
-    if (!answer.ok && answer.error.kind !== "not-found") throw new ServiceError(answer.error);
-    return answer.ok;
+    return (await this.#http.find(call)) !== null;
   }
 
   /** All pages of a list, or the first few; [] when what is listed is not there. */
@@ -351,47 +334,25 @@ export class HonchoWire {
       const call: HttpCall = {
         ...{ method: "POST", path: this.#path(below), json, signal, isRepeatable: true },
         query: { page, size: PAGE_SIZE, ...query },
+        shape: hasList("items"),
       };
-      const answer = await this.#orNothing(call);
-      if (answer === undefined) break;
-      const found = this.#listed(call, fieldsOf(answer).items);
+      const answer = fieldsOf(await this.#http.find(call));
+      const found = recordsOf(answer.items);
       items.push(...found);
-      if (found.length === 0 || page >= (numberIn(fieldsOf(answer).pages) ?? 1)) break;
+      if (found.length === 0 || page >= (numberIn(answer.pages) ?? 1)) break;
     }
     return items;
   }
-
-  // ---- Answers that decide something
-
-  #listed(call: HttpCall, value: unknown): readonly Fields[] {
-    if (!Array.isArray(value) || !value.every(isRecord))
-      throw this.#unexpected(call, "has no list of objects");
-    return value;
-  }
-
-  #named(call: HttpCall, value: unknown, what: string): void {
-    if (!hasId(fieldsOf(value))) throw this.#unexpected(call, `is not ${what}`);
-  }
-
-  #cardIn(call: HttpCall, value: unknown): readonly string[] {
-    const { peer_card } = fieldsOf(value);
-    if (peer_card !== null && !Array.isArray(peer_card)) throw this.#unexpected(call, "has no card");
-    return textsIn(peer_card);
-  }
-
-  /** `why` is a predicate. */
-  #unexpected({ method, path }: HttpCall, why: string): ServiceError {
-    return new ServiceError({
-      kind: "bad-answer",
-      message: `The answer to ${method} ${path} from Honcho ${why}, so it is not taken as one of Honcho. A proxy or another server may be in between, or the base URL ${this.#http.baseUrl} may be wrong.`,
-      detail: "",
-      mayHaveHappened: true,
-    });
-  }
 }
 
-function hasId({ id }: Fields): boolean {
-  return textIn(id) !== "";
+/** What was stored, each with its id. */
+function areStored(answer: unknown): answer is readonly Fields[] {
+  return Array.isArray(answer) && answer.length > 0 && answer.every(hasText("id"));
+}
+
+function hasCard(answer: unknown): boolean {
+  const { peer_card } = fieldsOf(answer);
+  return peer_card === null || Array.isArray(peer_card);
 }
 
 function searchText(query: string | undefined): string | undefined {

@@ -2,9 +2,9 @@
 // entries as conclusions about the user. Honcho has no idempotency keys, so a repeated delivery first looks for what an earlier one has stored.
 import { setTimeout as sleep } from "node:timers/promises";
 import { memoriesDirectory, userMemoriesDirectory } from "@hermes-memory/core/internal/home";
-import { ServiceError } from "../kit/http.ts";
+import type { HttpFailure } from "../kit/http.ts";
 import { fieldsOf, recordsOf, textIn } from "../kit/networked/answers.ts";
-import type { ConnectionContext, MirrorWrite, Turn } from "../kit/networked/service.ts";
+import type { ConnectionContext, Entries, QueuedEntry, Turn } from "../kit/networked/service.ts";
 import type { Batch, Delivery, NewItem, OutboxItem } from "../kit/outbox/outbox.ts";
 import { type Peers, priorFiles, type ReadySession, viewOf } from "./session.ts";
 import type { HonchoSettings } from "./settings.ts";
@@ -12,7 +12,7 @@ import { chunked } from "./texts.ts";
 import { conclusionText, type HonchoWire, MESSAGES_PER_POST, OLD_API, type View } from "./wire.ts";
 
 /** An ordinary turn has two messages. */
-const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
+export const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
 /** How far behind messages of others a repeated delivery looks for its own, in pages of 100. */
 const TAIL_PAGES = 2;
 /** From this age on a message is sent with the time of its turn; else the server's clock decides. */
@@ -24,7 +24,7 @@ const ARRIVAL_MS = 1_000;
 /** Marks our messages at the server. */
 const OUTBOX_KEY = "hermes_outbox";
 
-type Kind = "turn" | "upload" | "mirror-add" | "mirror-remove";
+type Kind = "turn" | "upload";
 
 export type WriteDeps = {
   readonly settings: HonchoSettings;
@@ -36,14 +36,6 @@ export type WriteDeps = {
   /** A session or peer is gone at the server: the next attempt creates it again. */
   readonly forgetSessions: () => void;
 };
-
-export function isMirror({ kind }: Batch): boolean {
-  return kind === "mirror-add" || kind === "mirror-remove";
-}
-
-export function removesEntry({ kind }: Batch): boolean {
-  return kind === "mirror-remove";
-}
 
 export class HonchoWrites {
   readonly #deps: WriteDeps;
@@ -72,52 +64,38 @@ export class HonchoWrites {
     return [{ kind: "turn" satisfies Kind, sessionId, isHeld, body: { session, at, messages: parts } }];
   }
 
-  mirrorItems({ action, target, text, oldText }: MirrorWrite, session: string): readonly NewItem[] {
-    const item = (kind: Kind, entry: string): NewItem => ({
-      kind,
-      sessionId: "",
-      body: { session, target, text: entry },
-    });
-    const old = action === "add" || (oldText ?? "") === "" ? [] : [item("mirror-remove", oldText ?? "")];
-    return action === "remove" || text === "" ? old : [...old, item("mirror-add", text)];
+  readonly entries: Pick<Entries, "add" | "remove" | "find"> = {
+    add: async (entry, signal) => {
+      await arrival(entry, signal);
+      const { wire, context } = this.#deps;
+      const { target, text, attempt } = entry;
+      const [known] = context.outbox.mirrors.find(target, text);
+      if (known !== undefined) return known.remoteId;
+      const [stored] = attempt > 1 ? await this.entries.find(entry, signal) : [];
+      if (stored !== undefined) return stored;
+      const session = textIn(entry.body.session);
+      return await wire.addConclusion(await this.#viewOfUser(session, signal), text, { session, signal });
+    },
+    remove: async (id, signal) => void (await this.#deps.wire.deleteConclusion(id, signal)),
+    find: async ({ text, body }, signal) => {
+      const view = await this.#viewOfUser(textIn(body.session), signal);
+      const conclusions = await this.#deps.wire.conclusions(view, signal);
+      return conclusions.filter(({ content }) => content === conclusionText(text)).map(({ id }) => id);
+    },
+  };
+
+  deliveryOf({ kind, message }: HttpFailure): Delivery | undefined {
+    if (kind === "not-found") this.#deps.forgetSessions();
+    // The user has to change the server or its address; until then nothing is given up.
+    return message === OLD_API ? { kind: "blocked", reason: OLD_API } : undefined;
   }
 
-  batchLimit(kind: string): number {
-    return kind === "turn" ? TURNS_PER_BATCH : 1;
-  }
-
-  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
-    try {
-      await this.#send(batch, signal);
-    } catch (cause) {
-      // The user has to change the server or its address; until then nothing is given up.
-      if (cause instanceof ServiceError && cause.failure.message === OLD_API)
-        return { kind: "blocked", reason: OLD_API };
-      if (cause instanceof ServiceError && cause.failure.kind === "not-found") this.#deps.forgetSessions();
-      throw cause;
-    }
-    return undefined;
-  }
-
-  async #send(batch: Batch, signal: AbortSignal): Promise<void> {
-    const [item] = batch.items;
-    const body = fieldsOf(item.body);
-    const session = textIn(body.session);
-    if (batch.attempt > 1) await sleep(ARRIVAL_MS, undefined, { signal });
-    switch (batch.kind as Kind) {
-      case "turn":
-        for (const [name, items] of Map.groupBy(batch.items, (each) => textIn(fieldsOf(each.body).session)))
-          await this.#postMessages(name, items, batch, signal);
-        return;
-      case "upload":
-        return await this.#upload(session, item, batch, signal);
-      case "mirror-add":
-        return await this.#conclude(session, body, batch, signal);
-      case "mirror-remove":
-        return await this.#retract(session, body, signal);
-      default:
-        throw new Error(`Honcho has no item of the kind '${batch.kind}'.`);
-    }
+  async deliver(batch: Batch, signal: AbortSignal): Promise<undefined> {
+    await arrival(batch, signal);
+    if (batch.kind === "upload") return await this.#upload(batch, signal);
+    if (batch.kind !== "turn") throw new Error(`Honcho has no item of the kind '${batch.kind}'.`);
+    for (const [name, items] of Map.groupBy(batch.items, (each) => textIn(fieldsOf(each.body).session)))
+      await this.#postMessages(name, items, batch, signal);
   }
 
   async #postMessages(
@@ -161,7 +139,7 @@ export class HonchoWrites {
   }
 
   /** Each file once for its peer, whatever sessions begin later: entries that are written from now on are mirrored. */
-  queuePriorFiles({ name, isEmpty }: ReadySession): void {
+  async queuePriorFiles({ name, isEmpty }: ReadySession): Promise<void> {
     const { savesMessages, sessionStrategy, workspace, publicUrl } = this.#deps.settings;
     const { home, options, isWriting, outbox, log } = this.#deps.context;
     if (!isEmpty || !isWriting || !this.#mayMigrate || !savesMessages || sessionStrategy === "per-session")
@@ -173,7 +151,7 @@ export class HonchoWrites {
       const peer = this.#deps.peers[file.peer];
       const key = `${publicUrl} ${workspace} ${peer} ${file.name}`;
       if (outbox.mirrors.find(UPLOADED, key).length > 0) continue;
-      const added = outbox.add({
+      const added = await outbox.add({
         kind: "upload" satisfies Kind,
         sessionId: "",
         dedupeKey: `honcho-upload ${key}`,
@@ -184,8 +162,10 @@ export class HonchoWrites {
     }
   }
 
-  async #upload(session: string, item: OutboxItem, batch: Batch, signal: AbortSignal): Promise<void> {
-    const { peer, key, fileName, text, metadata } = fieldsOf(item.body);
+  async #upload(batch: Batch, signal: AbortSignal): Promise<undefined> {
+    const [item] = batch.items;
+    const { peer, key, fileName, text, metadata, ...body } = fieldsOf(item.body);
+    const session = textIn(body.session);
     const mark = markOf(batch, item);
     const upload = {
       peerId: textIn(peer),
@@ -198,46 +178,17 @@ export class HonchoWrites {
     this.#deps.context.outbox.mirrors.add({ target: UPLOADED, text: textIn(key), remoteId: session });
   }
 
-  async #conclude(
-    session: string,
-    body: Readonly<Record<string, unknown>>,
-    batch: Batch,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const [target, text] = [textIn(body.target), textIn(body.text)];
-    const { mirrors } = this.#deps.context.outbox;
-    if (mirrors.find(target, text).some((known) => known.text === text)) return;
-    const view = await this.#viewOfUser(session, signal);
-    const stored = batch.attempt > 1 ? await this.#deps.wire.conclusions(view, signal) : [];
-    const remoteId =
-      stored.find(({ content }) => content === conclusionText(text))?.id ??
-      (await this.#deps.wire.addConclusion(view, text, { session, signal }));
-    if (remoteId !== "") mirrors.add({ target, text, remoteId });
-  }
-
   async #viewOfUser(session: string, signal: AbortSignal): Promise<View> {
     const { peers, ready } = this.#deps;
     return viewOf(peers.user, peers, (await ready(session, signal)).observation);
   }
+}
 
-  async #retract(
-    session: string,
-    body: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const [target, text] = [textIn(body.target), textIn(body.text)];
-    const { mirrors } = this.#deps.context.outbox;
-    const known = mirrors.find(target, text);
-    for (const mirrored of known) {
-      await this.#deps.wire.deleteConclusion(mirrored.remoteId, signal);
-      mirrors.remove(mirrored);
-    }
-    if (known.length > 0) return;
-    // Mirrored by another machine or by the Python edition.
-    const view = await this.#viewOfUser(session, signal);
-    for (const { id, content } of await this.#deps.wire.conclusions(view, signal))
-      if (content === conclusionText(text)) await this.#deps.wire.deleteConclusion(id, signal);
-  }
+async function arrival(
+  { attempt }: Pick<Batch | QueuedEntry, "attempt">,
+  signal: AbortSignal,
+): Promise<void> {
+  if (attempt > 1) await sleep(ARRIVAL_MS, undefined, { signal });
 }
 
 function markOf(batch: Batch, item: OutboxItem): string {

@@ -1,6 +1,6 @@
 // What can go wrong with a call to a memory server: the kinds, the server's own words in an error body, the sentence for the user, and
 // what the outbox does next. Pure; `http.ts` makes the calls.
-import { groupThousands, isRecord, preview } from "@hermes-memory/core/internal/lib";
+import { isRecord, preview } from "@hermes-memory/core/internal/lib";
 import type { Delivery } from "./outbox/outbox.ts";
 
 export type HttpFailureKind =
@@ -79,72 +79,39 @@ export function deliveryOf({ kind, message, status, retryAfterMs }: HttpFailure)
 // ---- The server's own words ----
 
 const MAX_DETAIL_CHARS = 300;
-const MAX_ISSUES = 3;
 const CUT_MARK = "...";
 
 /** One line of at most 300 characters. `redact` masks secrets. */
 export function shortLine(text: string, redact: (text: string) => string): string {
   // Redacted before and after the blanks change: a literal may contain several blanks, and a token may end at one.
-  const line = redact(oneLine(redact(text)));
+  const blanks = /[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
+  const line = redact(redact(text).toWellFormed().replace(blanks, " ").trim());
   const cut = MAX_DETAIL_CHARS - CUT_MARK.length;
   return preview(line, MAX_DETAIL_CHARS) === line ? line : preview(line, cut);
 }
 
-function oneLine(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
-    .trim();
-}
-
-/** The text in an error body: `detail`, `error`, `message` and lists of issues in the shapes that servers use. "" without one. */
-export function errorText(body: unknown): string {
-  return wordsIn(body, 0);
-}
-
 /** Fields that hold the words, the most telling first. */
 const WORD_FIELDS = ["detail", "error", "message", "details", "msg", "error_description", "reason", "title"];
-const LIST_FIELDS = ["issues", "errors"];
-const MAX_DEPTH = 4;
+const MAX_ISSUES = 3;
+const MAX_DEPTH = 5;
 
-function wordsIn(value: unknown, depth: number): string {
-  if (typeof value === "string") return value.trim();
+/** The text in an error body: `detail`, `error`, `message` and lists of issues in the shapes that servers use. "" without one. */
+export function errorText(body: unknown, depth = 0): string {
+  if (typeof body === "string") return body.trim();
   if (depth > MAX_DEPTH) return "";
-  if (Array.isArray(value)) return listWords(value, depth);
-  if (!isRecord(value)) return "";
-  const place = placeOf(value);
-  const words = fieldWords(value, depth);
-  return place === "" || words === "" ? words : `${place}: ${words}`;
-}
-
-function fieldWords(value: Readonly<Record<string, unknown>>, depth: number): string {
-  const lists =
-    LIST_FIELDS.map((field) => wordsIn(value[field], depth + 1)).find((text) => text !== "") ?? "";
-  const found = WORD_FIELDS.map((field) => wordsIn(value[field], depth + 1)).filter((text) => text !== "");
-  // `{ error: "bad_request", message: "q is missing" }`: a code says less than a sentence.
+  const textsOf = (values: readonly unknown[]): readonly string[] =>
+    values.map((value) => errorText(value, depth + 1)).filter((text) => text !== "");
+  if (Array.isArray(body)) return textsOf(body).slice(0, MAX_ISSUES).join("; ");
+  if (!isRecord(body)) return "";
+  const found = textsOf(WORD_FIELDS.map((field) => body[field]));
+  // `{ error: "bad_request", message: "q is missing" }`: a code says less than a sentence. Zod puts its issues as JSON into the message.
   const words = found.find((text) => /\s/.test(text)) ?? found[0] ?? "";
-  if (words === "" || lists === "") return words || lists;
-  // Zod puts its issues as JSON into the message.
-  return /^\[\s*\{/.test(words) ? lists : `${words}: ${lists}`;
-}
-
-function listWords(list: readonly unknown[], depth: number): string {
-  const words: string[] = [];
-  for (const item of list) {
-    const text = wordsIn(item, depth + 1);
-    if (text !== "") words.push(text);
-    if (words.length === MAX_ISSUES) break;
-  }
-  return words.join("; ");
-}
-
-/** `loc` of FastAPI and `path` of zod: where in the request the problem is. */
-function placeOf({ loc, path }: Readonly<Record<string, unknown>>): string {
-  const steps = Array.isArray(loc) ? loc : Array.isArray(path) ? path : [];
-  return steps
-    .filter((step) => typeof step === "string" || typeof step === "number")
-    .slice(0, 8)
-    .join(".");
+  const [issues = ""] = textsOf([body.issues, body.errors]);
+  const said = issues !== "" && /^\[\s*\{/.test(words) ? "" : words;
+  const place = [body.loc, body.path].find((steps) => Array.isArray(steps));
+  // `loc` of FastAPI and `path` of zod: where in the request the problem is.
+  const where = (place ?? []).filter((step) => ["string", "number"].includes(typeof step)).slice(0, 8);
+  return [where.join("."), said, issues].filter((text) => text !== "").join(": ");
 }
 
 // ---- How long to wait ----
@@ -152,12 +119,10 @@ function placeOf({ loc, path }: Readonly<Record<string, unknown>>): string {
 const LONGEST_WAIT_MS = 3_600_000;
 const FIRST_PAUSE_MS = 500;
 const JITTER = 0.2;
-const LONGEST_PAUSE_MS = 10_000;
 
 /** The pause before repetition 1, 2, ...: what the server asks for, else 500 ms, doubled each time; `random` is from 0 to 1. */
 export function pauseBefore(repetition: number, serverMs: number | undefined, random: number): number {
-  const standardMs = FIRST_PAUSE_MS * 2 ** (repetition - 1) * (1 + random * JITTER);
-  return Math.min(serverMs ?? standardMs, LONGEST_PAUSE_MS);
+  return serverMs ?? FIRST_PAUSE_MS * 2 ** (repetition - 1) * (1 + random * JITTER);
 }
 
 /** From `retry-after-ms` or `retry-after` in seconds or as a date; a date counts from the server's own clock where it sent it. */
@@ -223,89 +188,45 @@ export function connectionFailure(
   cause: unknown,
 ): { readonly message: string; readonly wasSent: boolean } {
   const { code, syscall, text } = rootOf(cause);
-  const at = `${service} cannot be reached at ${origin}`;
-  const wasSent = !(
-    NEVER_CONNECTED.test(code) ||
-    /^(?:connect|getaddrinfo)$/.test(syscall) ||
-    text === "bad port"
-  );
-  if (code === "ECONNREFUSED")
-    return {
-      message: `${at}: the connection was refused. Start the server, or correct its address.`,
-      wasSent,
-    };
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN")
-    return { message: `${at}: the host name was not found. Check the base URL and the network.`, wasSent };
-  if (/CERT|TLS|SSL|SIGNATURE|SELF_SIGNED/.test(code))
-    return {
-      message: `${at}: its certificate is not accepted (${code}). Check the base URL; NODE_EXTRA_CA_CERTS adds an authority of your own.`,
-      wasSent,
-    };
-  if (text === "bad port")
-    return { message: `${at}: requests to this port are not allowed. Use another port.`, wasSent };
-  const why = wasSent ? `the connection was cut during ${what}` : "there is no connection";
+  const isBadPort = text === "bad port";
+  const wasSent = !(isBadPort || NEVER_CONNECTED.test(code) || /^(?:connect|getaddrinfo)$/.test(syscall));
   const name = code === "" ? "" : ` (${code})`;
-  return { message: `${at}: ${why}${name}. Check the address, the server and the network.`, wasSent };
+  const known = isBadPort
+    ? "requests to this port are not allowed. Use another port."
+    : SENTENCES.find(([pattern]) => pattern.test(code))?.[1].replace("CODE", code);
+  const why = wasSent ? `the connection was cut during ${what}` : "there is no connection";
+  const sentence = known ?? `${why}${name}. Check the address, the server and the network.`;
+  return { message: `${service} cannot be reached at ${origin}: ${sentence}`, wasSent };
 }
+
+const SENTENCES: readonly (readonly [code: RegExp, sentence: string])[] = [
+  [/^ECONNREFUSED$/, "the connection was refused. Start the server, or correct its address."],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/, "the host name was not found. Check the base URL and the network."],
+  [
+    /CERT|TLS|SSL|SIGNATURE|SELF_SIGNED/,
+    "its certificate is not accepted (CODE). Check the base URL; NODE_EXTRA_CA_CERTS adds an authority of your own.",
+  ],
+];
 
 const NEVER_CONNECTED =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_TLS_\w+|ERR_SSL_\w+|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/;
 
 /** `fetch` wraps the error of the socket, sometimes twice, and several tried addresses in a list. */
-function rootOf(cause: unknown): { readonly code: string; readonly syscall: string; readonly text: string } {
-  let error = cause;
-  for (let level = 0; level < 5 && error instanceof Error; level += 1) {
-    const inner: unknown = error instanceof AggregateError ? error.errors[0] : error.cause;
-    if (!(inner instanceof Error)) break;
-    error = inner;
-  }
-  if (!(error instanceof Error)) return { code: "", syscall: "", text: "" };
-  const { code, syscall } = error as { readonly code?: unknown; readonly syscall?: unknown };
+function rootOf(cause: unknown, level = 0): Readonly<Record<"code" | "syscall" | "text", string>> {
+  if (!(cause instanceof Error)) return { code: "", syscall: "", text: "" };
+  const inner: unknown = cause instanceof AggregateError ? cause.errors[0] : cause.cause;
+  if (inner instanceof Error && level < 5) return rootOf(inner, level + 1);
+  const { code, syscall } = cause as { readonly code?: unknown; readonly syscall?: unknown };
   const isName = typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code);
-  return {
-    code: isName ? code : "",
-    syscall: typeof syscall === "string" ? syscall : "",
-    text: error.message,
-  };
+  return { code: isName ? code : "", syscall: String(syscall ?? ""), text: cause.message };
 }
 
 export function timeoutMessage({ service, what }: Asked, timeoutMs: number | undefined): string {
-  const within =
-    timeoutMs === undefined
-      ? "in time"
-      : timeoutMs >= 1_000
-        ? `within ${Math.round(timeoutMs / 100) / 10} s`
-        : `within ${Math.round(timeoutMs)} ms`;
+  const within = timeoutMs === undefined ? "in time" : `within ${Math.round(timeoutMs) / 1_000} s`;
   return `${service} did not answer ${what} ${within}. It is slow, or something between here and the server holds the connection.`;
 }
 
-export type Oddity =
-  | { readonly kind: "empty" }
-  | { readonly kind: "html" }
-  /** `why` is a predicate: "is nested deeper than 100 levels". */
-  | { readonly kind: "no-json"; readonly why: string }
-  | { readonly kind: "too-long"; readonly maxBytes: number }
-  | { readonly kind: "cut-off" }
-  | { readonly kind: "redirect"; readonly to: string };
-
-/** The sentence for an answer that the service does not send. */
-export function oddityMessage({ service, origin, what }: Asked, status: number, oddity: Oddity): string {
-  const answer = `The answer to ${what} from ${service} (${status})`;
-  const between = `A proxy or login page may be in between, or the base URL ${origin} may be wrong.`;
-  switch (oddity.kind) {
-    case "empty":
-      return `${answer} is empty. ${between}`;
-    case "html":
-      return `${answer} is a web page and no JSON. ${between}`;
-    case "no-json":
-      return `${answer} ${oddity.why}. ${between}`;
-    case "too-long":
-      return `${answer} is longer than ${groupThousands(oddity.maxBytes)} bytes and was not read. ${between}`;
-    case "cut-off":
-      return `${answer} was cut off before its end: the connection broke.`;
-    case "redirect":
-      return `${answer} leads to ${oddity.to}, which is not followed: the API key belongs to ${origin} only. ${between}`;
-    default:
-      return oddity satisfies never;
-  }
+/** The sentence for an answer that the service does not send. `why` is a predicate: "is empty". */
+export function oddityMessage({ service, origin, what }: Asked, status: number, why: string): string {
+  return `The answer to ${what} from ${service} (${status}) ${why}. A proxy or login page may be in between, or the base URL ${origin} may be wrong.`;
 }

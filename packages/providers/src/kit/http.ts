@@ -3,6 +3,7 @@
 import {
   describeCause,
   err,
+  groupThousands,
   ok,
   parseOutsideJson,
   type Result,
@@ -12,7 +13,6 @@ import type { Breaker } from "@hermes-memory/core/internal/providers";
 import { createRedactor, redactSecrets } from "@hermes-memory/core/internal/security";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import { type Deadline, pause, startDeadline } from "./deadline.ts";
-import { addressOf, type Base, parseBase, type Query, secretsIn } from "./http-address.ts";
 import {
   type Asked,
   classify,
@@ -20,7 +20,6 @@ import {
   errorText,
   type HttpFailure,
   type HttpFailureKind,
-  type Oddity,
   oddityMessage,
   pauseBefore,
   retryAfterMs,
@@ -29,7 +28,6 @@ import {
   timeoutMessage,
 } from "./http-failure.ts";
 
-export { segment } from "./http-address.ts";
 export { deliveryOf, type HttpFailure, type HttpFailureKind } from "./http-failure.ts";
 
 export type HttpClientOptions = {
@@ -66,39 +64,27 @@ export type HttpCall = {
   readonly signal?: AbortSignal;
   /** Sending it twice does no harm, so it is repeated after a cut connection and 408, 429, 502, 503, 504. Default: only GET. */
   readonly isRepeatable?: boolean;
-  /** How often at most. Default 2; 0 for a call whose signal is a `deliverySignal`. */
-  readonly repeats?: number;
   /**
    * `json` (default) refuses an empty body and anything that is not JSON; `json-or-nothing` (default for DELETE) gives undefined for an
    * empty body; `nothing` ignores the body; `bytes` returns a Uint8Array and follows a redirect to a file store, without our headers.
    */
   readonly expects?: "json" | "json-or-nothing" | "nothing" | "bytes";
+  /** How an answer of this service is recognised: JSON of something else in between is no proof that something was stored, or is not there. */
+  readonly shape?: (answer: unknown) => boolean;
   /** Longest accepted answer, unpacked. Default 8 MiB. */
   readonly maxBytes?: number;
   /** For probes and checks: made also while the breaker is open, and not reported to it. */
   readonly ignoresBreaker?: boolean;
 };
 
-const deliverySignals = new WeakSet<AbortSignal>();
-
-/**
- * A signal for work that the caller repeats by itself, as the outbox does with deliveries: calls with it are made once, so that no pause
- * of the server is spent waiting inside a call.
- */
-export function deliverySignal(...signals: readonly AbortSignal[]): AbortSignal {
-  const signal = AbortSignal.any([...signals]);
-  deliverySignals.add(signal);
-  return signal;
-}
-
-/** Thrown by `send`. */
+/** Thrown by `send` and `find`. */
 export class ServiceError extends Error {
   readonly failure: HttpFailure;
 
-  constructor(failure: HttpFailure) {
+  constructor(failure: Pick<HttpFailure, "kind" | "message"> & Partial<HttpFailure>) {
     super(failure.message);
     this.name = "ServiceError";
-    this.failure = failure;
+    this.failure = { detail: "", mayHaveHappened: true, ...failure };
   }
 }
 
@@ -109,11 +95,26 @@ export interface HttpClient {
   request(call: HttpCall): Promise<Result<unknown, HttpFailure>>;
   /** For a caller that passes every failure on: throws `ServiceError`. */
   send(call: HttpCall): Promise<unknown>;
+  /** As `send`; null when what is asked for does not exist. */
+  find(call: HttpCall): Promise<unknown>;
+}
+
+/** `request` with the two ways to throw its failure. */
+export function clientOf({ baseUrl, request }: Pick<HttpClient, "baseUrl" | "request">): HttpClient {
+  const sent = async (call: HttpCall, mayBeMissing: boolean): Promise<unknown> => {
+    const outcome = await request(call);
+    if (outcome.ok) return outcome.value;
+    if (mayBeMissing && outcome.error.kind === "not-found") return null;
+    throw new ServiceError(outcome.error);
+  };
+  return { baseUrl, request, send: (call) => sent(call, false), find: (call) => sent(call, true) };
 }
 
 const DEFAULT_MAX_BYTES = 8 * 2 ** 20;
 const MAX_ERROR_BYTES = 2 ** 18;
-const DEFAULT_REPEATS = 2;
+const REPEATS = 2;
+/** A server that wants a longer pause has failed: the outbox keeps to it, and nobody waits inside a call. */
+const LONGEST_PAUSE_MS = 5_000;
 const REPEATED_STATUSES = [408, 429, 502, 503, 504];
 const MAX_REDIRECTS = 5;
 
@@ -188,8 +189,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   async function withRepeats(call: HttpCall, asked: Asked, base: Base, deadline: Deadline): Promise<Attempt> {
     const isRepeatable = call.isRepeatable ?? call.method === "GET";
-    const isOnce = call.signal !== undefined && deliverySignals.has(call.signal);
-    const repeats = isRepeatable && !isOnce ? (call.repeats ?? DEFAULT_REPEATS) : 0;
+    const repeats = isRepeatable ? REPEATS : 0;
     let mayHaveHappened = false; // in an earlier attempt
     for (let repeated = 0; ; repeated += 1) {
       const attempt = await attemptOnce(call, asked, base, deadline);
@@ -199,7 +199,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       const last = err({ ...attempt.error, failure: { ...failure, mayHaveHappened } });
       if (!attempt.error.isRepeatable || repeated >= repeats) return last;
       const pauseMs = pauseBefore(repeated + 1, failure.retryAfterMs, Math.random());
-      if (pauseMs >= deadline.leftMs()) return last;
+      if (pauseMs > LONGEST_PAUSE_MS || pauseMs >= deadline.leftMs()) return last;
       await pause(pauseMs, deadline.signal);
       if (deadline.ending() !== undefined)
         return missed(ended(asked, deadline, mayHaveHappened), attempt.error.health);
@@ -215,7 +215,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       if (followed.ok && followed.value.ok) return await readValue(followed.value, call, asked, deadline);
       if (followed.ok) return await readFailure(followed.value, asked, deadline, redact);
       const { status, to } = followed.error;
-      const message = oddityMessage(asked, status, { kind: "redirect", to: shortLine(to, redact) });
+      const why = `leads to ${shortLine(to, redact)}, which is not followed: the API key belongs to ${origin} only`;
+      const message = oddityMessage(asked, status, why);
       return missed({ kind: "bad-answer", message, status, mayHaveHappened: status === 303 }, "unknown");
     } catch (cause) {
       if (deadline.ending() !== undefined) return stopped(asked, deadline);
@@ -291,17 +292,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     }
   }
 
-  return {
-    baseUrl: base.ok
-      ? `${origin}${base.value.url.pathname.replace(/\/+$/, "")}`
-      : redactSecrets(options.baseUrl),
-    request,
-    async send(call) {
-      const outcome = await request(call);
-      if (!outcome.ok) throw new ServiceError(outcome.error);
-      return outcome.value;
-    },
-  };
+  const baseUrl = base.ok
+    ? `${origin}${base.value.url.pathname.replace(/\/+$/, "")}`
+    : redactSecrets(options.baseUrl);
+  return clientOf({ baseUrl, request });
 }
 
 function ended(asked: Asked, deadline: Deadline, wasSent: boolean): HttpFailure {
@@ -309,7 +303,7 @@ function ended(asked: Asked, deadline: Deadline, wasSent: boolean): HttpFailure 
   return {
     kind: isTimeout ? "timeout" : "aborted",
     message: isTimeout
-      ? timeoutMessage(asked, deadline.ownMs())
+      ? timeoutMessage(asked, deadline.passedMs())
       : `${asked.what} to ${asked.service} was cancelled before its answer.`,
     detail: "",
     mayHaveHappened: wasSent,
@@ -393,8 +387,8 @@ async function readValue(
   const { status } = response;
   const { maxBytes = DEFAULT_MAX_BYTES, expects = call.method === "DELETE" ? "json-or-nothing" : "json" } =
     call;
-  const odd = (oddity: Oddity, health: Miss["health"] = "unknown", isRepeatable = false): Attempt => {
-    const message = oddityMessage(asked, status, oddity);
+  const odd = (why: string, health: Miss["health"] = "unknown", isRepeatable = false): Attempt => {
+    const message = oddityMessage(asked, status, why);
     return missed({ kind: "bad-answer", message, status, mayHaveHappened: true }, health, isRepeatable);
   };
   if (expects === "nothing") {
@@ -405,15 +399,18 @@ async function readValue(
   if (!body.ok) {
     if (deadline.ending() !== undefined) return stopped(asked, deadline);
     return body.error === "too-long"
-      ? odd({ kind: "too-long", maxBytes })
-      : odd({ kind: "cut-off" }, "down", true);
+      ? odd(`is longer than ${groupThousands(maxBytes)} bytes and was not read`)
+      : odd("was cut off before its end, because the connection broke", "down", true);
   }
   if (expects === "bytes") return ok(body.value);
-  if (isHtml(response)) return odd({ kind: "html" });
+  if (isHtml(response)) return odd("is a web page and no JSON");
   const text = new TextDecoder().decode(body.value);
-  if (text.trim() === "") return expects === "json" ? odd({ kind: "empty" }) : ok(undefined);
+  if (text.trim() === "") return expects === "json" ? odd("is empty") : ok(undefined);
   const parsed = parseOutsideJson(text, { maxChars: maxBytes });
-  return parsed.ok ? ok(parsed.value) : odd({ kind: "no-json", why: parsed.error.message });
+  if (!parsed.ok) return odd(parsed.error.message);
+  return call.shape?.(parsed.value) === false
+    ? odd(`is not one that ${asked.service} gives, so it does not count`)
+    : parsed;
 }
 
 /** The body, unpacked, as long as it is within the limit. */
@@ -449,15 +446,65 @@ function errorIn(
   const text = new TextDecoder().decode(bytes.value).trim();
   const parsed = parseOutsideJson(text);
   if (!parsed.ok) return { words: /^[<{[]/.test(text) ? "" : text };
-  const body = parsed.value;
-  return { body, words: ownWords(messageOf, body) || errorText(body) };
+  return { body: parsed.value, words: messageOf?.(parsed.value) || errorText(parsed.value) };
 }
 
-/** A provider's function on any JSON: when it fails, the usual shapes are tried. */
-function ownWords(messageOf: HttpClientOptions["messageOf"], body: unknown): string | undefined {
+// ---- Addresses ----
+
+/** One path segment that holds any text. */
+export function segment(text: string): string {
+  // Addresses cannot express these segments: `.` and `%2E` mean the folder itself, and an empty one names the whole list (a DELETE of
+  // it would erase everything). Encoded twice, or as a blank, they are an id that no server has.
+  if (text === "") return "%20";
+  if (text === "." || text === "..") return text.replaceAll(".", "%252E");
+  return encodeURIComponent(text.toWellFormed());
+}
+
+type Base = {
+  /** Without user and password. */
+  readonly url: URL;
+  readonly authorization?: string;
+  readonly secrets: readonly string[];
+};
+
+function parseBase(text: string): Result<Base, string> {
+  const url = URL.parse(text.trim());
+  if (url === null) return err("it is no web address. It has to look like https://host/path");
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    return err("it has to begin with http:// or https://");
+  if (url.search !== "" || url.hash !== "") return err("it may not contain ? or #");
+  const { username, password } = url;
+  if (username === "" && password === "") return ok({ url, secrets: [] });
+  url.username = "";
+  url.password = "";
+  const pair = `${decoded(username)}:${decoded(password)}`;
+  const authorization = `Basic ${Buffer.from(pair).toString("base64")}`;
+  return ok({ url, authorization, secrets: [password, username, ...secretsIn(authorization)] });
+}
+
+function decoded(text: string): string {
   try {
-    return messageOf?.(body);
+    return decodeURIComponent(text);
   } catch {
-    return undefined;
+    return text;
   }
+}
+
+type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+function addressOf(base: URL, path: string, query: Query = {}): URL {
+  const url = new URL(`${base.origin}${base.pathname.replace(/\/+$/, "")}/${path.replace(/^\/+/, "")}`);
+  for (const [name, value] of Object.entries(query)) {
+    const values = Array.isArray(value) ? value : value === undefined ? [] : [value];
+    for (const each of values) url.searchParams.append(name, String(each));
+  }
+  return url;
+}
+
+/** `Bearer <key>` is masked whole and as the key alone, `Basic <base64>` also as the password in it. */
+function secretsIn(value: string): readonly string[] {
+  const words = value.trim().split(/\s+/);
+  const credentials = words.length > 1 ? words.slice(1) : [];
+  const basic = /^basic$/i.test(words[0] ?? "") ? Buffer.from(words[1] ?? "", "base64").toString() : "";
+  return [value.trim(), ...credentials, basic, basic.slice(basic.indexOf(":") + 1)];
 }

@@ -2,17 +2,16 @@
 //
 // Mem0 has no idempotency key. Every queued write therefore carries the id of its batch in the metadata of the memories it makes; before
 // a repeated attempt, Mem0 is asked whether it has memories with this id.
-import { randomUUID } from "node:crypto";
 import { pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import type { ForgetReport } from "@hermes-memory/core/internal/providers";
 import { pause } from "../kit/deadline.ts";
 import { deliveryOf, type HttpFailure, ServiceError } from "../kit/http.ts";
-import { type Fields, fieldsOf, recordsOf, textIn } from "../kit/networked/answers.ts";
+import { fieldsOf, recordsOf, textIn } from "../kit/networked/answers.ts";
+import { eraseListed, inParallel, reportOf } from "../kit/networked/erasing.ts";
 import type {
   Connection,
   ConnectionContext,
-  MirrorWrite,
-  Probe,
+  Entries,
   RecallAsk,
   Recalled,
   ServiceTool,
@@ -52,14 +51,9 @@ const MIRRORED = { source: "builtin_memory" };
 const LOOKS_MS = [0, 1_000, 2_000];
 /** How long a write of one text waits for Mem0 to finish in the background. */
 const EVENT = { waitMs: 3_000, pauseMs: 300 };
-/** Deletions that run at the same time. */
-const PARALLEL = 8;
-/** Lists of a self-hosted server without pages, when everything is deleted. */
-const ROUNDS = 100;
-
 export class Mem0Connection implements Connection, UserMemory {
   readonly tools: readonly ServiceTool[];
-  readonly probe: Probe;
+  readonly entries: Entries;
   readonly #settings: Mem0Settings;
   readonly #owner: Owner;
   readonly #api: Mem0Api;
@@ -72,7 +66,7 @@ export class Mem0Connection implements Connection, UserMemory {
     const client = http({
       baseUrl: baseUrlOf(settings),
       headers: () => authHeaders(settings),
-      timeoutMs: settings.timeoutMs,
+      timeoutMs: settings.timeoutS * 1_000,
     });
     this.#settings = settings;
     this.#api = settings.edition === "oss" ? new SelfHostedApi(client) : new PlatformApi(client);
@@ -81,7 +75,7 @@ export class Mem0Connection implements Connection, UserMemory {
     this.#own = isAgentOwn ? { userId, agentId } : { userId };
     this.#readable = settings.readScope === "user_or_agent" ? this.#own : { userId };
     this.tools = mem0Tools(this);
-    this.probe = this.#makeProbe();
+    this.entries = this.#makeEntries();
   }
 
   promptBlock(): string {
@@ -127,55 +121,49 @@ export class Mem0Connection implements Connection, UserMemory {
     return [{ kind: "turn", sessionId, body: { messages } }];
   }
 
-  /** The old entry is removed first: the new one may contain its text. */
-  mirrorItems({ action, target, text, oldText = "" }: MirrorWrite): readonly NewItem[] {
-    const item = (kind: string, entry: string): readonly NewItem[] =>
-      entry === "" ? [] : [{ kind, sessionId: "", body: { target, text: entry } }];
-    return [
-      ...(action === "add" ? [] : item("mirror-remove", oldText)),
-      ...(action === "remove" ? [] : item("mirror-add", text)),
-    ];
+  #makeEntries(): Entries {
+    return {
+      add: async ({ target, text, id, attempt }, signal) => {
+        const memory = { ...verbatim(text), metadata: { ...MIRRORED, target } };
+        await this.#settled(await this.#addOnce({ id, attempt }, memory, signal), signal);
+        return "";
+      },
+      remove: async (id, signal) => await this.#api.remove(id, signal),
+      find: async ({ target, text }, signal) => {
+        const marked = await this.#marked({ ...MIRRORED, target }, signal);
+        return marked.filter((entry) => pyStrip(entry.text) === text).map(({ id }) => id);
+      },
+      recalls: async (text, signal) => {
+        const found = await this.search(text, { topK: RECALLED, isReranked: false }, signal);
+        return found.some((memory) => memory.text === text);
+      },
+      ...(this.#settings.edition === "platform" ? { appearsLater: "Mem0 stores in the background." } : {}),
+    };
   }
 
-  batchLimit(): number {
-    return 1;
+  async deliver(batch: Batch, signal: AbortSignal): Promise<undefined> {
+    if (batch.kind !== "turn") throw new Error(`Mem0 has no use for a write of the kind '${batch.kind}'.`);
+    const { messages } = fieldsOf(batch.items[0].body);
+    const said = recordsOf(messages).map(
+      ({ role, content }): Message => ({
+        role: role === "assistant" ? "assistant" : "user",
+        content: textIn(content),
+      }),
+    );
+    await this.#addOnce(batch, { messages: said }, signal);
   }
 
-  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
-    const body = fieldsOf(batch.items[0].body);
-    try {
-      switch (batch.kind) {
-        case "turn":
-          await this.#addOnce(batch, { messages: messagesIn(body) }, signal);
-          return undefined;
-        case "mirror-add": {
-          const metadata = { ...MIRRORED, target: textIn(body.target) };
-          await this.#settled(
-            await this.#addOnce(batch, { ...verbatim(textIn(body.text)), metadata }, signal),
-            signal,
-          );
-          return undefined;
-        }
-        case "mirror-remove":
-          await this.#removeMirrored(textIn(body.target), textIn(body.text), signal);
-          return undefined;
-        default:
-          return { kind: "refused", reason: `Mem0 has no use for a write of the kind '${batch.kind}'.` };
-      }
-    } catch (cause) {
-      if (!(cause instanceof ServiceError)) throw cause;
-      const { failure } = cause;
-      const delivery: Delivery = isWaitingForUser(failure)
-        ? { kind: "blocked", reason: failure.message }
-        : deliveryOf(failure);
-      const isCounted = delivery.kind !== "later" && delivery.kind !== "blocked";
-      return isCounted ? delivery : { ...delivery, isUnsent: !failure.mayHaveHappened };
-    }
+  deliveryOf(failure: HttpFailure): Delivery {
+    const delivery: Delivery = isWaitingForUser(failure)
+      ? { kind: "blocked", reason: failure.message }
+      : deliveryOf(failure);
+    const isCounted = delivery.kind !== "later" && delivery.kind !== "blocked";
+    return isCounted ? delivery : { ...delivery, isUnsent: !failure.mayHaveHappened };
   }
 
   /** Undefined: an earlier attempt has arrived. */
   async #addOnce(
-    { id, attempt }: Batch,
+    { id, attempt }: Pick<Batch, "id" | "attempt">,
     memory: Pick<NewMemory, "messages" | "isVerbatim" | "metadata">,
     signal: AbortSignal,
   ): Promise<Added | undefined> {
@@ -206,19 +194,11 @@ export class Mem0Connection implements Connection, UserMemory {
       if (state === "unknown") break;
       if (state === "failed") {
         const message = "Mem0 accepted the text and then could not store it.";
-        throw new ServiceError({ kind: "refused", message, detail: "", status: 200, mayHaveHappened: false });
+        throw new ServiceError({ kind: "refused", message, status: 200, mayHaveHappened: false });
       }
       await pause(EVENT.pauseMs, signal);
     }
     return "queued";
-  }
-
-  async #removeMirrored(target: string, text: string, signal: AbortSignal): Promise<void> {
-    const entries = await this.#marked({ ...MIRRORED, target }, signal);
-    await this.#removeEach(
-      entries.filter((entry) => pyStrip(entry.text) === text),
-      signal,
-    );
   }
 
   /** Memories of this user, or of its agent, with these values in their metadata. */
@@ -248,76 +228,45 @@ export class Mem0Connection implements Connection, UserMemory {
     return await this.#api.check(signal);
   }
 
-  #makeProbe(): Probe {
-    return {
-      write: async (text, signal) => {
-        const mark = randomUUID();
-        const metadata = { source: "hermes_self_test", [BATCH_MARK]: mark };
-        await this.#settled(
-          await this.#api.add({ ...this.#ids(), ...verbatim(text), metadata }, signal),
-          signal,
-        );
-        return mark;
-      },
-      finds: async (text, signal) => {
-        const found = await this.search(text, { topK: RECALLED, isReranked: false }, signal);
-        return found.some((memory) => memory.text === text);
-      },
-      remove: async (mark, signal) =>
-        this.#removeEach(await this.#marked({ [BATCH_MARK]: mark }, signal), signal),
-      ...(this.#settings.edition === "platform" ? { indexesLater: "Mem0 stores in the background." } : {}),
-    };
-  }
-
   // ---- Erasing ----
 
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
-    const { memories, isWhole } = await this.#api.list(this.#own, EVERYTHING, signal);
-    const found = memories.filter((memory) => memory.text.includes(text));
-    if (!isDryRun) await this.#removeEach(found, signal);
-    return this.#report(found.length, isWhole);
+    return await this.#erase((memory) => memory.text.includes(text), isDryRun, signal);
   }
 
   async eraseUser(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
     const { removeAllOf } = this.#api;
+    if (isDryRun || removeAllOf === undefined) return await this.#erase(() => true, isDryRun, signal);
     const { memories, isWhole } = await this.#api.list(this.#own, EVERYTHING, signal);
-    if (isDryRun || memories.length === 0) return this.#report(memories.length, isWhole);
-    if (removeAllOf !== undefined) {
-      await removeAllOf(this.#owner.userId, signal);
-      await this.#removeEach(
-        memories.filter(({ userId }) => userId === undefined),
-        signal,
-      );
-      return this.#report(memories.length, isWhole);
-    }
-    let erased = 0;
-    for (let round = 0, left = memories; round < ROUNDS && left.length > 0; round += 1) {
-      await this.#removeEach(left, signal);
-      erased += left.length;
-      left = (await this.#api.list(this.#own, EVERYTHING, signal)).memories;
-    }
-    return this.#report(erased, true);
+    if (memories.length > 0) await removeAllOf(this.#owner.userId, signal);
+    const ofAgent = memories.filter(({ userId }) => userId === undefined);
+    await inParallel(ofAgent, ({ id }) => this.#api.remove(id, signal));
+    return this.#report(memories.length, isWhole);
+  }
+
+  async #erase(
+    isChosen: (memory: { readonly text: string }) => boolean,
+    isDryRun: boolean,
+    signal: AbortSignal,
+  ) {
+    const { erased, isWhole } = await eraseListed(isChosen, isDryRun, {
+      list: async () => {
+        const { memories: found, isWhole } = await this.#api.list(this.#own, EVERYTHING, signal);
+        return { found, isWhole };
+      },
+      remove: (id) => this.#api.remove(id, signal),
+    });
+    return this.#report(erased, isWhole);
   }
 
   #report(erased: number, isWhole: boolean): ForgetReport {
     const { agentId, isAgentOwn } = this.#owner;
-    const remaining = [
-      ...(isWhole ? [] : ["Mem0 holds more memories than could be listed; run it again for the rest."]),
-      ...(isAgentOwn || this.#settings.edition === "oss"
-        ? []
-        : [
-            `Facts that Mem0 took from the assistant's replies belong to the agent '${agentId}', which all users share with user_scope: id; they were not looked at.`,
-          ]),
-    ];
-    return remaining.length === 0 ? { erased } : { erased, remaining: remaining.join(" ") };
-  }
-
-  async #removeEach(memories: readonly Memory[], signal: AbortSignal): Promise<void> {
-    const left = memories.values();
-    const worker = async (): Promise<void> => {
-      for (const { id } of left) await this.#api.remove(id, signal);
-    };
-    await Promise.all(Array.from({ length: Math.min(PARALLEL, memories.length) }, worker));
+    return reportOf(erased, [
+      !isWhole && "Mem0 holds more memories than could be listed; run it again for the rest.",
+      !isAgentOwn &&
+        this.#settings.edition !== "oss" &&
+        `Facts that Mem0 took from the assistant's replies belong to the agent '${agentId}', which all users share with user_scope: id; they were not looked at.`,
+    ]);
   }
 }
 
@@ -329,12 +278,4 @@ function isWaitingForUser({ kind, status, detail }: HttpFailure): boolean {
 function verbatim(text: string): Pick<NewMemory, "messages" | "isVerbatim"> {
   const content = takeCodePoints(text, MESSAGE_CHARS);
   return { messages: [{ role: "user", content }], isVerbatim: true };
-}
-
-/** The messages of a queued turn. */
-function messagesIn({ messages }: Fields): readonly Message[] {
-  return recordsOf(messages).map(({ role, content }) => ({
-    role: role === "assistant" ? "assistant" : "user",
-    content: textIn(content),
-  }));
 }

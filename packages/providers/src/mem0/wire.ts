@@ -2,7 +2,15 @@
 // further in, a memory has a text and an owner.
 import { isRecord } from "@hermes-memory/core/internal/lib";
 import { type HttpCall, type HttpClient, type HttpFailure, ServiceError, segment } from "../kit/http.ts";
-import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
+import {
+  type Fields,
+  fieldsOf,
+  hasText,
+  isListOfRecords,
+  numberIn,
+  recordsOf,
+  textIn,
+} from "../kit/networked/answers.ts";
 
 export type Message = { readonly role: "user" | "assistant"; readonly content: string };
 
@@ -76,8 +84,9 @@ export class PlatformApi implements Mem0Api {
   }
 
   async add(memory: NewMemory, signal: AbortSignal): Promise<Added> {
+    const json = addBody(memory);
     return addedIn(
-      await this.#send({ method: "POST", path: "/v3/memories/add/", json: addBody(memory), signal }),
+      await this.#send({ method: "POST", path: "/v3/memories/add/", json, signal, shape: isAnswerToAdd }),
     );
   }
 
@@ -121,9 +130,9 @@ export class PlatformApi implements Mem0Api {
         json: { filters: filtersOf(filter) },
         isRepeatable: true,
         signal,
+        ...(isStrict === true ? { shape: isListing } : {}),
       });
       const memories = memoriesIn(answer);
-      if (isStrict && !isListing(answer)) throw noList("POST /v3/memories/");
       const known = found.size;
       for (const memory of memories) found.set(memory.id, memory);
       // A server that ignores `page` repeats the first page.
@@ -134,13 +143,11 @@ export class PlatformApi implements Mem0Api {
   }
 
   async remove(id: string, signal: AbortSignal): Promise<void> {
-    await removed(this.#http, `/v1/memories/${segment(id)}/`, signal);
+    await this.#http.find({ ...REMOVAL, path: `/v1/memories/${segment(id)}/`, signal });
   }
 
   readonly removeAllOf = async (userId: string, signal: AbortSignal): Promise<void> => {
-    const path = "/v1/memories/";
-    const query = { user_id: userId };
-    confirmed(await this.#http.send({ method: "DELETE", path, query, isRepeatable: true, signal }), path);
+    await this.#http.send({ ...REMOVAL, path: "/v1/memories/", query: { user_id: userId }, signal });
   };
 
   async check(signal: AbortSignal): Promise<string> {
@@ -182,13 +189,8 @@ export class SelfHostedApi implements Mem0Api {
   }
 
   async add(memory: NewMemory, signal: AbortSignal): Promise<Added> {
-    const answer = await this.#http.send({
-      method: "POST",
-      path: "/memories",
-      json: addBody(memory),
-      signal,
-    });
-    if (!isResult(answer)) throw noList("POST /memories", true);
+    const json = addBody(memory);
+    await this.#http.send({ method: "POST", path: "/memories", json, signal, shape: isResult });
     return { state: "stored", eventId: "" };
   }
 
@@ -226,15 +228,16 @@ export class SelfHostedApi implements Mem0Api {
   ): Promise<Listing> {
     const limit = Math.min(LONGEST_LIST, pageSize * pages);
     const query = { user_id: filter.userId, top_k: limit };
-    const answer = await this.#http.send({ method: "GET", path: "/memories", query, signal });
-    const memories = memoriesIn(answer);
-    if (isStrict && !isListing(answer)) throw noList("GET /memories");
+    const shape = isStrict === true ? { shape: isListing } : {};
+    const memories = memoriesIn(
+      await this.#http.send({ method: "GET", path: "/memories", query, signal, ...shape }),
+    );
     const found = new Map(memories.map((memory) => [memory.id, memory]));
     return wanted(found, filter, found.size < limit);
   }
 
   async remove(id: string, signal: AbortSignal): Promise<void> {
-    await removed(this.#http, `/memories/${segment(id)}`, signal);
+    await this.#http.find({ ...REMOVAL, path: `/memories/${segment(id)}`, signal });
   }
 
   /** This server has no call that only checks the key. */
@@ -261,23 +264,28 @@ function addBody({ messages, userId, agentId, isVerbatim, metadata }: NewMemory)
   };
 }
 
-/** An answer of any other shape does not prove that something was stored. Older servers answer a list with one object. */
+/** An answer of any other shape does not prove that something was stored. */
+function isAnswerToAdd(answer: unknown): boolean {
+  const fields = addFields(answer);
+  return stateIn(fields) !== "unknown" || textIn(fields.event_id) !== "" || isResult(answer);
+}
+
+/** Older servers answer a list with one object. */
+function addFields(answer: unknown): Fields {
+  return fieldsOf(Array.isArray(answer) ? answer[0] : answer);
+}
+
 function addedIn(answer: unknown): Added {
-  const fields = fieldsOf(Array.isArray(answer) ? answer[0] : answer);
+  const fields = addFields(answer);
   const state = stateIn(fields);
   const eventId = textIn(fields.event_id);
-  if (state === "failed")
-    throw new ServiceError({
-      kind: "refused",
-      message: `Mem0 could not store it: ${textIn(fields.message) || "it gives no reason"}`,
-      detail: textIn(fields.message),
-      status: 200,
-      mayHaveHappened: false,
-    });
+  if (state === "failed") {
+    const detail = textIn(fields.message);
+    const message = `Mem0 could not store it: ${detail || "it gives no reason"}`;
+    throw new ServiceError({ kind: "refused", message, detail, status: 200, mayHaveHappened: false });
+  }
   if (state !== "unknown") return { state, eventId };
-  if (eventId !== "") return { state: "queued", eventId };
-  if (isResult(answer)) return { state: "stored", eventId };
-  throw noList("POST /v3/memories/add/", true);
+  return { state: eventId === "" ? "stored" : "queued", eventId };
 }
 
 function stateIn({ status }: Fields): EventState {
@@ -285,11 +293,6 @@ function stateIn({ status }: Fields): EventState {
   if (word === "SUCCEEDED") return "stored";
   if (word === "FAILED") return "failed";
   return ["PENDING", "RUNNING", "QUEUED", "PROCESSING"].includes(word) ? "queued" : "unknown";
-}
-
-function noList(call: string, mayHaveHappened = false): ServiceError {
-  const message = `Mem0 answered ${call} with something that Mem0 does not send. Check that 'host' is the address of a Mem0 server.`;
-  return new ServiceError({ kind: "bad-answer", message, detail: "", mayHaveHappened });
 }
 
 /** `{results: [...]}`, or a bare list of the older API. */
@@ -300,7 +303,7 @@ function listIn(answer: unknown): unknown {
 /** Whether the answer is a list. A bare `[]` proves nothing: Mem0 says `{results: []}`. */
 function isResult(answer: unknown): boolean {
   const list = listIn(answer);
-  return Array.isArray(list) && list.every(isRecord) && (list !== answer || list.length > 0);
+  return isListOfRecords(list) && (list !== answer || recordsOf(list).length > 0);
 }
 
 /** Whether the answer is a list of stored memories and nothing else. */
@@ -336,13 +339,5 @@ function isWanted(memory: Memory, { userId, agentId, marks = {} }: Filter): bool
   return isOwn && Object.entries(marks).every(([key, value]) => memory.metadata[key] === value);
 }
 
-async function removed(http: HttpClient, path: string, signal: AbortSignal): Promise<void> {
-  const answer = await http.request({ method: "DELETE", path, isRepeatable: true, signal });
-  if (answer.ok) confirmed(answer.value, path);
-  else if (answer.error.kind !== "not-found") throw new ServiceError(answer.error);
-}
-
 /** Mem0 answers a deletion with a `message`, or with nothing. */
-function confirmed(answer: unknown, path: string): void {
-  if (answer !== undefined && textIn(fieldsOf(answer).message) === "") throw noList(`DELETE ${path}`, true);
-}
+const REMOVAL = { method: "DELETE", isRepeatable: true, shape: hasText("message") } as const;

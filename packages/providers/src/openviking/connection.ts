@@ -6,8 +6,8 @@ import { uploadPolicy } from "../kit/networked/local-files.ts";
 import type {
   Connection,
   ConnectionContext,
-  MirrorWrite,
-  Probe,
+  Entries,
+  Entry,
   RecallAsk,
   Recalled,
   ServiceTool,
@@ -39,7 +39,8 @@ const MAX_QUERY_CHARS = 4_000;
 
 export class VikingConnection implements Connection {
   readonly tools: readonly ServiceTool[];
-  readonly probe: Probe;
+  readonly entries: Entries;
+  readonly turnsAtOnce = MAX_MESSAGES / 2;
   readonly #settings: VikingSettings;
   readonly #outbox: OutboxLane;
   readonly #server: VikingServer;
@@ -67,7 +68,7 @@ export class VikingConnection implements Connection {
       uploads: uploadPolicy(context, settings.uploadRoots),
       isApart: context.user !== undefined,
     });
-    this.probe = this.#makeProbe();
+    this.entries = this.#makeEntries();
     context.inBackground("Looking for the OpenViking server", (signal) =>
       this.#server.watch(signal, recheckMs),
     );
@@ -144,38 +145,13 @@ export class VikingConnection implements Connection {
     this.#sessionId = newSessionId;
   }
 
-  mirrorItems({ action, target, text, oldText }: MirrorWrite): readonly NewItem[] {
-    const old = oldText ?? "";
-    const items: NewItem[] = [];
-    if (action !== "add" && old !== "" && old !== text)
-      items.push({ kind: "mirror-remove", sessionId: "", body: { target, text: old } });
-    if (action !== "remove" && text !== "")
-      items.push({ kind: "mirror-add", sessionId: "", body: { target, text } });
-    return items;
-  }
-
-  batchLimit(kind: string): number {
-    return kind === "turn" ? MAX_MESSAGES / 2 : 1;
-  }
-
   async deliver(batch: Batch, signal: AbortSignal): Promise<undefined> {
-    const body = fieldsOf(batch.items[0].body);
-    const mirrored = { target: textIn(body.target), text: textIn(body.text) };
-    switch (batch.kind) {
-      case "turn":
-        return await this.#sendTurns(batch, signal);
-      case "commit":
-        return await this.#sendCommit(batch, signal);
-      case "mirror-add":
-        return await this.#addMirror(mirrored, signal);
-      case "mirror-remove":
-        return await this.#removeMirror(mirrored, signal);
-      default:
-        throw new Error(`A write of the unknown kind ${batch.kind} is in the outbox`);
-    }
+    if (batch.kind === "turn") await this.#sendTurns(batch, signal);
+    else if (batch.kind === "commit") await this.#sendCommit(batch, signal);
+    else throw new Error(`A write of the unknown kind ${batch.kind} is in the outbox`);
   }
 
-  async #sendTurns({ id, sessionId, items, attempt }: Batch, signal: AbortSignal): Promise<undefined> {
+  async #sendTurns({ id, sessionId, items, attempt }: Batch, signal: AbortSignal): Promise<void> {
     const { wire } = await this.#server.info();
     const { agent, isPeerMemory } = this.#settings;
     const peer = isPeerMemory && wire === "0.4" ? { peer_id: agent } : {};
@@ -191,12 +167,12 @@ export class VikingConnection implements Connection {
   }
 
   /** One commit for all turns: it waits for turns that are behind it in the outbox, and leaves the work to a later commit. */
-  async #sendCommit({ sessionId, items: [own] }: Batch, signal: AbortSignal): Promise<undefined> {
+  async #sendCommit({ sessionId, items: [own] }: Batch, signal: AbortSignal): Promise<void> {
     const later = this.#outbox.items().filter((item) => item.sessionId === sessionId && item.id > own.id);
     if (later.some(({ kind }) => kind === "commit")) return;
     const turn = later.findLast(({ kind }) => kind === "turn");
-    if (turn === undefined) return void (await this.#sessions.commit(sessionId, signal));
-    this.#outbox.add({
+    if (turn === undefined) return await this.#sessions.commit(sessionId, signal);
+    await this.#outbox.add({
       kind: "commit",
       sessionId,
       body: {},
@@ -204,23 +180,19 @@ export class VikingConnection implements Connection {
     });
   }
 
-  async #addMirror(mirrored: Mirror, signal: AbortSignal): Promise<undefined> {
-    const { uri } = await this.#memories.write(placeOf(mirrored), { signal });
-    const known = this.#outbox.mirrors.find(mirrored.target, mirrored.text);
-    if (!known.some(({ remoteId, text }) => remoteId === uri && text === mirrored.text))
-      this.#outbox.mirrors.add({ ...mirrored, remoteId: uri });
-  }
-
-  /** The entry with this text, or the only one that contains it. */
-  async #removeMirror(mirrored: Mirror, signal: AbortSignal): Promise<undefined> {
-    const found = this.#outbox.mirrors.find(mirrored.target, mirrored.text);
-    const same = found.filter(({ text }) => text === mirrored.text);
-    const removed = same.length > 0 ? same : found.length === 1 ? found : [];
-    for (const each of removed) {
-      await this.#memories.remove(each.remoteId, signal);
-      this.#outbox.mirrors.remove(each);
-    }
-    if (removed.length === 0) await this.#memories.removePlace(placeOf(mirrored), signal);
+  #makeEntries(): Entries {
+    return {
+      add: async (entry, signal) => (await this.#memories.write(placeOf(entry), signal)).uri,
+      remove: async (uri, signal) => await this.#memories.remove(uri, signal),
+      find: async (entry) => await this.#memories.urisOf(placeOf(entry)),
+      recalls: async (text, signal) => {
+        const ask = { sessionId: "", turn: 0, shownInTurn: 0, signal };
+        const { text: recalled } = await this.recall(text, ask);
+        const [uri = ""] = await this.#memories.urisOf(placeOf({ target: "memory", text }));
+        return recalled.includes(uri);
+      },
+      appearsLater: "the server indexes new memories in the background",
+    };
   }
 
   // ---- Erasing and checks ----
@@ -250,29 +222,8 @@ export class VikingConnection implements Connection {
     const named = version === "" ? "OpenViking of an unknown version" : `OpenViking ${version}`;
     return `${named} answers at ${this.#server.endpoint} for user ${user}${authMode === "" ? "" : ` (${authMode})`}`;
   };
-
-  #makeProbe(): Probe {
-    const place = (text: string): MemoryPlace => ({ folder: DEFAULT_FOLDER, origin: "mirror", text });
-    return {
-      write: async (text, signal) =>
-        (await this.#memories.write(place(text), { signal, isIndexed: true })).uri,
-      finds: async (text, signal) => {
-        const { text: recalled } = await this.recall(text, {
-          sessionId: "",
-          turn: 0,
-          shownInTurn: 0,
-          signal,
-        });
-        return recalled.includes(await this.#memories.uriOf(place(text)));
-      },
-      remove: async (uri, signal) => void (await this.#memories.remove(uri, signal)),
-      indexesLater: "the server indexes new memories in the background",
-    };
-  }
 }
 
-type Mirror = { readonly target: string; readonly text: string };
-
-function placeOf({ target, text }: Mirror): MemoryPlace {
+function placeOf({ target, text }: Entry): MemoryPlace {
   return { folder: target === "memory" ? "patterns" : DEFAULT_FOLDER, origin: "mirror", text };
 }

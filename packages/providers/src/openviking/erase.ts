@@ -1,7 +1,8 @@
 // Erasing at OpenViking: files of the user that contain a text, and conversations. All files are read, because search finds by meaning.
 import type { ForgetReport } from "@hermes-memory/core/internal/providers";
 import { textIn } from "../kit/networked/answers.ts";
-import { isMissing, type VikingMemories } from "./memories.ts";
+import { inParallel, reportOf } from "../kit/networked/erasing.ts";
+import type { VikingMemories } from "./memories.ts";
 import type { VikingServer } from "./server.ts";
 import type { VikingSessions } from "./sessions.ts";
 
@@ -13,7 +14,6 @@ type Parts = {
 
 /** More entries than any memory has; a list that is cut off there is said. */
 const MAX_ENTRIES = 100_000;
-const READS_AT_ONCE = 8;
 
 type Entry = { readonly uri: string; readonly isFolder: boolean };
 
@@ -72,11 +72,6 @@ export async function eraseEverything(
   ]);
 }
 
-function reportOf(erased: number, notes: readonly string[]): ForgetReport {
-  const remaining = notes.filter((note) => note !== "").join(" ");
-  return remaining === "" ? { erased } : { erased, remaining };
-}
-
 function conversations(count: number): string {
   return count === 1 ? "1 conversation" : `${count} conversations`;
 }
@@ -98,21 +93,16 @@ async function entriesBelow(
   signal: AbortSignal,
   isRecursive: boolean,
 ): Promise<readonly Entry[]> {
-  try {
-    const list = await server.list({
-      method: "GET",
-      path: "/api/v1/fs/ls",
-      query: { uri, recursive: isRecursive, node_limit: MAX_ENTRIES },
-      maxBytes: 64 * 2 ** 20,
-      signal,
-    });
-    return list
-      .map((entry) => ({ uri: textIn(entry.uri), isFolder: isFolder(entry) }))
-      .filter((entry) => entry.uri.startsWith(`${uri}/`));
-  } catch (cause) {
-    if (isMissing(cause)) return [];
-    throw cause;
-  }
+  const list = await server.list({
+    method: "GET",
+    path: "/api/v1/fs/ls",
+    query: { uri, recursive: isRecursive, node_limit: MAX_ENTRIES },
+    maxBytes: 64 * 2 ** 20,
+    signal,
+  });
+  return list
+    .map((entry) => ({ uri: textIn(entry.uri), isFolder: isFolder(entry) }))
+    .filter((entry) => entry.uri.startsWith(`${uri}/`));
 }
 
 /** Servers have several ways to say it. */
@@ -120,29 +110,15 @@ export function isFolder({ isDir, is_dir, type }: Readonly<Record<string, unknow
   return isDir === true || is_dir === true || type === "dir" || type === "directory";
 }
 
+/** "" for what was removed in the meantime. */
 async function read(server: VikingServer, uri: string, signal: AbortSignal): Promise<string> {
-  try {
-    const content = await server.call({
-      method: "GET",
-      path: "/api/v1/content/read",
-      query: { uri },
-      maxBytes: 64 * 2 ** 20,
-      signal,
-    });
-    return typeof content === "string" ? content : JSON.stringify(content ?? "");
-  } catch (cause) {
-    if (isMissing(cause)) return ""; // removed in the meantime
-    throw cause;
-  }
+  const path = "/api/v1/content/read";
+  const content = await server.find({ method: "GET", path, query: { uri }, maxBytes: 64 * 2 ** 20, signal });
+  return typeof content === "string" ? content : JSON.stringify(content ?? "");
 }
 
 /** Those that pass the check, in their order, several checked at once. */
 async function filtered<T>(items: readonly T[], check: (item: T) => Promise<boolean>): Promise<readonly T[]> {
-  const kept: T[] = [];
-  for (let at = 0; at < items.length; at += READS_AT_ONCE) {
-    const some = items.slice(at, at + READS_AT_ONCE);
-    const passed = await Promise.all(some.map(check));
-    kept.push(...some.filter((_, index) => passed[index]));
-  }
-  return kept;
+  const passed = await inParallel(items, check);
+  return items.filter((_, index) => passed[index]);
 }

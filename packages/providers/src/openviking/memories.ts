@@ -48,22 +48,23 @@ export class VikingMemories {
     this.#layout = layout;
   }
 
-  async uriOf(place: MemoryPlace): Promise<string> {
-    const [root = ""] = memoryRoots(await this.#server.info(), this.#layout);
-    return `${root}/${memoryName(place)}`;
+  /** Where it is put now, and where an earlier version or setting has put it. */
+  async urisOf(place: MemoryPlace): Promise<readonly string[]> {
+    const roots = memoryRoots(await this.#server.info(), this.#layout);
+    return roots.map((root) => `${root}/${memoryName(place)}`);
   }
 
   /** The answer to the write; undefined: the memory was there already. */
   async write(
     place: MemoryPlace,
-    { signal, isIndexed = false }: { readonly signal: AbortSignal; readonly isIndexed?: boolean },
+    signal: AbortSignal,
   ): Promise<{ readonly uri: string; readonly answer: unknown }> {
-    const uri = await this.uriOf(place);
+    const [uri = ""] = await this.urisOf(place);
     try {
       const answer = await this.#server.record({
         method: "POST",
         path: "/api/v1/content/write",
-        json: { uri, content: place.text, mode: "create", wait: isIndexed },
+        json: { uri, content: place.text, mode: "create", wait: false },
         isRepeatable: true, // a second one is answered with 409
         signal,
       });
@@ -85,35 +86,9 @@ export class VikingMemories {
     );
   }
 
-  /** Removes a memory wherever an earlier version or setting has put it. */
-  async removePlace(place: MemoryPlace, signal: AbortSignal): Promise<void> {
-    const roots = memoryRoots(await this.#server.info(), this.#layout);
-    for (const root of roots) if (await this.remove(`${root}/${memoryName(place)}`, signal)) return;
+  /** What is not there counts as removed. */
+  async remove(uri: string, signal: AbortSignal, isRecursive = false): Promise<void> {
+    const query = { uri, recursive: isRecursive, wait: false };
+    await this.#server.find({ method: "DELETE", path: "/api/v1/fs", query, isRepeatable: true, signal });
   }
-
-  /** Whether there was something to remove. */
-  async remove(uri: string, signal: AbortSignal, isRecursive = false): Promise<boolean> {
-    try {
-      await this.#server.call({
-        method: "DELETE",
-        path: "/api/v1/fs",
-        query: { uri, recursive: isRecursive, wait: false },
-        isRepeatable: true,
-        signal,
-      });
-      return true;
-    } catch (cause) {
-      if (isMissing(cause)) return false;
-      throw cause;
-    }
-  }
-}
-
-/** The server says that the place or session does not exist; a 404 of something else in between is not that. */
-export function isMissing(cause: unknown): boolean {
-  return (
-    cause instanceof ServiceError &&
-    cause.failure.kind === "not-found" &&
-    ["NOT_FOUND", "SESSION_EXPIRED"].includes(codeOf(cause.failure))
-  );
 }

@@ -109,19 +109,30 @@ export class VikingServer {
     return this.#opened(call, answer.value);
   }
 
+  /** As `call`; undefined when the server says that the place or session does not exist. A 404 of something else in between is not that. */
+  async find(call: HttpCall): Promise<unknown> {
+    try {
+      return (await this.call(call)) ?? null;
+    } catch (cause) {
+      if (isMissing(cause)) return undefined;
+      throw cause;
+    }
+  }
+
   /** The result of a call that answers with an object. `{status: "ok"}` alone is what many other servers say, too. Throws `ServiceError`. */
   async record(call: HttpCall): Promise<Fields> {
     const result = await this.call(call);
     if (isRecord(result)) return result;
-    throw this.#foreign(call);
+    throw this.foreign(call);
   }
 
-  /** The objects that a call lists, in `key` of its result or as its result. Throws `ServiceError`. */
+  /** The objects that a call lists, in `key` of its result or as its result; [] for what does not exist. Throws `ServiceError`. */
   async list(call: HttpCall, key?: string): Promise<readonly Fields[]> {
-    const result = await this.call(call);
+    const result = await this.find(call);
     const list = key === undefined ? result : fieldsOf(result)[key];
+    if (result === undefined) return [];
     if (Array.isArray(list) && list.every(isRecord)) return list;
-    throw this.#foreign(call);
+    throw this.foreign(call);
   }
 
   async #askHealth(ignoresBreaker: boolean | undefined): Promise<ServerInfo> {
@@ -129,7 +140,7 @@ export class VikingServer {
       method: "GET",
       path: "/health",
       timeoutMs: HEALTH_MS,
-      repeats: 0,
+      isRepeatable: false,
       ignoresBreaker,
     });
     if (!answer.ok) return this.#withoutHealth(answer.error);
@@ -191,14 +202,14 @@ export class VikingServer {
   #opened(call: HttpCall, answer: unknown): unknown {
     const { status, result, error } = fieldsOf(answer);
     if (status === "ok") return result;
-    if (status !== "error") throw this.#foreign(call);
+    if (status !== "error") throw this.foreign(call);
     const what = `${call.method} ${call.path}`;
     const words = this.#redact(errorWords({ error }) ?? "an error without a message");
     const kind = kindOf(textIn(fieldsOf(error).code));
     throw failed(kind, `OpenViking answered ${what} with ${words}`, words, answer);
   }
 
-  #foreign({ method, path }: HttpCall): ServiceError {
+  foreign({ method, path }: HttpCall): ServiceError {
     const what = `The answer to ${method} ${path} from ${this.endpoint}`;
     return failed("bad-answer", `${what} is not one of OpenViking. Check OPENVIKING_ENDPOINT.`);
   }
@@ -207,6 +218,11 @@ export class VikingServer {
 function failed(kind: HttpFailureKind, message: string, detail = "", body?: unknown): ServiceError {
   const status = kind === "refused" ? { status: 400 } : {};
   return new ServiceError({ kind, message, detail, body, mayHaveHappened: true, ...status });
+}
+
+function isMissing(cause: unknown): boolean {
+  if (!(cause instanceof ServiceError) || cause.failure.kind !== "not-found") return false;
+  return ["NOT_FOUND", "SESSION_EXPIRED"].includes(codeOf(cause.failure));
 }
 
 /** "0.4.16" is 0.4; later versions keep its rules. 0.4.0 was not released with them. */

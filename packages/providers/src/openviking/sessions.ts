@@ -1,9 +1,9 @@
 // Conversations at OpenViking: messages are posted to a session, and a commit lets the server make memories of them. The wire has no
 // idempotency key. Before messages are posted again, the session is asked for what it has, so that each arrives once.
+import { isRecord } from "@hermes-memory/core/internal/lib";
 import { pause } from "../kit/deadline.ts";
 import { ServiceError, segment } from "../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
-import { isMissing } from "./memories.ts";
 import { ownerOfSession } from "./places.ts";
 import type { VikingServer } from "./server.ts";
 
@@ -102,20 +102,17 @@ export class VikingSessions {
   /** How many of the messages, from the first on, the session has already. */
   async #arrived(sessionId: string, messages: readonly Message[], post: Post): Promise<number> {
     const before = this.#before.get(sessionId);
-    try {
-      if (before?.postId === post.id && before.count !== undefined) {
-        const call = { method: "GET", path: pathOf(sessionId), signal: post.signal } as const;
-        const count = numberIn(fieldsOf(await this.#server.call(call)).message_count);
-        if (count !== undefined && count >= before.count)
-          return Math.min(count - before.count, messages.length);
-      }
-      // The number before is not known, for instance in a new process: the last messages there are compared with these.
-      const there = await this.#openMessages(sessionId, post.signal);
-      return overlap(there.map(comparable), messages.map(comparable));
-    } catch (cause) {
-      if (isMissing(cause)) return 0; // the session does not exist
-      throw cause;
+    if (before?.postId === post.id && before.count !== undefined) {
+      const call = { method: "GET", path: pathOf(sessionId), signal: post.signal } as const;
+      const found = await this.#server.find(call);
+      if (found === undefined) return 0; // the session does not exist
+      const count = numberIn(fieldsOf(found).message_count);
+      if (count !== undefined && count >= before.count)
+        return Math.min(count - before.count, messages.length);
     }
+    // The number before is not known, for instance in a new process: the last messages there are compared with these.
+    const there = await this.#openMessages(sessionId, post.signal);
+    return overlap(there.map(comparable), messages.map(comparable));
   }
 
   /** Those that were not committed yet, oldest first. */
@@ -132,18 +129,11 @@ export class VikingSessions {
 
   /** The server makes memories of what was posted since the last commit. Nothing to do for a session that does not exist. */
   async commit(sessionId: string, signal: AbortSignal): Promise<void> {
-    try {
-      // A second commit is answered with `skipped`.
-      await this.#server.record({
-        method: "POST",
-        path: `${pathOf(sessionId)}/commit`,
-        json: {},
-        isRepeatable: true,
-        signal,
-      });
-    } catch (cause) {
-      if (!isMissing(cause)) throw cause;
-    }
+    const path = `${pathOf(sessionId)}/commit`;
+    // A second commit is answered with `skipped`.
+    const call = { method: "POST", path, json: {}, isRepeatable: true, signal } as const;
+    const answer = await this.#server.find(call);
+    if (answer !== undefined && !isRecord(answer)) throw this.#server.foreign(call);
     this.#counts.delete(sessionId); // what was committed no longer counts
   }
 
@@ -160,20 +150,11 @@ export class VikingSessions {
 
   /** The texts of messages that were not committed yet. */
   async openTexts(sessionId: string, signal: AbortSignal): Promise<readonly string[]> {
-    try {
-      return (await this.#openMessages(sessionId, signal)).map(textOf);
-    } catch (cause) {
-      if (isMissing(cause)) return []; // removed in the meantime
-      throw cause;
-    }
+    return (await this.#openMessages(sessionId, signal)).map(textOf);
   }
 
   async remove(sessionId: string, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#server.call({ method: "DELETE", path: pathOf(sessionId), isRepeatable: true, signal });
-    } catch (cause) {
-      if (!isMissing(cause)) throw cause;
-    }
+    await this.#server.find({ method: "DELETE", path: pathOf(sessionId), isRepeatable: true, signal });
     this.#counts.delete(sessionId);
   }
 }

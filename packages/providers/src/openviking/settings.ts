@@ -1,136 +1,89 @@
 // Settings of OpenViking. The connection comes from the environment alone, as in the Python edition; what is about this program (mode,
-// users, mirroring, length of recall, uploads) is in `<home>/openviking.json`.
-import { join } from "node:path";
+// users, mirroring, length of recall, uploads) is in `<home>/openviking.json`. Setup saves all answers there, to offer them again.
 import { sha256 } from "@hermes-memory/core/internal/lib";
-import type { ConfigField } from "@hermes-memory/core/internal/providers";
-import { readBoolean, readText } from "@hermes-memory/core/internal/providers";
 import { safeId } from "../kit/networked/identity.ts";
-import { readUploadRoots, UPLOAD_ROOTS_FIELD } from "../kit/networked/local-files.ts";
-import type { CommonSettings, Environment, Place } from "../kit/networked/service.ts";
+import { UPLOAD_ROOTS } from "../kit/networked/local-files.ts";
 import {
-  COMMON_FIELDS,
-  fileRemarks,
-  fileValues,
-  MODE_FIELD,
-  readCommon,
-  saveValues,
+  COMMON,
+  flag,
+  MODE,
+  type SettingsTable,
+  settingsTable,
+  text,
+  type ValuesOf,
 } from "../kit/networked/settings.ts";
 
-const FILE = "openviking.json";
-
-export type VikingSettings = CommonSettings & {
-  /** As configured; "" when it is not. Without trailing slashes. */
-  readonly endpoint: string;
-  /** "" without one. */
-  readonly apiKey: string;
-  readonly account: string;
-  /** May hold `{user}`. */
-  readonly user: string;
-  /** Account or user are not the defaults, which setup writes too: their headers are sent also beside a key. */
-  readonly isTenantSet: boolean;
-  /** The agent of a 0.3 server, the peer of a 0.4 server. */
-  readonly agent: string;
-  /** On 0.4: memories go below the peer's folder instead of the user's own. */
-  readonly isPeerMemory: boolean;
-  /** Folders beside the working directory whose files `viking_add_resource` may upload. */
-  readonly uploadRoots: readonly string[];
-};
-
+export const SETTINGS_FILE = "openviking.json";
 export const DEFAULT_ENDPOINT = "http://127.0.0.1:1933";
 const DEFAULT_TENANT = "default";
 
-const VARIABLES = {
-  endpoint: "OPENVIKING_ENDPOINT",
-  api_key: "OPENVIKING_API_KEY",
-  account: "OPENVIKING_ACCOUNT",
-  user: "OPENVIKING_USER",
-  agent: "OPENVIKING_AGENT",
-  peer_memories: "OPENVIKING_PEER_MEMORIES",
-} as const;
-
-export const FIELDS: readonly ConfigField[] = [
-  {
-    key: "endpoint",
-    description: "URL of the OpenViking server",
-    required: true,
-    default: DEFAULT_ENDPOINT,
-    env_var: VARIABLES.endpoint,
-  },
-  {
-    key: "api_key",
+const ROWS = {
+  /** As configured; "" when it is not. */
+  endpoint: text(
+    "endpoint",
+    {
+      description: "URL of the OpenViking server",
+      required: true,
+      default: DEFAULT_ENDPOINT,
+      env_var: "OPENVIKING_ENDPOINT",
+      isEnvOnly: true,
+    },
+    "",
+  ),
+  apiKey: text("api_key", {
     description: "API key (empty for a local server without authentication)",
     secret: true,
-    env_var: VARIABLES.api_key,
-  },
-  { key: "account", description: "Tenant account", default: DEFAULT_TENANT, env_var: VARIABLES.account },
-  {
-    key: "user",
+    env_var: "OPENVIKING_API_KEY",
+    isEnvOnly: true,
+  }),
+  account: text("account", {
+    description: "Tenant account",
+    default: DEFAULT_TENANT,
+    env_var: "OPENVIKING_ACCOUNT",
+    isEnvOnly: true,
+  }),
+  user: text("user", {
     description: "Tenant user; {user} in it stands for the user of a gateway",
     default: DEFAULT_TENANT,
-    env_var: VARIABLES.user,
-  },
-  {
-    key: "agent",
+    env_var: "OPENVIKING_USER",
+    isEnvOnly: true,
+  }),
+  /** The agent of a 0.3 server, the peer of a 0.4 server. */
+  agent: text("agent", {
     description: "Name of this agent at the server",
     default: "hermes",
-    env_var: VARIABLES.agent,
-  },
-  {
-    key: "peer_memories",
+    env_var: "OPENVIKING_AGENT",
+    isEnvOnly: true,
+  }),
+  isPeerMemory: flag("peer_memories", false, {
     description: "Servers from 0.4 on: keep memories in the folder of this agent instead of the user's own",
-    type: "boolean",
-    choices: ["true", "false"],
-    default: "false",
-    env_var: VARIABLES.peer_memories,
+    env_var: "OPENVIKING_PEER_MEMORIES",
+    isEnvOnly: true,
+  }),
+  mode: MODE,
+  ...COMMON,
+  uploadRoots: UPLOAD_ROOTS,
+};
+
+export type VikingSettings = ValuesOf<typeof ROWS> & {
+  /** Account or user are not the defaults, which setup writes too: their headers are sent also beside a key. */
+  readonly isTenantSet: boolean;
+};
+
+const TABLE = settingsTable(SETTINGS_FILE, ROWS, { wins: "env" });
+
+export const VIKING_SETTINGS: SettingsTable<VikingSettings> = {
+  ...TABLE,
+  read: (place) => {
+    const settings = TABLE.read(place);
+    const { account, user } = settings;
+    return { ...settings, isTenantSet: account !== DEFAULT_TENANT || user !== DEFAULT_TENANT };
   },
-  MODE_FIELD,
-  ...COMMON_FIELDS,
-  UPLOAD_ROOTS_FIELD,
-];
-
-export function readVikingSettings(place: Place): VikingSettings {
-  const { env } = place;
-  const values = fileValues(place, FILE);
-  const account = variable(env, "account") || DEFAULT_TENANT;
-  const user = variable(env, "user") || DEFAULT_TENANT;
-  return {
-    ...readCommon(values),
-    endpoint: variable(env, "endpoint").replace(/\/+$/, ""),
-    apiKey: variable(env, "api_key"),
-    account,
-    user,
-    isTenantSet: account !== DEFAULT_TENANT || user !== DEFAULT_TENANT,
-    agent: variable(env, "agent") || "hermes",
-    isPeerMemory: readBoolean(env[VARIABLES.peer_memories], false),
-    uploadRoots: readUploadRoots(values.upload_roots),
-  };
-}
-
-function variable(env: Environment, key: keyof typeof VARIABLES): string {
-  return readText(env[VARIABLES[key]], "");
-}
-
-export function remarksOn(place: Place): readonly string[] {
-  return fileRemarks(place, FILE);
-}
-
-/** All answers, so that setup offers them again; those with a variable take effect through `.env`, which setup writes itself. */
-export function saveVikingSettings(values: Readonly<Record<string, string>>, home: string): void {
-  saveValues(values, FIELDS, { home, fileName: FILE });
-}
-
-/** Setup itself looks into the environment for those with a variable. */
-export function savedAnswers(place: Place): Readonly<Record<string, unknown>> {
-  return fileValues(place, FILE);
-}
+};
 
 export function missingFor({ endpoint }: VikingSettings): string | undefined {
   if (endpoint !== "") return undefined;
-  return `${VARIABLES.endpoint} is not set. Run 'hermes memory setup openviking', or set it to the URL of the server (usually ${DEFAULT_ENDPOINT}).`;
-}
-
-export function settingsPath(home: string): string {
-  return join(home, FILE);
+  return `OPENVIKING_ENDPOINT is not set. Run 'hermes memory setup openviking', or set it to the URL of the server (usually ${DEFAULT_ENDPOINT}).`;
 }
 
 // ---- Tenant users ----

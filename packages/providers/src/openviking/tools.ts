@@ -1,10 +1,10 @@
 // The five tools of OpenViking. Names, arguments and results are those of the Python edition.
 import { codePointLength, pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { type HttpCall, ServiceError } from "../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
 import type { UploadPolicy } from "../kit/networked/local-files.ts";
 import { type ServiceTool, ToolRefusal } from "../kit/networked/service.ts";
+import { fitting, requiredText, tool } from "../kit/networked/tools.ts";
 import { isFolder } from "./erase.ts";
 import { CATEGORY_FOLDERS, DEFAULT_FOLDER, type VikingMemories } from "./memories.ts";
 import { isContainer } from "./places.ts";
@@ -26,32 +26,97 @@ const MAX_LIMIT = 100;
 const MAX_RELATED = 3;
 const MAX_ENTRIES = 50;
 const MAX_ABSTRACT_CHARS = 1_000;
-/** Of all results of a search. */
-const MAX_ANSWER_CHARS = 60_000;
 /** Less than the manager's deadline for a tool. */
 const LONGEST_CALL_MS = 110_000;
 
+const text = (description: string) => ({ type: "string", description });
+
 export function vikingTools(deps: Deps): readonly ServiceTool[] {
-  const tool = (
-    definition: ToolDefinition,
-    run: (args: Fields, signal: AbortSignal) => Promise<object>,
-    more: { readonly isWriting?: boolean; readonly failure?: string } = {},
-  ): ServiceTool => ({
-    definition,
-    failure: `${definition.name} failed`,
-    ...more,
-    run: (args, signal) => inOurWords(() => run(args, signal), more.failure),
-  });
-  return [
-    tool(SEARCH, (args, signal) => search(deps, args, signal)),
-    tool(READ, (args, signal) => read(deps, args, signal)),
-    tool(BROWSE, (args, signal) => browse(deps, args, signal)),
-    tool(REMEMBER, (args, signal) => remember(deps, args, signal), {
+  const drafts: readonly Parameters<typeof tool>[0][] = [
+    {
+      name: "viking_search",
+      description:
+        "Search memories, resources and skills in OpenViking by meaning. Returns viking:// URIs with scores; open one with viking_read.",
+      properties: {
+        query: text("What to look for."),
+        mode: {
+          type: "string",
+          enum: ["auto", "fast", "deep"],
+          description:
+            "deep analyses the intent first and takes the conversation into account; default auto.",
+        },
+        scope: text("URI prefix to search below, for example viking://resources/docs/."),
+        limit: {
+          type: "integer",
+          description: `Most results, 1 to ${MAX_LIMIT} (default ${DEFAULT_LIMIT}).`,
+        },
+      },
+      required: ["query"],
+      run: (args, signal) => search(deps, args, signal),
+    },
+    {
+      name: "viking_read",
+      description:
+        "Read a viking:// URI: abstract (about 100 tokens), overview (about 2,000) or full text. Start small and go deeper when needed.",
+      properties: {
+        uri: text("The viking:// URI."),
+        level: {
+          type: "string",
+          enum: ["abstract", "overview", "full"],
+          description: "How much; default overview.",
+        },
+      },
+      required: ["uri"],
+      run: (args, signal) => read(deps, args, signal),
+    },
+    {
+      name: "viking_browse",
+      description:
+        "Look around in OpenViking like in a file system: list a folder, show its tree, or describe one entry.",
+      properties: {
+        action: { type: "string", enum: ["tree", "list", "stat"], description: "What to show." },
+        path: text("The viking:// URI; default viking://."),
+      },
+      required: ["action"],
+      run: (args, signal) => browse(deps, args, signal),
+    },
+    {
+      name: "viking_remember",
+      description: "Store a fact in OpenViking for later conversations.",
+      properties: {
+        content: text("What to remember."),
+        category: {
+          type: "string",
+          enum: Object.keys(CATEGORY_FOLDERS),
+          description: "What kind of memory it is; default preference.",
+        },
+      },
+      required: ["content"],
       isWriting: true,
       failure: "Failed to store memory",
-    }),
-    tool(ADD_RESOURCE, (args, signal) => addResource(deps, args, signal), { isWriting: true }),
+      run: (args, signal) => remember(deps, args, signal),
+    },
+    {
+      name: "viking_add_resource",
+      description:
+        "Add a web page, git repository, local file or local folder to OpenViking, which reads and indexes it in the background.",
+      properties: {
+        url: text("URL, git address, or path of a local file or folder."),
+        reason: text("Why it is added."),
+        to: text("viking:// URI that it gets. Not together with parent."),
+        parent: text("viking:// folder to put it into. Not together with to."),
+        instruction: text("How the server should process it."),
+        wait: { type: "boolean", description: "Wait until it is processed." },
+        timeout: { type: "number", description: "Longest wait in seconds." },
+      },
+      required: ["url"],
+      isWriting: true,
+      run: (args, signal) => addResource(deps, args, signal),
+    },
   ];
+  return drafts.map(({ run, ...draft }) =>
+    tool({ ...draft, run: (args, signal) => inOurWords(() => run(args, signal), draft.failure) }),
+  );
 }
 
 /** Errors of the server are answered as `<CODE>: <message>`, as in the Python edition. */
@@ -68,10 +133,10 @@ async function inOurWords(run: () => Promise<object>, prefix = ""): Promise<obje
   }
 }
 
+/** Word for word. */
 function required(args: Fields, key: string): string {
-  const value = textIn(args[key]).toWellFormed();
-  if (pyStrip(value) === "") throw new ToolRefusal(`${key} is required`);
-  return value;
+  requiredText(args, key, `${key} is required`);
+  return textIn(args[key]).toWellFormed();
 }
 
 function get(deps: Deps, path: string, uri: string, signal: AbortSignal): Promise<unknown> {
@@ -139,16 +204,6 @@ export function searchResult(
   const total = Math.max(results.length, (numberIn(found.total) ?? 0) - hidden);
   const shown = fitting(results);
   return { results: shown, total, ...(shown.length < results.length ? { truncated: true } : {}) };
-}
-
-/** As many as an answer has room for. */
-function fitting(results: readonly object[]): readonly object[] {
-  let room = MAX_ANSWER_CHARS;
-  const end = results.findIndex((result) => {
-    room -= JSON.stringify(result).length;
-    return room < 0;
-  });
-  return end === -1 ? results : results.slice(0, end);
 }
 
 // ---- viking_read ----
@@ -258,7 +313,7 @@ async function remember({ memories }: Deps, args: Fields, signal: AbortSignal): 
   const text = required(args, "content");
   const folder = Object.entries(CATEGORY_FOLDERS).find(([name]) => name === args.category)?.[1];
   const place = { folder: folder ?? DEFAULT_FOLDER, origin: "tool", text } as const;
-  const { answer } = await memories.write(place, { signal });
+  const { answer } = await memories.write(place, signal);
   const bytes = numberIn(fieldsOf(answer).written_bytes) ?? Buffer.byteLength(text);
   return { status: "stored", message: `Memory stored (${bytes}b) and queued for vector indexing.` };
 }
@@ -317,95 +372,3 @@ async function upload(deps: Deps, path: string, signal: AbortSignal): Promise<ob
   if (id === "") throw new ToolRefusal("OpenViking answered the upload without an id of the file.");
   return { temp_file_id: id, source_name: sourceName };
 }
-
-// ---- Schemas ----
-
-const text = (description: string) => ({ type: "string", description });
-
-const SEARCH: ToolDefinition = {
-  name: "viking_search",
-  description:
-    "Search memories, resources and skills in OpenViking by meaning. Returns viking:// URIs with scores; open one with viking_read.",
-  parameters: {
-    type: "object",
-    properties: {
-      query: text("What to look for."),
-      mode: {
-        type: "string",
-        enum: ["auto", "fast", "deep"],
-        description: "deep analyses the intent first and takes the conversation into account; default auto.",
-      },
-      scope: text("URI prefix to search below, for example viking://resources/docs/."),
-      limit: { type: "integer", description: `Most results, 1 to ${MAX_LIMIT} (default ${DEFAULT_LIMIT}).` },
-    },
-    required: ["query"],
-  },
-};
-
-const READ: ToolDefinition = {
-  name: "viking_read",
-  description:
-    "Read a viking:// URI: abstract (about 100 tokens), overview (about 2,000) or full text. Start small and go deeper when needed.",
-  parameters: {
-    type: "object",
-    properties: {
-      uri: text("The viking:// URI."),
-      level: {
-        type: "string",
-        enum: ["abstract", "overview", "full"],
-        description: "How much; default overview.",
-      },
-    },
-    required: ["uri"],
-  },
-};
-
-const BROWSE: ToolDefinition = {
-  name: "viking_browse",
-  description:
-    "Look around in OpenViking like in a file system: list a folder, show its tree, or describe one entry.",
-  parameters: {
-    type: "object",
-    properties: {
-      action: { type: "string", enum: ["tree", "list", "stat"], description: "What to show." },
-      path: text("The viking:// URI; default viking://."),
-    },
-    required: ["action"],
-  },
-};
-
-const REMEMBER: ToolDefinition = {
-  name: "viking_remember",
-  description: "Store a fact in OpenViking for later conversations.",
-  parameters: {
-    type: "object",
-    properties: {
-      content: text("What to remember."),
-      category: {
-        type: "string",
-        enum: Object.keys(CATEGORY_FOLDERS),
-        description: "What kind of memory it is; default preference.",
-      },
-    },
-    required: ["content"],
-  },
-};
-
-const ADD_RESOURCE: ToolDefinition = {
-  name: "viking_add_resource",
-  description:
-    "Add a web page, git repository, local file or local folder to OpenViking, which reads and indexes it in the background.",
-  parameters: {
-    type: "object",
-    properties: {
-      url: text("URL, git address, or path of a local file or folder."),
-      reason: text("Why it is added."),
-      to: text("viking:// URI that it gets. Not together with parent."),
-      parent: text("viking:// folder to put it into. Not together with to."),
-      instruction: text("How the server should process it."),
-      wait: { type: "boolean", description: "Wait until it is processed." },
-      timeout: { type: "number", description: "Longest wait in seconds." },
-    },
-    required: ["url"],
-  },
-};

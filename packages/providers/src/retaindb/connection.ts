@@ -1,34 +1,31 @@
 // One agent's connection to RetainDB: recall, what turns and curated entries put into the outbox, how the outbox is delivered, erasing.
-import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { codePointLength, pyStrip, readTextFile, sha256 } from "@hermes-memory/core/internal/lib";
 import type { ForgetReport, SessionSwitchOptions } from "@hermes-memory/core/internal/providers";
 import { readSettings as readFile, writeSettings } from "@hermes-memory/core/internal/providers";
+import { ServiceError } from "../kit/http.ts";
 import { fieldsOf, recordsOf } from "../kit/networked/answers.ts";
+import { eraseListed, reportOf } from "../kit/networked/erasing.ts";
 import { safeId } from "../kit/networked/identity.ts";
 import { uploadPolicy } from "../kit/networked/local-files.ts";
 import type {
   Connection,
   ConnectionContext,
-  MirrorWrite,
-  Probe,
+  Entries,
   RecallAsk,
   Recalled,
   ServiceTool,
   Turn,
 } from "../kit/networked/service.ts";
-import type { Batch, Delivery, NewItem } from "../kit/outbox/outbox.ts";
-import { memoryIdIn } from "./answers.ts";
-import { errorText } from "./failure.ts";
+import type { Batch, NewItem } from "../kit/outbox/outbox.ts";
 import { eraseFiles, type FilePlace, fileTools } from "./file-tools.ts";
 import { countRows, moveRows, type TurnBody } from "./python-queue.ts";
 import { type RetainDbSettings, SETTINGS_FILE } from "./settings.ts";
 import { contentOf, levelFor, overlayOf, promptBlock, selfModelOf, synthesisOf } from "./texts.ts";
 import { DEFAULT_IMPORTANCE, memoryTools } from "./tools.ts";
-import { type Memory, UserMemories } from "./user-memories.ts";
-import { BESIDE, MEMORY_UNITS, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
+import { BESIDE, MEMORY_UNITS, memoryIdIn, RetainDbWire, TIMEOUT_MS } from "./wire.ts";
 
 /** The user of the Python edition when it is given none: the owner of the home. */
 const OWNER = "default";
@@ -38,7 +35,6 @@ const USER_RULES = { foreign: /[^\w.:@+-]/u, replacement: "_", maxChars: 128 };
 const WAITING_USER_MS = 2_000;
 const PYTHON_ROWS_MS = 65_000;
 
-type MirrorBody = { readonly target: "memory" | "user"; readonly text: string };
 type SeedBody = { readonly content: string };
 
 export class RetainDbConnection implements Connection {
@@ -46,7 +42,6 @@ export class RetainDbConnection implements Connection {
   readonly #settings: RetainDbSettings;
   readonly #context: ConnectionContext;
   readonly #wire: RetainDbWire;
-  readonly #memories: UserMemories;
   readonly #files: FilePlace;
   readonly #isOwner: boolean;
   /** The user's id in rows of the Python edition, which does not know platforms. */
@@ -60,7 +55,6 @@ export class RetainDbConnection implements Connection {
       baseUrl: settings.baseUrl,
       headers: () => ({ authorization: `Bearer ${settings.apiKey}`, "x-sdk-runtime": "hermes-plugin" }),
       timeoutMs: TIMEOUT_MS.standard,
-      messageOf: errorText,
     });
     this.#settings = settings;
     this.#context = context;
@@ -73,13 +67,13 @@ export class RetainDbConnection implements Connection {
       agent: AGENT,
     });
     this.#isOwner = context.user === undefined;
-    this.#memories = new UserMemories(this.#wire);
     const uploads = uploadPolicy(context, settings.uploadRoots);
     this.#files = { wire: this.#wire, isOwner: this.#isOwner, uploads };
     this.tools = [
       ...memoryTools(this.#wire, {
         sessionId: () => this.#sessionId,
-        owns: async (id, signal) => this.#isOwner || (await this.#memories.has(id, signal)),
+        owns: async (id, signal) =>
+          this.#isOwner || (await this.#wire.memories(signal)).found.some((memory) => memory.id === id),
       }),
       ...fileTools(this.#files),
     ];
@@ -92,7 +86,7 @@ export class RetainDbConnection implements Connection {
 
   #begin(): void {
     const soul = this.#soulItem();
-    if (soul !== undefined) this.#context.outbox.add(soul);
+    if (soul !== undefined) void this.#context.outbox.add(soul);
     // Without a durable outbox the rows are safer where they are.
     if (this.#context.options.outbox !== false)
       this.#context.inBackground("Moving the queue of the Python edition", (signal) =>
@@ -137,76 +131,39 @@ export class RetainDbConnection implements Connection {
     return [{ kind: "turn", sessionId, body: { user: this.#wire.scope.user, messages } satisfies TurnBody }];
   }
 
-  mirrorItems({ action, target, text, oldText }: MirrorWrite): readonly NewItem[] {
-    const item = (kind: string, each: string): readonly NewItem[] => {
-      const body: MirrorBody = { target, text: each };
-      return each === "" ? [] : [{ kind, sessionId: this.#sessionId, body }];
-    };
-    const old = action === "add" ? "" : (oldText ?? "");
-    return [...item("mirror-remove", old), ...item("mirror-add", text)];
+  async deliver({ id, kind, sessionId, items: [{ body }] }: Batch, signal: AbortSignal): Promise<undefined> {
+    if (kind === "turn") await this.#wire.ingest(sessionId || OWNER, body as TurnBody, id, signal);
+    else if (kind === "seed") await this.#seed(body as SeedBody, id, signal);
+    else throw new Error(`RetainDB has no use for an item of the kind '${kind}'.`);
   }
 
-  batchLimit(): number {
-    return 1;
-  }
-
-  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
-    const [{ body }] = batch.items;
-    switch (batch.kind) {
-      case "turn":
-        await this.#wire.ingest(batch.sessionId || OWNER, body as TurnBody, batch.id, signal);
-        return undefined;
-      case "mirror-add":
-        return await this.#mirror(batch, body as MirrorBody, signal);
-      case "mirror-remove":
-        await this.#unmirror(body as MirrorBody, signal);
-        return undefined;
-      case "seed":
-        await this.#seed(body as SeedBody, batch.id, signal);
-        return undefined;
-      default:
-        return { kind: "refused", reason: `RetainDB has no use for an item of the kind '${batch.kind}'.` };
-    }
-  }
-
-  async #mirror(
-    batch: Batch,
-    { target, text }: MirrorBody,
-    signal: AbortSignal,
-  ): Promise<Delivery | undefined> {
-    const { mirrors } = this.#context.outbox;
-    if (text.length > MEMORY_UNITS)
-      return {
-        kind: "refused",
-        reason: `RetainDB takes memories of at most ${MEMORY_UNITS} characters, and this entry has ${text.length}.`,
-      };
-    // An earlier attempt may have reached a server that does not know the key.
-    const known = batch.attempt > 1 ? await this.#memories.idOf(text, signal) : undefined;
-    const type = target === "user" ? "preference" : "factual";
-    const memory = {
-      content: text,
-      type,
-      importance: DEFAULT_IMPORTANCE,
-      sessionId: batch.sessionId,
-    } as const;
-    const remoteId = known ?? memoryIdIn(await this.#wire.add(memory, batch.id, signal));
-    mirrors.add({ target, text, remoteId });
-    return undefined;
-  }
-
-  async #unmirror({ target, text }: MirrorBody, signal: AbortSignal): Promise<void> {
-    const { mirrors } = this.#context.outbox;
-    const found = mirrors.find(target, text);
-    for (const mirrored of found) {
-      const id = mirrored.remoteId || (await this.#memories.idOf(mirrored.text, signal));
-      if (id !== undefined) await this.#wire.deleteIfThere(id, signal);
-      mirrors.remove(mirrored);
-    }
-    if (found.length > 0) return;
-    // Mirrored by the Python edition, or before the outbox was lost.
-    const id = await this.#memories.idOf(text, signal);
-    if (id !== undefined) await this.#wire.deleteIfThere(id, signal);
-  }
+  readonly entries: Entries = {
+    about: () => ({ sessionId: this.#sessionId }),
+    add: async ({ target, text: content, id, attempt, sessionId }, signal) => {
+      const length = `RetainDB takes memories of at most ${MEMORY_UNITS} characters`;
+      if (content.length > MEMORY_UNITS)
+        throw new ServiceError({
+          kind: "refused",
+          status: 413,
+          message: `${length}, and this entry has ${content.length}.`,
+        });
+      // An earlier attempt may have reached a server that does not know the key.
+      const known = attempt > 1 ? await this.#wire.idOf(content, signal) : undefined;
+      if (known !== undefined) return known;
+      const type = target === "user" ? "preference" : "factual";
+      const memory = { content, type, importance: DEFAULT_IMPORTANCE, sessionId } as const;
+      return memoryIdIn(await this.#wire.add(memory, id, signal)); // "": it is stored later
+    },
+    remove: async (id, signal) => await this.#wire.deleteIfThere(id, signal),
+    find: async ({ text }, signal) => {
+      const id = await this.#wire.idOf(text, signal);
+      return id === undefined ? [] : [id];
+    },
+    recalls: async (text, signal) => {
+      const found = await this.#wire.context(text, this.#sessionId, signal);
+      return recordsOf(fieldsOf(found).results).some((record) => contentOf(record) === text);
+    },
+  };
 
   // ---- SOUL.md: the server's model of the agent begins with it ----
 
@@ -251,7 +208,7 @@ export class RetainDbConnection implements Connection {
       let [after, young] = [0, 0];
       for (let hasMore = true; hasMore; ) {
         const user = this.#pythonUser;
-        const pass = moveRows(home, { user, after, outbox, now: clock.now().getTime() });
+        const pass = await moveRows(home, { user, after, outbox, now: clock.now().getTime() });
         if (pass.moved + pass.unreadable > 0)
           log.info("Turns that the Python edition left in retaindb_queue.db were moved to the outbox.", {
             moved: pass.moved,
@@ -270,33 +227,38 @@ export class RetainDbConnection implements Connection {
   // ---- Erasing ----
 
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
-    const has = ({ content }: Memory): boolean => content.includes(text);
-    const { erased, isComplete } = await this.#memories.erase(has, { isDryRun, hint: text, signal });
-    const remaining = [
-      ...this.#pythonRowsLeft(text),
-      ...(isComplete ? [] : ["RetainDB did not list all memories; those it left out may hold it."]),
+    const { erased, isWhole } = await this.#erase(text, isDryRun, signal);
+    return reportOf(erased, [
+      this.#pythonRowsLeft(text),
+      !isWhole && "RetainDB did not list all memories; those it left out may hold it.",
       "RetainDB has no call that deletes messages of conversations or searches in files: what it keeps of them has to be deleted in its dashboard.",
-    ];
-    return { erased, remaining: remaining.join(" ") };
+    ]);
   }
 
   async eraseUser(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
-    const { erased, isComplete } = await this.#memories.erase(() => true, { isDryRun, hint: "", signal });
+    const { erased, isWhole } = await this.#erase("", isDryRun, signal);
     const files = this.#isOwner ? 0 : await eraseFiles(this.#files, isDryRun, signal);
-    const remaining = [
-      ...this.#pythonRowsLeft(""),
-      ...(isComplete ? [] : ["RetainDB did not list all memories."]),
+    return reportOf(erased + files, [
+      this.#pythonRowsLeft(""),
+      !isWhole && "RetainDB did not list all memories.",
       "RetainDB has no call that deletes messages of conversations: what it keeps of them has to be deleted in its dashboard.",
-      ...(this.#isOwner ? ["Files of the project were not deleted."] : []),
-    ];
-    return { erased: erased + files, remaining: remaining.join(" ") };
+      this.#isOwner && "Files of the project were not deleted.",
+    ]);
+  }
+
+  /** Every memory contains "". */
+  async #erase(text: string, isDryRun: boolean, signal: AbortSignal) {
+    return await eraseListed((memory) => memory.text.includes(text), isDryRun, {
+      list: () => this.#wire.memories(signal, text),
+      remove: (id) => this.#wire.deleteIfThere(id, signal),
+    });
   }
 
   /** Rows that were too young to be moved, or cannot be read. */
-  #pythonRowsLeft(text: string): readonly string[] {
+  #pythonRowsLeft(text: string): string | false {
     const rows = countRows(this.#context.home, this.#pythonUser, text);
     const which = text === "" ? "of this user" : "that hold it";
-    return rows === 0 ? [] : [`retaindb_queue.db of the Python edition has ${rows} unsent turns ${which}.`];
+    return rows > 0 && `retaindb_queue.db of the Python edition has ${rows} unsent turns ${which}.`;
   }
 
   // ---- Checks ----
@@ -305,25 +267,6 @@ export class RetainDbConnection implements Connection {
     await this.#wire.check(signal);
     const { project, user } = this.#wire.scope;
     return `${this.#wire.baseUrl} accepts the key (project ${project}, user ${user}).`;
-  }
-
-  get probe(): Probe {
-    const wire = this.#wire;
-    return {
-      write: async (text, signal) => {
-        const memory = { content: text, type: "factual", importance: 0, sessionId: this.#sessionId } as const;
-        const answer = await wire.add(memory, randomUUID(), signal);
-        for (let id = memoryIdIn(answer); ; await sleep(250, undefined, { signal })) {
-          if (id !== "") return id;
-          id = (await this.#memories.idOf(text, signal)) ?? ""; // it is stored later
-        }
-      },
-      finds: async (text, signal) => {
-        const found = await wire.context(text, this.#sessionId, signal);
-        return recordsOf(fieldsOf(found).results).some((record) => contentOf(record) === text);
-      },
-      remove: (id, signal) => wire.deleteIfThere(id, signal),
-    };
   }
 }
 

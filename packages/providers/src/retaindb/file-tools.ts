@@ -3,13 +3,14 @@
 import { posix } from "node:path";
 import { isRecord, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import { readBoolean, readNumber } from "@hermes-memory/core/internal/providers";
+import { ServiceError } from "../kit/http.ts";
 import { fieldsOf, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
 import { openFile, type UploadPolicy } from "../kit/networked/local-files.ts";
 import { type ServiceTool, ToolRefusal } from "../kit/networked/service.ts";
-import { failureText, RetainDbError } from "./failure.ts";
+import { type Arguments, optionalText, tool } from "../kit/networked/tools.ts";
 import { forModel } from "./texts.ts";
-import { type Arguments, choice, optionalText, requiredId, requiredText, tool } from "./tools.ts";
-import { LIST_LIMIT, type RetainDbWire } from "./wire.ts";
+import { choice, requiredId, requiredText } from "./tools.ts";
+import { isUnknown, LIST_LIMIT, type RetainDbWire } from "./wire.ts";
 
 const USERS_FOLDER = "/hermes-users/";
 const SCOPES = ["PROJECT", "USER", "ORG"] as const;
@@ -128,8 +129,8 @@ async function upload(place: FilePlace, args: Arguments, signal: AbortSignal): P
   try {
     return { ...uploaded, ingest: forModel(await wire.ingestFile(id, agentFor(place), signal)) };
   } catch (cause) {
-    if (!(cause instanceof RetainDbError)) throw cause;
-    return { ...uploaded, ingest: { error: failureText(cause) } }; // the file is there
+    if (!(cause instanceof ServiceError)) throw cause;
+    return { ...uploaded, ingest: { error: cause.message } }; // the file is there
   }
 }
 
@@ -212,8 +213,7 @@ async function supported(wire: RetainDbWire, work: Promise<unknown>, signal: Abo
   try {
     return await work;
   } catch (cause) {
-    if (cause instanceof RetainDbError && cause.isUnknown && !(await wire.hasFiles(signal)))
-      throw new ToolRefusal(NO_FILES);
+    if (isUnknown(cause) && !(await wire.hasFiles(signal))) throw new ToolRefusal(NO_FILES);
     throw cause;
   }
 }

@@ -48,13 +48,13 @@ const DELETE_ROW =
   "DELETE FROM pending WHERE id = :id AND messages_json IS :messages AND created_at IS :created";
 
 /**
- * Moves the oldest rows of one user after the row `after`. `user` is an id of the Python edition; the messages are sent under that id. Throws
- * an SQLite error when the file cannot be used now.
+ * Moves the oldest rows of one user after the row `after`. `user` is an id of the Python edition; the messages are sent under that id. Rejects
+ * with an SQLite error when the file cannot be used now.
  */
-export function moveRows(
+export async function moveRows(
   home: string,
   { user, after, outbox, now }: { user: string; after: number; outbox: OutboxLane; now: number },
-): Moved & { readonly last: number } {
+): Promise<Moved & { readonly last: number }> {
   const counts = { moved: 0, young: 0, unreadable: 0, hasMore: false, last: after };
   const path = queuePath(home);
   if (!existsSync(path)) return counts;
@@ -64,6 +64,8 @@ export function moveRows(
     return counts;
   const rows = db.prepare(OWN_ROWS).all({ user, after, limit: ROWS }) as unknown as readonly Row[];
   const remove = db.prepare(DELETE_ROW);
+  // All are handed over at once, so that a turn of our own comes after them.
+  const moving: { row: Parameters<typeof remove.run>[0]; added: ReturnType<OutboxLane["add"]> }[] = [];
   for (const { id, session_id, messages_json: messages, created_at: created } of rows) {
     counts.last = id;
     if (isYoung(created, now)) {
@@ -75,14 +77,18 @@ export function moveRows(
       counts.unreadable += 1;
       continue;
     }
-    const added = outbox.add({
+    const item = {
       kind: "turn",
       sessionId: session_id ?? "",
       body: { user, messages: parsed } satisfies TurnBody,
       dedupeKey: `retaindb_queue ${sha256(JSON.stringify([user, session_id, messages, created]))}`,
-    });
-    if (added.kind === "full" || added.kind === "failed") return { ...counts, stopped: added.reason };
-    remove.run({ id, messages, created });
+    };
+    moving.push({ row: { id, messages, created }, added: outbox.add(item) });
+  }
+  for (const { row, added } of moving) {
+    const result = await added;
+    if (result.kind === "full" || result.kind === "failed") return { ...counts, stopped: result.reason };
+    remove.run(row);
     counts.moved += 1;
   }
   return { ...counts, hasMore: rows.length === ROWS };

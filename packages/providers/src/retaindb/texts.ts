@@ -118,45 +118,27 @@ const INTERNAL = /embedding|vector|^(?:trace_id|span_id|latency_ms|context_hash|
 
 /** The server's answer without internals, and no longer than a model can use; `truncated` is added when something was left out. */
 export function forModel(answer: unknown, units = ANSWER_UNITS): Record<string, unknown> {
-  const budget = { left: units, isCut: false };
-  const value = trim(answer, budget);
-  const fields = isRecord(value) ? value : { result: value ?? null };
-  return budget.isCut ? { ...fields, truncated: true } : fields;
+  // Half of it, until it fits: lists and texts are what makes an answer long.
+  for (let [items, chars] = [LIST_ITEMS, TEXT_UNITS]; items >= 1; items /= 2, chars /= 2) {
+    const cut = { isCut: false };
+    const value = trimmed(answer, items, Math.floor(chars), cut);
+    if (JSON.stringify(value ?? null).length > units) continue;
+    const fields = isRecord(value) ? value : { result: value ?? null };
+    return cut.isCut ? { ...fields, truncated: true } : fields;
+  }
+  return { truncated: true };
 }
 
-type Budget = { left: number; isCut: boolean };
-
-function trim(value: unknown, budget: Budget): unknown {
+function trimmed(value: unknown, items: number, units: number, cut: { isCut: boolean }): unknown {
   if (Array.isArray(value)) {
-    const kept: unknown[] = [];
-    for (const item of value.slice(0, LIST_ITEMS)) {
-      if (budget.left <= 0) break;
-      budget.left -= 1; // the comma
-      kept.push(trim(item, budget));
-    }
-    budget.isCut ||= kept.length < value.length;
-    return kept;
+    cut.isCut ||= value.length > items;
+    return value.slice(0, items).map((item) => trimmed(item, items, units, cut));
   }
   if (isRecord(value)) {
-    const kept: [string, unknown][] = [];
-    for (const [key, each] of Object.entries(value)) {
-      if (INTERNAL.test(key)) continue;
-      budget.left -= JSON.stringify(key).length + 2;
-      if (budget.left > 0) kept.push([key, trim(each, budget)]);
-      else budget.isCut = true;
-    }
-    return Object.fromEntries(kept);
+    const shown = Object.entries(value).filter(([key]) => !INTERNAL.test(key));
+    return Object.fromEntries(shown.map(([key, each]) => [key, trimmed(each, items, units, cut)]));
   }
-  const kept = typeof value === "string" ? shortened(value, budget) : value;
-  budget.left -= JSON.stringify(kept ?? null).length;
-  return kept;
-}
-
-/** JSON writes a character with up to six units. */
-function shortened(text: string, budget: Budget): string {
-  const isRoomy = JSON.stringify(text).length <= budget.left;
-  const units = isRoomy ? TEXT_UNITS : Math.min(TEXT_UNITS, Math.floor(Math.max(0, budget.left) / 6));
-  if (text.length <= units) return text;
-  budget.isCut = true;
-  return `${cutUnits(text, units)}…`;
+  if (typeof value !== "string" || value.length <= units) return value;
+  cut.isCut = true;
+  return `${cutUnits(value, units)}…`;
 }

@@ -1,10 +1,8 @@
 // The five tools for memories, and what the file tools share with them: reading arguments.
 import { randomUUID } from "node:crypto";
-import { pyStrip } from "@hermes-memory/core/internal/lib";
 import { readNumber } from "@hermes-memory/core/internal/providers";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { type ServiceTool, ToolRefusal } from "../kit/networked/service.ts";
-import { failureText, RetainDbError } from "./failure.ts";
+import { type Arguments, optionalText, requiredText as required, tool } from "../kit/networked/tools.ts";
 import { forModel, overlayOf } from "./texts.ts";
 import { MEMORY_UNITS, type MemoryType, type RetainDbWire } from "./wire.ts";
 
@@ -23,8 +21,6 @@ const MEMORY_TYPES: readonly MemoryType[] = [
   "event",
   "opinion",
 ];
-
-export type Arguments = Readonly<Record<string, unknown>>;
 
 type Session = {
   readonly sessionId: () => string;
@@ -118,53 +114,14 @@ export function memoryTools(wire: RetainDbWire, { sessionId, owns }: Session): r
 
 // ---- Shared with the file tools ----
 
-type Draft = Pick<ToolDefinition, "name" | "description"> & {
-  readonly properties?: Readonly<Record<string, object>>;
-  readonly required?: readonly string[];
-  readonly isWriting?: true;
-  readonly run: ServiceTool["run"];
-};
-
-export function tool({
-  name,
-  description,
-  properties = {},
-  required = [],
-  isWriting,
-  run,
-}: Draft): ServiceTool {
-  return {
-    definition: { name, description, parameters: { type: "object", properties, required } },
-    failure: `${name} failed`,
-    ...(isWriting === undefined ? {} : { isWriting }),
-    run: async (args, signal) => {
-      try {
-        return await run(args, signal);
-      } catch (cause) {
-        if (cause instanceof RetainDbError && cause.failure.status !== undefined)
-          throw new ToolRefusal(failureText(cause));
-        throw cause; // no answer: the text of the request says why
-      }
-    },
-  };
-}
-
 export function requiredText(args: Arguments, key: string): string {
-  const text = optionalText(args, key);
-  if (text === "") throw new ToolRefusal(`${key} is required`);
-  return text;
+  return required(args, key, `${key} is required`);
 }
 
 export function requiredId(args: Arguments, key: string): string {
   const id = requiredText(args, key);
   if (id.length > ID_CHARS) throw new ToolRefusal(`${key} is not an id of RetainDB.`);
   return id;
-}
-
-/** "" when it is absent or not a text. */
-export function optionalText(args: Arguments, key: string): string {
-  const value = args[key];
-  return typeof value === "string" ? pyStrip(value.toWellFormed()) : "";
 }
 
 export function choice<T extends string>(

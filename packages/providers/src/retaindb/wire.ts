@@ -1,20 +1,9 @@
 // The requests of RetainDB. The service, the open server and the local edition have different paths for some of them; which one a server
 // has is learned from 404 and 405 and remembered for its address.
-
-import { type HttpClient, type HttpFailure, segment } from "../kit/http.ts";
-import { fieldsOf } from "../kit/networked/answers.ts";
-import {
-  type Call,
-  hasList,
-  isDeleted,
-  isIngested,
-  isSeed,
-  isStored,
-  isUploaded,
-  proven,
-} from "./answers.ts";
-import { RetainDbError } from "./failure.ts";
-import { cutUnits, type ReasoningLevel } from "./texts.ts";
+import { type HttpCall, type HttpClient, ServiceError, segment } from "../kit/http.ts";
+import { fieldsOf, hasList, hasText, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
+import type { Listed } from "../kit/networked/erasing.ts";
+import { contentOf, cutUnits, type ReasoningLevel } from "./texts.ts";
 
 export const TIMEOUT_MS = {
   standard: 8_000,
@@ -34,6 +23,7 @@ export const MEMORY_UNITS = 10_000;
 
 const CONTEXT_TOKENS = 1_200;
 export const LIST_LIMIT = 200;
+const SEARCH_RESULTS = 50;
 /** A path that a server lacks is tried again after this long: the server may have been upgraded. */
 const ABSENT_MS = 10 * 60_000;
 
@@ -56,6 +46,30 @@ export type Message = { readonly role: string; readonly content: string; readonl
 
 /** One user's memories in one project. */
 export type Scope = { readonly project: string; readonly user: string; readonly agent: string };
+
+// ---- Which answers are RetainDB's ----
+
+/** The id of a stored memory; "" when the server stores it later and has not said. */
+export function memoryIdIn(answer: unknown): string {
+  const { memory_id, id, memory } = fieldsOf(answer);
+  return textIn(memory_id) || textIn(id) || textIn(fieldsOf(memory).id);
+}
+
+const isDone = (answer: unknown): boolean => fieldsOf(answer).success === true;
+/** The server stores it later. */
+const isQueued = (answer: unknown): boolean => hasText("job_id")(answer) || hasText("status_url")(answer);
+const isStored = (answer: unknown): boolean => memoryIdIn(answer) !== "" || isQueued(answer);
+const isIngested = (answer: unknown): boolean =>
+  isDone(answer) || numberIn(fieldsOf(answer).memories_created) !== undefined || isQueued(answer);
+/** `{deleted: null}` is the local edition's answer for a memory that is not there. */
+const isDeleted = (answer: unknown): boolean => isDone(answer) || "deleted" in fieldsOf(answer);
+const isSeed = (answer: unknown): boolean => isDone(answer) || "seeded" in fieldsOf(answer);
+const isUploaded = (answer: unknown): boolean => hasText("id")(fieldsOf(answer).file);
+
+/** A path that this server does not have. */
+export function isUnknown(cause: unknown): boolean {
+  return cause instanceof ServiceError && [404, 405].includes(cause.failure.status ?? 0);
+}
 
 // ---- What is known about a server ----
 
@@ -114,13 +128,13 @@ export class RetainDbWire {
     const { project, user } = this.scope;
     const about = { project, query: cutUnits(query, QUERY_UNITS), user_id: user };
     const json = { ...about, session_id: sessionId || undefined, ...more };
-    return this.#send({ method: "POST", path, json, isRepeatable: true, signal, proof: hasList("results") });
+    return this.#send({ method: "POST", path, json, isRepeatable: true, signal, shape: hasList("results") });
   }
 
   /** The user's memories. */
-  profile(signal: AbortSignal, more: Pick<Call, "ignoresBreaker"> = {}): Promise<unknown> {
+  profile(signal: AbortSignal, more: Pick<HttpCall, "ignoresBreaker"> = {}): Promise<unknown> {
     const { project, user } = this.scope;
-    const common = { method: "GET", signal, proof: hasList("memories"), ...more } as const;
+    const common = { method: "GET", signal, shape: hasList("memories"), ...more } as const;
     return this.#anyOf("profile", [
       {
         ...common,
@@ -134,7 +148,7 @@ export class RetainDbWire {
   /** An answer about the user that a language model writes; undefined when the server has no such call. */
   ask(question: string, level: ReasoningLevel, signal: AbortSignal): Promise<unknown> {
     const { project, user } = this.scope;
-    const common = { method: "POST", isRepeatable: true, repeats: 1, signal, ...BESIDE } as const;
+    const common = { method: "POST", isRepeatable: true, signal, ...BESIDE } as const;
     return this.#ifPresent("ask", [
       {
         ...common,
@@ -175,7 +189,7 @@ export class RetainDbWire {
         headers: { "idempotency-key": key },
         timeoutMs: TIMEOUT_MS.seed,
         signal,
-        proof: isSeed,
+        shape: isSeed,
       },
     ]);
     return answer !== undefined;
@@ -193,7 +207,7 @@ export class RetainDbWire {
       session_id: sessionId || undefined,
       importance,
     };
-    const call: Call = {
+    const call: HttpCall = {
       method: "POST",
       path: "/v1/memory",
       json: body,
@@ -201,7 +215,7 @@ export class RetainDbWire {
       timeoutMs: TIMEOUT_MS.write,
       isRepeatable: true,
       signal,
-      proof: isStored,
+      shape: isStored,
     };
     return this.#write(call, (moded) =>
       this.#anyOf("add", [moded, { ...call, path: "/v1/memories", json: { ...body, metadata: {} } }]),
@@ -216,14 +230,14 @@ export class RetainDbWire {
     signal: AbortSignal,
   ): Promise<unknown> {
     const { project } = this.scope;
-    const call: Call = {
+    const call: HttpCall = {
       method: "POST",
       path: "/v1/memory/ingest/session",
       json: { project, session_id: sessionId, user_id: user, messages },
       headers: { "idempotency-key": key },
       timeoutMs: TIMEOUT_MS.ingest,
       signal,
-      proof: isIngested,
+      shape: isIngested,
     };
     return this.#write(call, (moded) => this.#send(moded));
   }
@@ -235,7 +249,7 @@ export class RetainDbWire {
       isRepeatable: true,
       expects: "json-or-nothing",
       signal,
-      proof: isDeleted,
+      shape: isDeleted,
     } as const;
     return this.#anyOf("delete", [
       { ...common, path: `/v1/memory/${segment(id)}` },
@@ -245,11 +259,34 @@ export class RetainDbWire {
 
   /** Deleting what is not there is success. */
   async deleteIfThere(id: string, signal: AbortSignal): Promise<void> {
-    try {
-      await this.delete(id, signal);
-    } catch (cause) {
-      if (!(cause instanceof RetainDbError && cause.isUnknown)) throw cause;
-    }
+    await this.delete(id, signal).catch((cause: unknown) => {
+      if (!isUnknown(cause)) throw cause;
+    });
+  }
+
+  /** The user's memories, with those that a search for the hint finds if the server does not list all. */
+  async memories(signal: AbortSignal, hint = ""): Promise<Listed> {
+    const { memories, count } = fieldsOf(await this.profile(signal));
+    const records = recordsOf(memories);
+    const total = numberIn(count);
+    const isWhole = total === undefined ? records.length < LIST_LIMIT : total <= records.length;
+    const searched =
+      isWhole || hint === ""
+        ? []
+        : recordsOf(fieldsOf(await this.search(hint, SEARCH_RESULTS, "", signal)).results).map((record) =>
+            fieldsOf(record.memory ?? record),
+          );
+    // A record that names another user is not ours to delete, whatever the server was asked for.
+    const found = [...records, ...searched]
+      .filter(({ user_id }) => typeof user_id !== "string" || user_id === this.scope.user)
+      .map((record) => ({ id: textIn(record.id), text: contentOf(record) }))
+      .filter(({ id }) => id !== "");
+    return { found, isWhole };
+  }
+
+  /** The memory with exactly this text. */
+  async idOf(text: string, signal: AbortSignal): Promise<string | undefined> {
+    return (await this.memories(signal)).found.find((memory) => memory.text === text)?.id;
   }
 
   /** One request that anyone may make and one that needs the key. */
@@ -269,7 +306,7 @@ export class RetainDbWire {
 
   listFiles(prefix: string, limit: number, signal: AbortSignal): Promise<unknown> {
     const query = { limit, prefix: prefix || undefined, project_id: this.scope.project };
-    return this.#file({ method: "GET", path: "/v1/files", query, signal, proof: hasList("files") });
+    return this.#file({ method: "GET", path: "/v1/files", query, signal, shape: hasList("files") });
   }
 
   file(id: string, signal: AbortSignal): Promise<unknown> {
@@ -293,7 +330,7 @@ export class RetainDbWire {
     form.append("scope", scope);
     form.append("project_id", this.scope.project);
     const timeoutMs = TIMEOUT_MS.file + Math.ceil(blob.size / 1_000); // at least 1 MB per second
-    return this.#file({ method: "POST", path: "/v1/files", form, timeoutMs, signal, proof: isUploaded });
+    return this.#file({ method: "POST", path: "/v1/files", form, timeoutMs, signal, shape: isUploaded });
   }
 
   ingestFile(id: string, agent: string | undefined, signal: AbortSignal): Promise<unknown> {
@@ -313,7 +350,7 @@ export class RetainDbWire {
       path: `/v1/files/${segment(id)}`,
       expects: "json-or-nothing",
       signal,
-      proof: isDeleted,
+      shape: isDeleted,
     });
   }
 
@@ -325,35 +362,38 @@ export class RetainDbWire {
     return answer !== undefined;
   }
 
-  async #file(call: Call): Promise<unknown> {
+  async #file(call: HttpCall): Promise<unknown> {
     return await this.#send({ timeoutMs: TIMEOUT_MS.file, ...call });
   }
 
   // ---- Sending ----
 
-  async #send(call: Call): Promise<unknown> {
+  async #send(call: HttpCall): Promise<unknown> {
     // Only these paths take the key in this header as well.
     const second: Record<string, string> = /^\/v1\/(?:memor|context)/.test(call.path)
       ? { "x-api-key": this.#apiKey }
       : {};
-    const { proof: _, ...request } = call;
-    const outcome = await this.#http.request({ ...request, headers: { ...second, ...call.headers } });
-    if (outcome.ok) return proven(outcome.value, call);
-    throw new RetainDbError(outcome.error, call);
+    const { shape } = call;
+    const isSound = (answer: unknown) => fieldsOf(answer).success !== false && shape?.(answer) === true;
+    return await this.#http.send({
+      ...call,
+      headers: { ...second, ...call.headers },
+      ...(shape === undefined ? {} : { shape: isSound }),
+    });
   }
 
   /** The variant that this server has. The next is tried only if the path is unknown: after a timeout the call may have been executed. */
-  async #anyOf(feature: string, variants: readonly Call[]): Promise<unknown> {
+  async #anyOf(feature: string, variants: readonly HttpCall[]): Promise<unknown> {
     const first = this.#server.variants.get(feature) ?? 0;
     const order = [...variants.keys()].sort((a, b) => Number(b === first) - Number(a === first));
-    let unknown: RetainDbError | undefined;
+    let unknown: unknown;
     for (const index of order) {
       try {
-        const answer = await this.#send(variants[index] as Call);
+        const answer = await this.#send(variants[index] as HttpCall);
         this.#server.variants.set(feature, index);
         return answer;
       } catch (cause) {
-        if (!(cause instanceof RetainDbError && cause.isUnknown)) throw cause;
+        if (!isUnknown(cause)) throw cause;
         unknown ??= cause;
       }
     }
@@ -361,7 +401,7 @@ export class RetainDbWire {
   }
 
   /** Undefined when the server has none of the variants. */
-  async #ifPresent(feature: string, variants: readonly Call[]): Promise<unknown> {
+  async #ifPresent(feature: string, variants: readonly HttpCall[]): Promise<unknown> {
     const since = this.#server.absent.get(feature);
     if (since !== undefined && performance.now() - since < ABSENT_MS) return undefined;
     try {
@@ -369,21 +409,21 @@ export class RetainDbWire {
       this.#server.absent.delete(feature);
       return answer ?? {};
     } catch (cause) {
-      if (!(cause instanceof RetainDbError && cause.isUnknown)) throw cause;
+      if (!isUnknown(cause)) throw cause;
       this.#server.absent.set(feature, performance.now());
       return undefined;
     }
   }
 
   /** A key that may not write synchronously writes asynchronously. */
-  async #write(call: Call, send: (call: Call) => Promise<unknown>): Promise<unknown> {
+  async #write(call: HttpCall, send: (call: HttpCall) => Promise<unknown>): Promise<unknown> {
     const as = (write_mode: "sync" | "async") =>
       send({ ...call, json: { ...fieldsOf(call.json), write_mode } });
     if (this.#server.writesLater) return await as("async");
     try {
       return await as("sync");
     } catch (cause) {
-      if (!(cause instanceof RetainDbError && isSyncRestricted(cause.failure))) throw cause;
+      if (!isSyncRestricted(cause)) throw cause;
       const answer = await as("async");
       this.#server.writesLater = true;
       return answer;
@@ -391,6 +431,7 @@ export class RetainDbWire {
   }
 }
 
-function isSyncRestricted({ status, body }: HttpFailure): boolean {
-  return status === 403 && fieldsOf(fieldsOf(body).error).code === "SYNC_WRITE_RESTRICTED";
+function isSyncRestricted(cause: unknown): boolean {
+  if (!(cause instanceof ServiceError) || cause.failure.status !== 403) return false;
+  return fieldsOf(fieldsOf(cause.failure.body).error).code === "SYNC_WRITE_RESTRICTED";
 }

@@ -1,8 +1,18 @@
 // The requests to Supermemory, one method each, and erasing, which takes several. All throw `ServiceError`.
 import { isRecord, sha256, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import type { ForgetReport } from "@hermes-memory/core/internal/providers";
-import { type HttpClient, ServiceError, segment } from "../kit/http.ts";
-import { type Fields, fieldsOf, numberIn, recordsOf, textIn, textsIn } from "../kit/networked/answers.ts";
+import { type HttpCall, type HttpClient, ServiceError, segment } from "../kit/http.ts";
+import {
+  type Fields,
+  fieldsOf,
+  hasList,
+  hasText,
+  numberIn,
+  recordsOf,
+  textIn,
+  textsIn,
+} from "../kit/networked/answers.ts";
+import { inParallel, reportOf } from "../kit/networked/erasing.ts";
 import type { Message } from "./conversations.ts";
 import { type Hit, hitsIn, type Profile, profileIn } from "./recall.ts";
 import type { SearchMode } from "./settings.ts";
@@ -56,14 +66,7 @@ export class SupermemoryApi {
   /** The id that the server gave to it. */
   async addDocument({ tag, ...document }: NewDocument, signal: AbortSignal): Promise<string> {
     const json = { ...document, containerTag: tag };
-    const answer = await this.#http.send({
-      method: "POST",
-      path: "/v3/documents",
-      json,
-      signal,
-      isRepeatable: true,
-    });
-    return acknowledged(answer, "POST /v3/documents");
+    return textIn(fieldsOf(await this.#post("/v3/documents", json, { signal, shape: hasText("id") })).id);
   }
 
   async postConversation(
@@ -72,16 +75,7 @@ export class SupermemoryApi {
   ): Promise<void> {
     const json = { conversationId: id, messages, containerTags: [tag], metadata };
     const timeoutMs = this.#timeoutMs + INGEST_MS;
-    const path = "/v4/conversations";
-    const answer = await this.#http.send({
-      method: "POST",
-      path,
-      json,
-      signal,
-      timeoutMs,
-      isRepeatable: true,
-    });
-    acknowledged(answer, `POST ${path}`);
+    await this.#post("/v4/conversations", json, { signal, timeoutMs, shape: hasText("id") });
   }
 
   async search(
@@ -96,73 +90,59 @@ export class SupermemoryApi {
       searchMode: mode,
       ...(threshold === undefined ? {} : { threshold }),
     };
-    const path = "/v4/search";
-    const answer = await this.#http.send({ method: "POST", path, json, signal, isRepeatable: true });
-    if (!isList(fieldsOf(answer).results)) throw foreign(`POST ${path}`, "without results");
-    return hitsIn(answer);
+    return hitsIn(await this.#post("/v4/search", json, { signal, shape: hasList("results") }));
   }
 
   async profile(
-    { tag, query, ...limits }: { tag: string; query?: string; timeoutMs?: number; repeats?: number },
+    { tag, query, ...limits }: { tag: string; query?: string } & Pick<HttpCall, "timeoutMs" | "isRepeatable">,
     signal: AbortSignal,
   ): Promise<Profile> {
-    const json = {
-      containerTag: tag,
-      ...(query === undefined ? {} : { q: takeCodePoints(query, MAX_QUERY_CHARS) }),
+    const q = query === undefined ? {} : { q: takeCodePoints(query, MAX_QUERY_CHARS) };
+    const shape = (answer: unknown): boolean => {
+      const { profile, searchResults } = fieldsOf(answer);
+      return isRecord(profile) || isRecord(searchResults);
     };
-    const call = {
-      method: "POST",
-      path: "/v4/profile",
-      json,
-      signal,
-      ...limits,
-      isRepeatable: true,
-    } as const;
-    const answer = await this.#http.send(call);
-    const { profile, searchResults } = fieldsOf(answer);
-    if (!isRecord(profile) && !isRecord(searchResults))
-      throw foreign(`POST ${call.path}`, "without a profile");
-    return profileIn(answer);
+    return profileIn(
+      await this.#post("/v4/profile", { containerTag: tag, ...q }, { ...limits, signal, shape }),
+    );
   }
 
   /** False: the container has no memory with this id. The server hides the memory and keeps it. */
   async forgetMemory(tag: string, id: string, signal: AbortSignal): Promise<boolean> {
     const json = { containerTag: tag, id };
-    const call = { method: "DELETE", path: "/v4/memories", json, signal, isRepeatable: true } as const;
-    return await this.#unlessMissing(call, ({ forgotten }) => forgotten === true);
+    try {
+      return await this.#delete("/v4/memories", signal, ({ forgotten }) => forgotten === true, json);
+    } catch (cause) {
+      if (!(cause instanceof ServiceError) || cause.failure.kind !== "refused") throw cause;
+      const message = `${cause.message} A proxy in between may drop the body of DELETE requests.`;
+      throw new ServiceError({ ...cause.failure, message });
+    }
   }
 
   /** With the memories that were made of it, by its id or `customId`. False: there is none. */
   async deleteDocument(id: string, signal: AbortSignal): Promise<boolean> {
-    const path = `/v3/documents/${segment(id)}`;
-    return await this.#unlessMissing(
-      { method: "DELETE", path, signal, isRepeatable: true },
-      ({ success, id: deleted }) => success === true || textIn(deleted) !== "",
-    );
+    const isDone = ({ success, id: deleted }: Fields) => success === true || textIn(deleted) !== "";
+    return await this.#delete(`/v3/documents/${segment(id)}`, signal, isDone);
   }
 
   async document(id: string, signal: AbortSignal): Promise<StoredDocument | undefined> {
-    const call = { method: "GET", path: `/v3/documents/${segment(id)}`, signal } as const;
-    const outcome = await this.#http.request(call);
-    if (outcome.ok) {
-      acknowledged(outcome.value, `GET ${call.path}`);
-      return documentIn(fieldsOf(outcome.value));
-    }
-    if (outcome.error.kind === "not-found") return undefined;
-    throw new ServiceError(outcome.error);
+    const path = `/v3/documents/${segment(id)}`;
+    const found = await this.#http.find({ method: "GET", path, signal, shape: hasText("id") });
+    return found === null ? undefined : documentIn(fieldsOf(found));
   }
 
   /** All pages. Contents are missing in the list of some servers: then they are "". */
   async documents(tag: string, signal: AbortSignal): Promise<readonly StoredDocument[]> {
     const found = new Map<string, StoredDocument>();
+    const listIn = ({ memories, documents }: Fields): unknown => memories ?? documents;
+    const shape = (answer: unknown): boolean => {
+      const list = listIn(fieldsOf(answer));
+      return Array.isArray(list) && list.every(hasText("id"));
+    };
     for (let page = 1; page <= MAX_PAGES; page += 1) {
       const json = { containerTags: [tag], limit: LIST_LIMIT, page, sort: "createdAt", order: "asc" };
-      const call = { method: "POST", path: "/v3/documents/list", json, signal, isRepeatable: true } as const;
-      const answer = fieldsOf(await this.#http.send(call));
-      const list = answer.memories ?? answer.documents;
-      const listed = recordsOf(list).map(documentIn);
-      if (!isList(list) || listed.some(({ id }) => id === ""))
-        throw foreign(`POST ${call.path}`, "without a list of documents");
+      const answer = fieldsOf(await this.#post("/v3/documents/list", json, { signal, shape }));
+      const listed = recordsOf(listIn(answer)).map(documentIn);
       for (const document of listed) found.set(document.id, document);
       const pages =
         numberIn(fieldsOf(answer.pagination).totalPages) ?? (listed.length < LIST_LIMIT ? page : page + 1);
@@ -173,15 +153,14 @@ export class SupermemoryApi {
 
   /** Undefined: there is none, or the server does not tell. */
   async container(tag: string, signal: AbortSignal): Promise<ContainerInfo | undefined> {
-    const outcome = await this.#http.request({ method: "GET", path: containerPath(tag), signal });
-    if (outcome.ok) {
-      const { memoryCount, entityContext, containerTag } = fieldsOf(outcome.value);
-      if (numberIn(memoryCount) === undefined && containerTag !== tag)
-        throw foreign(`GET ${containerPath(tag)}`, "with something else than a container");
-      return { memoryCount: numberIn(memoryCount) ?? 0, entityContext: textIn(entityContext) };
-    }
-    if (outcome.error.kind === "not-found") return undefined;
-    throw new ServiceError(outcome.error);
+    const shape = (answer: unknown): boolean => {
+      const { memoryCount, containerTag } = fieldsOf(answer);
+      return numberIn(memoryCount) !== undefined || containerTag === tag;
+    };
+    const found = await this.#http.find({ method: "GET", path: containerPath(tag), signal, shape });
+    if (found === null) return undefined;
+    const { memoryCount, entityContext } = fieldsOf(found);
+    return { memoryCount: numberIn(memoryCount) ?? 0, entityContext: textIn(entityContext) };
   }
 
   /** What the server keeps of conversations in this container. */
@@ -192,44 +171,25 @@ export class SupermemoryApi {
 
   /** With everything in it. False: there is none, or the server cannot delete containers. */
   async deleteContainer(tag: string, signal: AbortSignal): Promise<boolean> {
-    return await this.#unlessMissing(
-      { method: "DELETE", path: containerPath(tag), signal, isRepeatable: true },
-      ({ success, containerTag }) => success === true || containerTag === tag,
-    );
+    const isDone = ({ success, containerTag }: Fields) => success === true || containerTag === tag;
+    return await this.#delete(containerPath(tag), signal, isDone);
   }
 
-  /** An answer without a body is fine, one that is not `isDone` is not Supermemory's. */
-  async #unlessMissing(
-    call: Parameters<HttpClient["request"]>[0],
+  async #post(path: string, json: unknown, more: Partial<HttpCall>): Promise<unknown> {
+    return await this.#http.send({ method: "POST", path, json, isRepeatable: true, ...more });
+  }
+
+  /** False: it is not there. An answer without a body is fine, one that is not `isDone` is not Supermemory's. */
+  async #delete(
+    path: string,
+    signal: AbortSignal,
     isDone: (answer: Fields) => boolean,
+    json?: unknown,
   ): Promise<boolean> {
-    const outcome = await this.#http.request({ ...call, expects: "json-or-nothing" });
-    if (outcome.ok) {
-      if (outcome.value === undefined || isDone(fieldsOf(outcome.value))) return true;
-      throw foreign(`${call.method} ${call.path}`, "and did not confirm it");
-    }
-    if (outcome.error.kind === "not-found") return false;
-    const { kind, message } = outcome.error;
-    const isBodyLost = kind === "refused" && call.method === "DELETE" && call.json !== undefined;
-    const hint = isBodyLost ? " A proxy in between may drop the body of DELETE requests." : "";
-    throw new ServiceError({ ...outcome.error, message: message + hint });
+    const shape = (answer: unknown): boolean => isDone(fieldsOf(answer));
+    const call = { method: "DELETE", path, signal, isRepeatable: true, shape } as const;
+    return (await this.#http.find(json === undefined ? call : { ...call, json })) !== null;
   }
-}
-
-/** The id in the answer to a write. Without one, something else than Supermemory answered, and the write counts as not done. */
-function acknowledged(answer: unknown, call: string): string {
-  const id = textIn(fieldsOf(answer).id);
-  if (id !== "") return id;
-  throw foreign(call, "without an id");
-}
-
-function foreign(call: string, how: string): ServiceError {
-  const message = `Supermemory answered ${call} ${how}. Check base_url: another server or a proxy may have answered.`;
-  return new ServiceError({ kind: "bad-answer", message, detail: "", mayHaveHappened: true });
-}
-
-function isList(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isRecord);
 }
 
 function containerPath(tag: string): string {
@@ -242,14 +202,6 @@ function documentIn(fields: Fields): StoredDocument {
     containerTags: textsIn(fields.containerTags),
     content: textIn(fields.content),
   };
-}
-
-/** The text in an error body: `{error, details}` or `{message}`. */
-export function messageOf(body: unknown): string | undefined {
-  if (!isRecord(body)) return undefined;
-  const { error, details, message } = body;
-  const texts = [textIn(error) || textIn(fieldsOf(error).message), textIn(details), textIn(message)];
-  return texts.filter((text) => text !== "").join(": ") || undefined;
 }
 
 /** The same text in the same container has the same id; two containers never share one, because documents are deleted by it. */
@@ -267,7 +219,7 @@ export function metadataOf(given: Readonly<Record<string, unknown>>): Metadata {
     if (typeof value === "number") return Number.isFinite(value) ? [[key, value]] : [];
     if (Array.isArray(value) && value.every((each) => typeof each === "string"))
       return [[key, value.join(", ")]];
-    return [[key, shortJson(value)]];
+    return [[key, takeCodePoints(JSON.stringify(value), MAX_METADATA_CHARS)]];
   });
   return { ...Object.fromEntries(plain.slice(0, MAX_METADATA)), sm_source: "hermes" };
 }
@@ -275,20 +227,10 @@ export function metadataOf(given: Readonly<Record<string, unknown>>): Metadata {
 const MAX_METADATA = 50;
 const MAX_METADATA_CHARS = 1_000;
 
-function shortJson(value: unknown): string {
-  try {
-    return takeCodePoints(JSON.stringify(value) ?? "", MAX_METADATA_CHARS);
-  } catch {
-    return ""; // a cycle, or too deep
-  }
-}
-
 // ---- Erasing: documents are deleted for good, with the memories made of them; a memory by itself can only be hidden ----
 
 type EraseOptions = { readonly isDryRun: boolean; readonly signal: AbortSignal };
 
-/** Requests at the same time. */
-const PARALLEL = 6;
 const SEARCH_LIMIT = 100;
 
 /** Every document that contains the text, and every memory that contains it and was made of another document. */
@@ -314,9 +256,10 @@ export async function forgetText(
     erased += documents.length + memories.length;
     hidden += memories.length;
   }
-  if (hidden === 0) return { erased };
-  const remaining = `${hidden} of them are memories without a document of their own: Supermemory hides such memories and does not delete them. Deleting the container in its console does.`;
-  return { erased, remaining };
+  return reportOf(erased, [
+    hidden > 0 &&
+      `${hidden} of them are memories without a document of their own: Supermemory hides such memories and does not delete them. Deleting the container in its console does.`,
+  ]);
 }
 
 /** Documents and memories, with their containers. */
@@ -336,9 +279,10 @@ export async function eraseContainers(
     erased += documents.length + (isWhole ? memories : 0);
     if (!isWhole && documents.length + memories > 0) kept.push(tag);
   }
-  if (kept.length === 0) return { erased };
-  const remaining = `The server cannot delete containers. Memories without a document may be left in ${kept.join(", ")}; they have to be deleted there by hand.`;
-  return { erased, remaining };
+  return reportOf(erased, [
+    kept.length > 0 &&
+      `The server cannot delete containers. Memories without a document may be left in ${kept.join(", ")}; they have to be deleted there by hand.`,
+  ]);
 }
 
 async function withContents(api: SupermemoryApi, tag: string, signal: AbortSignal) {
@@ -346,15 +290,4 @@ async function withContents(api: SupermemoryApi, tag: string, signal: AbortSigna
   return await inParallel(listed, async (each) =>
     each.content === "" ? ((await api.document(each.id, signal)) ?? each) : each,
   );
-}
-
-async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let index = next++; index < items.length; index = next++)
-      results[index] = await work(items[index] as T);
-  };
-  await Promise.all(Array.from({ length: Math.min(PARALLEL, items.length) }, worker));
-  return results;
 }

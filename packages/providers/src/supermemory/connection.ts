@@ -3,15 +3,12 @@ import { randomUUID } from "node:crypto";
 import { randomHex, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import { flattenContent, type OpenAiMessage } from "@hermes-memory/core/internal/message";
 import type { ForgetReport, SessionSwitchOptions } from "@hermes-memory/core/internal/providers";
-import { pause } from "../kit/deadline.ts";
-import { ServiceError } from "../kit/http.ts";
-import { fieldsOf, textIn } from "../kit/networked/answers.ts";
+import { type HttpFailure, ServiceError } from "../kit/http.ts";
 import { safeId } from "../kit/networked/identity.ts";
 import type {
   Connection,
   ConnectionContext,
-  MirrorWrite,
-  Probe,
+  Entries,
   RecallAsk,
   Recalled,
   ServiceTool,
@@ -24,7 +21,6 @@ import {
   eraseContainers,
   forgetText,
   type Metadata,
-  messageOf,
   metadataOf,
   SupermemoryApi,
 } from "./api.ts";
@@ -49,10 +45,9 @@ const RECALL_QUERY_CHARS = 200;
 const NOTHING: Recalled = { text: "", count: 0 };
 /** A document has an id of at most 100 letters, digits and some signs. */
 const DOCUMENT_ID = { foreign: /[^A-Za-z0-9_.-]/, replacement: "_", maxChars: 100 } as const;
-const CONFLICT_PAUSE_MS = 500;
 
 /** Kinds of outbox items. `session` is a conversation of which no turn was synced. */
-type Kind = "turn" | "session" | "mirror-add" | "mirror-remove";
+type Kind = "turn" | "session";
 
 export class SupermemoryConnection implements Connection {
   readonly tools: readonly ServiceTool[];
@@ -64,7 +59,6 @@ export class SupermemoryConnection implements Connection {
   readonly #parts: PartStore;
   /** Added to conversation ids where nothing is kept on disk: a later process must not overwrite what this one has sent. */
   readonly #suffix: string;
-  readonly #isActive: boolean;
   /** Sessions with a synced turn, and how many of their turns are held. */
   readonly #held = new Map<string, number>();
   /** How the last part of a session that is over is marked. */
@@ -78,7 +72,6 @@ export class SupermemoryConnection implements Connection {
   constructor(settings: SupermemorySettings, context: ConnectionContext) {
     this.#settings = settings;
     this.#context = context;
-    this.#isActive = settings.apiKey !== "";
     this.#containers = containersOf(settings, {
       identity: context.options.agent_identity || "default",
       user: context.user,
@@ -86,10 +79,9 @@ export class SupermemoryConnection implements Connection {
     const http = context.http({
       baseUrl: settings.baseUrl,
       headers: () => ({ authorization: `Bearer ${settings.apiKey}`, "x-sm-source": "hermes" }),
-      timeoutMs: settings.timeoutMs,
-      messageOf,
+      timeoutMs: settings.timeoutS * 1_000,
     });
-    this.#api = new SupermemoryApi(http, settings.timeoutMs);
+    this.#api = new SupermemoryApi(http, settings.timeoutS * 1_000);
     const isDurable = context.options.outbox ?? true;
     this.#parts = createPartStore(isDurable ? context.home : undefined, () => context.clock.now().getTime());
     this.#suffix = isDurable ? "" : `-${randomHex(4)}`;
@@ -106,7 +98,6 @@ export class SupermemoryConnection implements Connection {
   }
 
   promptBlock(): string {
-    if (!this.#isActive) return "";
     const { mode, toolNames, hasCustomContainers, containerInstructions } = this.#settings;
     const names = namesOf(this.#containers);
     const lines = ["# Supermemory", `Active. Container: ${names[0]}.`, modeSentence(mode)];
@@ -131,11 +122,11 @@ export class SupermemoryConnection implements Connection {
   }
 
   async recall(query: string, { shownInTurn, signal }: RecallAsk): Promise<Recalled> {
-    const { isRecalling, timeoutMs, profileFrequency, maxResults, maxChars } = this.#settings;
+    const { isRecalling, timeoutS, profileFrequency, maxResults, maxChars } = this.#settings;
     const asked = takeCodePoints(withoutInjected(query), RECALL_QUERY_CHARS);
-    if (!this.#isActive || !isRecalling || asked === "") return NOTHING;
+    if (!isRecalling || asked === "") return NOTHING;
     // A user waits: a server that is down is asked once.
-    const limits = { timeoutMs: Math.min(timeoutMs, RECALL_MS), repeats: 0 };
+    const limits = { timeoutMs: Math.min(timeoutS * 1_000, RECALL_MS), isRepeatable: false };
     const profile = await this.#api.profile({ tag: this.#tag, query: asked, ...limits }, signal);
     const hasProfile = shownInTurn <= 1 || shownInTurn % profileFrequency === 0;
     return formatRecall(profile, { hasProfile, maxResults, maxChars, now: this.#context.clock.now() });
@@ -143,14 +134,10 @@ export class SupermemoryConnection implements Connection {
 
   // ---- What goes into the outbox ----
 
-  get #isCapturing(): boolean {
-    return this.#isActive && this.#settings.isCapturing;
-  }
-
   /** Turns are held until enough have come together; then the session's held turns go out before this one. */
   turnItems({ sessionId, user, assistant }: SyncedTurn): readonly NewItem[] {
     this.#isTurnOpen = false;
-    if (!this.#isCapturing) return [];
+    if (!this.#settings.isCapturing) return [];
     const messages = toMessages([
       ["user", user],
       ["assistant", assistant],
@@ -169,7 +156,7 @@ export class SupermemoryConnection implements Connection {
    * not synced they may hold what was interrupted.
    */
   endItems(sessionId: string, messages: readonly OpenAiMessage[]): readonly NewItem[] {
-    if (!this.#isCapturing) return [];
+    if (!this.#settings.isCapturing) return [];
     const wasSynced = this.#held.has(sessionId);
     this.#held.delete(sessionId);
     this.#endings.set(sessionId, {});
@@ -205,43 +192,18 @@ export class SupermemoryConnection implements Connection {
     this.#held.set(sessionId, Math.max(0, (this.#held.get(sessionId) ?? 0) - 1));
   }
 
-  mirrorItems({ action, target, text, oldText = "" }: MirrorWrite): readonly NewItem[] {
-    if (!this.#isActive) return [];
-    const item = (kind: Kind, entry: string): readonly NewItem[] => {
-      const clean = withoutInjected(entry);
-      return clean === "" ? [] : [{ kind, sessionId: "", body: { target, text: clean } }];
-    };
-    return [
-      ...(action === "add" ? [] : item("mirror-remove", oldText)),
-      ...(action === "remove" ? [] : item("mirror-add", text)),
-    ];
-  }
-
-  batchLimit(kind: string): number {
-    return kind === "turn" ? this.#settings.captureTurns : 1;
+  get turnsAtOnce(): number {
+    return this.#settings.captureTurns;
   }
 
   // ---- Delivery ----
 
-  async deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
-    if (!this.#isActive) return { kind: "blocked", reason: "SUPERMEMORY_API_KEY is not set." };
-    const { text, target } = textsOf(batch.items[0].body);
-    try {
-      if (batch.kind === "mirror-add") await this.#mirror(target, text, signal);
-      else if (batch.kind === "mirror-remove")
-        await this.#api.deleteDocument(documentKey(target, this.#tag, text), signal);
-      else return await this.#deliverTurns(batch, signal);
-      return undefined;
-    } catch (cause) {
-      if (!(cause instanceof ServiceError)) throw cause;
-      const { kind, message } = cause.failure;
-      if (kind === "conflict") return { kind: "later", reason: message }; // the server is still working on the document
-      if (kind === "not-found") return { kind: "blocked", reason: message }; // no such call: base_url has to be corrected
-      throw cause;
-    }
+  deliveryOf({ kind, message }: HttpFailure): Delivery | undefined {
+    if (kind === "conflict") return { kind: "later", reason: message }; // the server is still working on the document
+    return kind === "not-found" ? { kind: "blocked", reason: message } : undefined; // no such call: base_url has to be corrected
   }
 
-  async #deliverTurns({ items, kind, sessionId }: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
+  async deliver({ items, kind, sessionId }: Batch, signal: AbortSignal): Promise<Delivery | undefined> {
     if (!this.#settings.isCapturing) {
       this.#context.log.info("Turns that waited for Supermemory were discarded: auto_capture is off.", {
         turns: items.length,
@@ -284,10 +246,7 @@ export class SupermemoryConnection implements Connection {
         if (!(cause instanceof ServiceError && cause.failure.kind === "not-found")) throw cause;
       }
     }
-    const { entityContext } = this.#settings;
-    const customId = safeId(id, DOCUMENT_ID);
-    const content = transcriptOf(messages);
-    await this.#api.addDocument({ content, tag: this.#tag, metadata, entityContext, customId }, signal);
+    await this.#addDocument(transcriptOf(messages), metadata, safeId(id, DOCUMENT_ID), signal);
     this.#hasConversations = false; // documents work: the server is there and has no conversations
   }
 
@@ -295,57 +254,47 @@ export class SupermemoryConnection implements Connection {
   #describeContainer(): void {
     if (this.#isDescribed) return;
     this.#isDescribed = true;
-    const { entityContext, hasOwnContext } = this.#settings;
+    const { text, isOwn } = this.#settings.context;
     this.#context.inBackground("Setting the entity context of the container", async (signal) => {
       const container = await this.#api.container(this.#tag, signal);
       if (container === undefined) return; // a server without containers
       const isFree = container.entityContext === "";
-      if (isFree || (hasOwnContext && container.entityContext !== entityContext))
-        await this.#api.describeContainer(this.#tag, entityContext, signal);
+      if (isFree || (isOwn && container.entityContext !== text))
+        await this.#api.describeContainer(this.#tag, text, signal);
     });
   }
 
-  async #mirror(target: string, text: string, signal: AbortSignal): Promise<void> {
-    const metadata = metadataOf({ target, type: "explicit_memory" });
-    const customId = documentKey(target, this.#tag, text);
-    const { entityContext } = this.#settings;
-    await this.#api.addDocument({ content: text, tag: this.#tag, metadata, entityContext, customId }, signal);
+  async #addDocument(
+    content: string,
+    metadata: Metadata,
+    customId: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const entityContext = this.#settings.context.text;
+    await this.#api.addDocument({ content, tag: this.#tag, metadata, entityContext, customId }, signal);
   }
+
+  readonly entries: Entries = {
+    cleaned: withoutInjected,
+    add: async ({ target, text }, signal) => {
+      const metadata = metadataOf({ target, type: "explicit_memory" });
+      await this.#addDocument(text, metadata, documentKey(target, this.#tag, text), signal);
+      return "";
+    },
+    find: async ({ target, text }) => [documentKey(target, this.#tag, text)],
+    remove: async (id, signal) => void (await this.#api.deleteDocument(id, signal)),
+    recalls: async (text, signal) => {
+      const hits = await this.#api.search(text, { tag: this.#tag, limit: 10, mode: "hybrid" }, signal);
+      return hits.some((hit) => hit.text.includes(text));
+    },
+    appearsLater: "Supermemory works on new documents in the background, which can take a minute.",
+  };
 
   // ---- Checks and erasing ----
 
   readonly check = async (signal: AbortSignal): Promise<string> => {
     await this.#api.profile({ tag: this.#tag }, signal);
     return `${this.#api.baseUrl} accepts the key; container ${this.#tag}`;
-  };
-
-  readonly probe: Probe = {
-    indexesLater: "Supermemory works on new documents in the background, which can take a minute.",
-    write: async (content, signal) => {
-      const customId = documentKey("test", this.#tag, content);
-      const metadata = metadataOf({ type: "self_test" });
-      const { entityContext } = this.#settings;
-      return await this.#api.addDocument(
-        { content, tag: this.#tag, metadata, entityContext, customId },
-        signal,
-      );
-    },
-    finds: async (text, signal) => {
-      const hits = await this.#api.search(text, { tag: this.#tag, limit: 10, mode: "hybrid" }, signal);
-      return hits.some((hit) => hit.text.includes(text));
-    },
-    remove: async (id, signal) => {
-      for (;;) {
-        try {
-          await this.#api.deleteDocument(id, signal);
-          return;
-        } catch (cause) {
-          const isBusy = cause instanceof ServiceError && cause.failure.kind === "conflict";
-          if (!isBusy || signal.aborted) throw cause;
-          await pause(CONFLICT_PAUSE_MS, signal);
-        }
-      }
-    },
   };
 
   async forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport> {
@@ -372,11 +321,6 @@ function toMessages(said: readonly (readonly [role: string, text: string])[]): r
     const content = takeCodePoints(withoutInjected(text), MAX_MESSAGE_CHARS);
     return content === "" ? [] : [{ role, content }];
   });
-}
-
-function textsOf(body: unknown): { readonly target: string; readonly text: string } {
-  const { target, text } = fieldsOf(body);
-  return { target: textIn(target), text: textIn(text) };
 }
 
 /** The file can be repaired, so the turns wait for it. */

@@ -1,8 +1,8 @@
 // What Supermemory's answers become: facts, lines with age and similarity, and the block that recall puts into a turn. No network.
 import { pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import { sanitizeContext } from "@hermes-memory/core/internal/security";
-import { fieldsOf, numberIn, recordsOf, textIn, textsIn } from "../kit/networked/answers.ts";
-import { outgoing } from "../kit/networked/outgoing.ts";
+import { fieldsOf, numberIn, outgoing, recordsOf, textIn, textsIn } from "../kit/networked/answers.ts";
+
 import type { Recalled } from "../kit/networked/service.ts";
 import { fitChars } from "../kit/provider-mode.ts";
 

@@ -1,54 +1,27 @@
 // Settings of Supermemory: `<home>/supermemory.json`, three environment variables, and the names of the containers that follow from them.
 import { pyStrip, sha256, takeCodePoints } from "@hermes-memory/core/internal/lib";
-import type { ConfigField } from "@hermes-memory/core/internal/providers";
-import { readBoolean, readNumber, readText } from "@hermes-memory/core/internal/providers";
+import { readText } from "@hermes-memory/core/internal/providers";
 import { safeId } from "../kit/networked/identity.ts";
-import type { CommonSettings, Place } from "../kit/networked/service.ts";
-import { COMMON_FIELDS, fileValues, MODE_FIELD, readCommon, saveValues } from "../kit/networked/settings.ts";
+import {
+  COMMON,
+  choice,
+  flag,
+  integer,
+  MODE,
+  number,
+  setting,
+  settingsTable,
+  text,
+  type ValuesOf,
+} from "../kit/networked/settings.ts";
 
-export const SETTINGS_FILE = "supermemory.json";
-const CLOUD_URL = "https://api.supermemory.ai";
 const DEFAULT_TAG = "hermes";
 const MAX_TAG_CHARS = 100;
 const MAX_CONTEXT_CHARS = 1500;
 const MAX_CUSTOM_CONTAINERS = 50;
 
-const SEARCH_MODES = ["hybrid", "memories", "documents"] as const;
-export type SearchMode = (typeof SEARCH_MODES)[number];
-
-/**
- * Not `both` by default as in the Python edition: our manager takes no two tools whose names differ only in `-` and `_`, warns, and then answers to
- * neither spelling of the refused one. A name that was never offered is repaired: `supermemory-search` calls `supermemory_search`.
- */
-const TOOL_NAMES = ["snake", "kebab", "both"] as const;
-type ToolNames = (typeof TOOL_NAMES)[number];
-
 /** `word`: letters, digits and `_`, as in the Python edition; `server`: also `-` and `.`. */
-const TAG_CHARSETS = ["word", "server"] as const;
-type TagCharset = (typeof TAG_CHARSETS)[number];
-
-export type SupermemorySettings = CommonSettings & {
-  readonly apiKey: string;
-  readonly baseUrl: string;
-  /** As configured, with its placeholders. */
-  readonly containerTag: string;
-  readonly tagCharset: TagCharset;
-  readonly isRecalling: boolean;
-  readonly isCapturing: boolean;
-  readonly maxResults: number;
-  readonly profileFrequency: number;
-  readonly searchMode: SearchMode;
-  readonly entityContext: string;
-  /** `entity_context` is set: it replaces what the container says. */
-  readonly hasOwnContext: boolean;
-  readonly timeoutMs: number;
-  readonly hasCustomContainers: boolean;
-  readonly customContainers: readonly string[];
-  readonly containerInstructions: string;
-  /** A running conversation is sent whenever this many turns have come together. */
-  readonly captureTurns: number;
-  readonly toolNames: ToolNames;
-};
+type TagCharset = "word" | "server";
 
 /** Tells the server what to keep of a text, where `entity_context` does not. */
 const ENTITY_CONTEXT = [
@@ -59,73 +32,60 @@ const ENTITY_CONTEXT = [
   "When in doubt, extract less.",
 ].join(" ");
 
-export const FIELDS: readonly ConfigField[] = [
-  {
-    key: "api_key",
+const ROWS = {
+  apiKey: text("api_key", {
     description: "Supermemory API key",
     secret: true,
     required: true,
     env_var: "SUPERMEMORY_API_KEY",
+    isEnvOnly: true,
     url: "https://supermemory.ai",
-  },
-  {
-    key: "base_url",
+  }),
+  baseUrl: text("base_url", {
     description: "Address of the server, if it is not the cloud",
     env_var: "SUPERMEMORY_BASE_URL",
-    default: CLOUD_URL,
-  },
-  {
-    key: "container_tag",
+    default: "https://api.supermemory.ai",
+  }),
+  /** As configured, with its placeholders: container names are made legal when they are used. */
+  containerTag: text("container_tag", {
     description: "Container of the memories; {identity} is the profile, {user} a user of a gateway",
+    env: "SUPERMEMORY_CONTAINER_TAG",
     default: DEFAULT_TAG,
-  },
-  MODE_FIELD,
-  {
-    key: "auto_capture",
-    description: "Send finished turns to the server",
-    type: "boolean",
-    choices: ["true", "false"],
-    default: "true",
-  },
-  ...COMMON_FIELDS,
-];
-
-export function readSupermemorySettings(place: Place): SupermemorySettings {
-  const file = fileValues(place, SETTINGS_FILE);
-  const { env } = place;
-  const whole = (key: string, standard: number, min: number, max: number) =>
-    Math.round(readNumber(file[key], standard, { min, max }));
-  const oneOf = <T extends string>(value: unknown, choices: readonly [T, ...T[]]): T =>
-    choices.find((choice) => choice === readText(value, "").toLowerCase()) ?? choices[0];
-  const containers = Array.isArray(file.custom_containers) ? file.custom_containers : [];
-  return {
-    ...readCommon(file),
-    apiKey: pyStrip(env.SUPERMEMORY_API_KEY ?? ""),
-    baseUrl: readText(env.SUPERMEMORY_BASE_URL, readText(file.base_url, CLOUD_URL)),
-    containerTag: readText(env.SUPERMEMORY_CONTAINER_TAG, readText(file.container_tag, DEFAULT_TAG)),
-    tagCharset: oneOf(file.tag_charset, TAG_CHARSETS),
-    isRecalling: readBoolean(file.auto_recall, true),
-    isCapturing: readBoolean(file.auto_capture, true),
-    maxResults: whole("max_recall_results", 10, 1, 20),
-    profileFrequency: whole("profile_frequency", 50, 1, 500),
-    searchMode: oneOf(file.search_mode, SEARCH_MODES),
-    entityContext: takeCodePoints(readText(file.entity_context, ENTITY_CONTEXT), MAX_CONTEXT_CHARS),
-    hasOwnContext: readText(file.entity_context, "") !== "",
-    timeoutMs: readNumber(file.api_timeout, 5, { min: 0.5, max: 15 }) * 1000,
-    hasCustomContainers: readBoolean(file.enable_custom_container_tags, false),
-    customContainers: containers
+  }),
+  mode: MODE,
+  isCapturing: flag("auto_capture", true, { description: "Send finished turns to the server" }),
+  ...COMMON,
+  tagCharset: choice("tag_charset", ["word", "server"]),
+  isRecalling: flag("auto_recall", true),
+  maxResults: integer("max_recall_results", { standard: 10, min: 1, max: 20 }),
+  profileFrequency: integer("profile_frequency", { standard: 50, min: 1, max: 500 }),
+  searchMode: choice("search_mode", ["hybrid", "memories", "documents"]),
+  /** `isOwn`: it is set, and replaces what the container says. */
+  context: setting("entity_context", {}, (value) => ({
+    text: takeCodePoints(readText(value, ENTITY_CONTEXT), MAX_CONTEXT_CHARS),
+    isOwn: readText(value, "") !== "",
+  })),
+  timeoutS: number("api_timeout", { standard: 5, min: 0.5, max: 15 }),
+  hasCustomContainers: flag("enable_custom_container_tags", false),
+  customContainers: setting("custom_containers", {}, (value): readonly string[] =>
+    (Array.isArray(value) ? value : [])
       .filter((each) => typeof each === "string" && pyStrip(each) !== "")
       .slice(0, MAX_CUSTOM_CONTAINERS),
-    containerInstructions: readText(file.custom_container_instructions, ""),
-    captureTurns: whole("capture_turns", 10, 1, 50),
-    toolNames: oneOf(file.tool_names, TOOL_NAMES),
-  };
-}
+  ),
+  containerInstructions: text("custom_container_instructions"),
+  /** A running conversation is sent whenever this many turns have come together. */
+  captureTurns: integer("capture_turns", { standard: 10, min: 1, max: 50 }),
+  /**
+   * Not `both` by default as in the Python edition: our manager takes no two tools whose names differ only in `-` and `_`, warns, and then
+   * answers to neither spelling of the refused one. A name that was never offered is repaired: `supermemory-search` calls `supermemory_search`.
+   */
+  toolNames: choice("tool_names", ["snake", "kebab", "both"]),
+};
 
-/** As they were typed: container names are made legal when they are read, so that placeholders survive. */
-export function saveSupermemorySettings(values: Readonly<Record<string, string>>, home: string): void {
-  saveValues(values, FIELDS, { home, fileName: SETTINGS_FILE });
-}
+export type SupermemorySettings = ValuesOf<typeof ROWS>;
+export type SearchMode = SupermemorySettings["searchMode"];
+
+export const SUPERMEMORY_SETTINGS = settingsTable("supermemory.json", ROWS, { wins: "env" });
 
 // ---- Containers ----
 

@@ -1,9 +1,9 @@
 // The four tools, each under two names: `supermemory_store` and `supermemory-save`, ...
 import { codePointLength, preview } from "@hermes-memory/core/internal/lib";
 import { readNumber } from "@hermes-memory/core/internal/providers";
-import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { fieldsOf } from "../kit/networked/answers.ts";
 import { type ServiceTool, ToolRefusal } from "../kit/networked/service.ts";
+import { fitting, tool } from "../kit/networked/tools.ts";
 import { fitChars } from "../kit/provider-mode.ts";
 import { documentKey, metadataOf, type SupermemoryApi } from "./api.ts";
 import { formatProfile, type Hit, withoutInjected } from "./recall.ts";
@@ -12,14 +12,8 @@ import { type Container, type Containers, legalTag, type SupermemorySettings } f
 type Arguments = Readonly<Record<string, unknown>>;
 type Target = { readonly tag: string; readonly shown: { readonly container_tag?: string } };
 
-type Tool = {
-  readonly snake: string;
-  readonly kebab: string;
-  readonly description: string;
-  readonly properties: Readonly<Record<string, object>>;
-  readonly required: readonly string[];
-  readonly isWriting: boolean;
-  readonly failure: string;
+type Draft = Omit<Parameters<typeof tool>[0], "name" | "run"> & {
+  readonly names: { readonly snake: string; readonly kebab: string };
   readonly run: (args: Arguments, target: Target, signal: AbortSignal) => Promise<object>;
 };
 
@@ -31,48 +25,31 @@ export type ToolContext = {
 };
 
 const MAX_CONTENT_CHARS = 4_000;
-/** Of all texts in one answer. */
+/** Of a profile. */
 const MAX_ANSWER_CHARS = 60_000;
 /** A hit below it may be about something else: it is shown, not forgotten. */
 const FORGET_SIMILARITY = 0.5;
 
 export function toolsOf(context: ToolContext): readonly ServiceTool[] {
-  const tools = [storeTool(context), searchTool(context), forgetTool(context), profileTool(context)];
-  const { toolNames } = context.settings;
-  return [
-    ...(toolNames === "kebab" ? [] : tools.map((tool) => toServiceTool(tool, tool.snake, context))),
-    ...(toolNames === "snake" ? [] : tools.map((tool) => toServiceTool(tool, tool.kebab, context))),
-  ];
-}
-
-function toServiceTool(tool: Tool, name: string, context: ToolContext): ServiceTool {
-  const { settings, containers } = context;
-  const names = namesOf(containers);
-  const container = {
-    type: "string",
-    description: `Container to use, one of: ${names.join(", ")}. Default: ${names[0]}.`,
-  };
-  const definition: ToolDefinition = {
-    name,
-    description: tool.description,
-    parameters: {
-      type: "object",
-      properties: {
-        ...tool.properties,
-        ...(settings.hasCustomContainers ? { container_tag: container } : {}),
-      },
-      required: tool.required,
-    },
-  };
-  return {
-    definition,
-    isWriting: tool.isWriting,
-    failure: tool.failure,
-    run: async (args, signal) => {
-      if (settings.apiKey === "") throw new ToolRefusal("Supermemory is not configured");
-      return await tool.run(args, targetOf(args, context), signal);
-    },
-  };
+  const drafts = [storeTool(context), searchTool(context), forgetTool(context), profileTool(context)];
+  const { toolNames, hasCustomContainers } = context.settings;
+  const allowed = namesOf(context.containers);
+  const description = `Container to use, one of: ${allowed.join(", ")}. Default: ${allowed[0]}.`;
+  const container: Record<string, object> = hasCustomContainers
+    ? { container_tag: { type: "string", description } }
+    : {};
+  return (["snake", "kebab"] as const)
+    .filter((style) => toolNames === "both" || toolNames === style)
+    .flatMap((style) =>
+      drafts.map(({ names, run, properties, ...draft }) =>
+        tool({
+          ...draft,
+          name: names[style],
+          properties: { ...properties, ...container },
+          run: (args, signal) => run(args, targetOf(args, context), signal),
+        }),
+      ),
+    );
 }
 
 export function namesOf({ primary, custom }: Containers): readonly string[] {
@@ -103,10 +80,9 @@ function required(args: Arguments, key: string): string {
 
 // ---- The tools ----
 
-function storeTool({ api, settings }: ToolContext): Tool {
+function storeTool({ api, settings }: ToolContext): Draft {
   return {
-    snake: "supermemory_store",
-    kebab: "supermemory-save",
+    names: { snake: "supermemory_store", kebab: "supermemory-save" },
     description:
       "Store a fact, preference or decision in long-term memory, so that later conversations can use it.",
     properties: {
@@ -121,7 +97,7 @@ function storeTool({ api, settings }: ToolContext): Tool {
       const { source: _, ...given } = fieldsOf(args.metadata);
       const metadata = metadataOf({ ...given, type: given.type ?? categoryOf(content) });
       const customId = documentKey("note", tag, content);
-      const { entityContext } = settings;
+      const entityContext = settings.context.text;
       const id = await api.addDocument({ content, tag, metadata, entityContext, customId }, signal);
       return { saved: true, id, preview: preview(content, 80), ...shown };
     },
@@ -140,17 +116,15 @@ export function categoryOf(text: string): string {
   return CATEGORIES.find(([, words]) => words.test(lower))?.[0] ?? "other";
 }
 
-function searchTool({ api, settings }: ToolContext): Tool {
+function searchTool({ api, settings }: ToolContext): Draft {
   return {
-    snake: "supermemory_search",
-    kebab: "supermemory-search",
+    names: { snake: "supermemory_search", kebab: "supermemory-search" },
     description: "Search long-term memory by meaning. Each result has its similarity in percent.",
     properties: {
       query: { type: "string", description: "What to look for." },
       limit: { type: "integer", description: "At most this many results, 1 to 20; 5 unless given." },
     },
     required: ["query"],
-    isWriting: false,
     failure: "Search failed",
     run: async (args, { tag, shown }, signal) => {
       const query = required(args, "query");
@@ -166,32 +140,20 @@ function searchTool({ api, settings }: ToolContext): Tool {
   };
 }
 
-/** As many as an answer has room for. */
-function fitting(results: readonly object[]): readonly object[] {
-  let room = MAX_ANSWER_CHARS;
-  const end = results.findIndex((result) => {
-    room -= JSON.stringify(result).length;
-    return room < 0;
-  });
-  return end === -1 ? results : results.slice(0, end);
-}
-
 function toResult({ id, text, similarity }: Hit): object {
   const percent = similarity === undefined ? {} : { similarity: Math.round(similarity * 100) };
   return { id, content: preview(text, MAX_CONTENT_CHARS), ...percent };
 }
 
-function forgetTool({ api }: ToolContext): Tool {
+function forgetTool({ api }: ToolContext): Draft {
   return {
-    snake: "supermemory_forget",
-    kebab: "supermemory-forget",
+    names: { snake: "supermemory_forget", kebab: "supermemory-forget" },
     description:
       "Forget one memory: the one with this id (from a search), or the best match of a query when it is similar enough.",
     properties: {
       id: { type: "string", description: "Id of the memory." },
       query: { type: "string", description: "Describes the memory, when its id is not known." },
     },
-    required: [],
     isWriting: true,
     failure: "Forget failed",
     run: async (args, { tag, shown }, signal) => {
@@ -229,15 +191,12 @@ async function forgetById(
   return document?.containerTags.includes(tag) === true && (await api.deleteDocument(document.id, signal));
 }
 
-function profileTool({ api, now }: ToolContext): Tool {
+function profileTool({ api, now }: ToolContext): Draft {
   return {
-    snake: "supermemory_profile",
-    kebab: "supermemory-profile",
+    names: { snake: "supermemory_profile", kebab: "supermemory-profile" },
     description:
       "What is known about the user: lasting facts and recent context; with a query also the memories that fit it.",
     properties: { query: { type: "string", description: "Optional: what the memories should be about." } },
-    required: [],
-    isWriting: false,
     failure: "Profile failed",
     run: async (args, { tag, shown }, signal) => {
       const query = textArgument(args, "query");

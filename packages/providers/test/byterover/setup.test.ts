@@ -9,36 +9,29 @@ const KEY = "brv-key-0123456789";
 describe("setting ByteRover up", () => {
   it("saves settings and switches it on without a terminal", async () => {
     const started = startProvider();
-    const lines = await setUp(started, { values: { mode: "tools", search_limit: "9" } });
-    expect(settingsOf(started)).toEqual({
-      mode: "tools",
-      prefetch_command: "search",
-      search_limit: 9,
-      max_chars: 5000,
-      query_timeout: 10,
-    });
+    const lines = await setUp(started, { values: { mode: "tools" } });
+    expect(settingsOf(started)).toEqual({ mode: "tools" });
     expect(readFileSync(join(started.home, "config.yaml"), "utf8")).toMatch(/provider: byterover/);
     expect(lines.at(-1)).toBe("Model provider: openai-compatible (m1)");
     expect(commandsOf(started)).toEqual(["providers"]);
   });
 
   it("asks at a terminal, again after an unusable answer, and offers the saved values", async () => {
-    const started = startProvider({ settings: { prefetch_command: "query", theirs: 1 } });
-    const { ask, asked } = person("loud", "tools", "", "");
+    const started = startProvider({ settings: { mode: "context", theirs: 1 } });
+    const { ask, asked } = person("loud", "tools", "");
     const lines = await setUp(started, { ask });
     expect(asked.map(({ standard, isSecret }) => [standard, isSecret])).toEqual([
-      ["hybrid", false],
-      ["hybrid", false],
-      ["query", false],
+      ["context", false],
+      ["context", false],
       [undefined, true],
     ]);
     expect(lines).toContain("mode must be one of hybrid, context, tools.");
-    expect(settingsOf(started)).toMatchObject({ mode: "tools", prefetch_command: "query", theirs: 1 });
+    expect(settingsOf(started)).toMatchObject({ mode: "tools", theirs: 1 });
     expect(commandsOf(started)).toEqual(["providers"]);
   });
 
   it.each([
-    ["typed at the terminal", {}, person("", "", KEY).ask],
+    ["typed at the terminal", {}, person("", KEY).ask],
     ["given as a value", { api_key: KEY }, undefined],
   ])("hands a key %s to brv once, and keeps it nowhere", async (_how, values, ask) => {
     const started = startProvider({ plan: { apiKey: KEY } });
@@ -84,13 +77,6 @@ describe("setting ByteRover up", () => {
     expect(started.brv.calls()).toEqual([]);
   });
 
-  it("says how to connect a model, and that brv does not answer", async () => {
-    const alone = startProvider({ plan: { isConnected: false } });
-    expect((await setUp(alone, {})).at(-1)).toContain("brv providers connect byterover");
-    const down = startProvider({ plan: { mode: "offline" } });
-    expect((await setUp(down, {})).at(-1)).toContain("brv does not answer yet");
-  });
-
   it("saves nothing when a value is wrong or a file is in the way", async () => {
     const wrong = startProvider();
     await expect(setUp(wrong, { values: { mode: "loud" } })).rejects.toThrow("mode must be one of");
@@ -103,35 +89,6 @@ describe("setting ByteRover up", () => {
     const invalid = startProvider();
     writeFileSync(join(invalid.home, "config.yaml"), "memory: [\n");
     await expect(setUp(invalid, {})).rejects.toThrow("config.yaml");
-  });
-
-  it("keeps a settings file that is not JSON beside the new one", async () => {
-    const broken = startProvider();
-    writeFileSync(join(broken.home, "byterover.json"), "{ half");
-    await setUp(broken, { values: { mode: "tools" } });
-    const [backup = ""] = readdirSync(broken.home).filter((name) => name.startsWith("byterover.json.bak."));
-    expect(readFileSync(join(broken.home, backup), "utf8")).toBe("{ half");
-    expect(JSON.parse(readFileSync(join(broken.home, "byterover.json"), "utf8"))).toMatchObject({
-      mode: "tools",
-    });
-  });
-
-  it("describes its questions for a generic wizard, the key as an optional secret", () => {
-    const fields = startProvider().provider.getConfigSchema();
-    expect(fields[0]).toMatchObject({
-      key: "api_key",
-      secret: true,
-      env_var: "BRV_API_KEY",
-      url: "https://app.byterover.dev",
-    });
-    expect(fields.filter(({ required }) => required === true)).toEqual([]);
-    expect(fields.map(({ key }) => key).slice(1)).toEqual([
-      "mode",
-      "prefetch_command",
-      "search_limit",
-      "max_chars",
-      "query_timeout",
-    ]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -30,23 +30,6 @@ describe("the tools of ByteRover", () => {
     expect(started.brv.calls()[0]?.argv).toEqual(
       ["query", "--format", "json", "--timeout", "10", "--"].concat("what is the database port"),
     );
-  });
-
-  it("say that nothing was found, and cut a long answer", async () => {
-    const none = startProvider();
-    expect(await call(none, "brv_query", { query: "zebra" })).toEqual({
-      result: "No relevant memories found.",
-    });
-    const long = startProvider({ plan: { answer: "x".repeat(9_000) } });
-    expect(await call(long, "brv_query", { query: "everything" })).toEqual({
-      result: `${"x".repeat(8_000)}\n\n[... truncated]`,
-    });
-  });
-
-  it("give a question as much time as the settings say", async () => {
-    const started = startProvider({ settings: { query_timeout: 45 } });
-    await call(started, "brv_query", { query: "zebra" });
-    expect(started.brv.calls()[0]?.argv.slice(3, 5)).toEqual(["--timeout", "45"]);
   });
 
   it("store a note and wait until it is stored", async () => {
@@ -83,40 +66,27 @@ describe("the tools of ByteRover", () => {
 
   it("tell the state of brv and of its model provider", async () => {
     const connected = startProvider({ notes: [], plan: { isLoggedIn: true } });
-    expect(await call(connected, "brv_status")).toEqual({
-      status: [
-        "Version: 3.14.0",
-        "Account: logged in",
-        `Project: ${connected.directory}`,
-        "Context tree: no changes",
-        "Model provider: openai-compatible (m1)",
-      ].join("\n"),
-      model_provider: { connected: true, id: "openai-compatible", model: "m1" },
-    });
+    const { status } = await call(connected, "brv_status");
+    for (const line of [
+      "cliVersion: 3.14.0",
+      "authStatus: logged_in",
+      "Model provider: openai-compatible (m1)",
+    ])
+      expect(status.split("\n")).toContain(line);
     const alone = startProvider({ plan: { isConnected: false } });
     expect(await call(alone, "brv_status")).toMatchObject({
-      status: expect.stringContaining("Model provider: none. No model provider is connected"),
-      model_provider: { connected: false },
+      status: expect.stringContaining("Model provider: none"),
     });
   });
 
   it("tell the state also when the model provider cannot be asked, and fail when brv cannot", async () => {
     const half = startProvider({ plan: { modes: { providers: "offline" } } });
     expect(await call(half, "brv_status")).toMatchObject({
-      status: expect.stringContaining("Version: 3.14.0"),
-      model_provider: { connected: false, hint: expect.stringContaining("not known") },
+      status: expect.stringMatching(/Version: 3\.14\.0\n(?:.*\n)*Model provider: not known/),
     });
     const down = startProvider({ plan: { mode: "offline" } });
     expect(await call(down, "brv_status")).toEqual({ error: expect.stringContaining("daemon") });
     expect(down.brv.calls()).toHaveLength(1);
-  });
-
-  it("tell that the settings file was not used", async () => {
-    const { provider, home } = startProvider();
-    writeFileSync(join(home, "byterover.json"), "{ mode: tools");
-    provider.initialize("s-2", { hermes_home: home });
-    const { status } = JSON.parse(await provider.handleToolCall("brv_status", {}));
-    expect(status).toMatch(/\nSettings: .*byterover\.json cannot be read/);
   });
 
   it("end with the call of the manager", async () => {
@@ -127,11 +97,6 @@ describe("the tools of ByteRover", () => {
     controller.abort();
     expect(JSON.parse(await answer)).toEqual({ error: "brv query was called off" });
     expect(isGone(started?.pid ?? 0)).toBe(true);
-  });
-
-  it("answer with an error before the provider has started", async () => {
-    const answer = await createByteroverProvider().handleToolCall?.("brv_query", { query: "anything" }, {});
-    expect(JSON.parse(answer ?? "")).toHaveProperty("error");
   });
 });
 
@@ -162,35 +127,20 @@ describe("the ByteRover provider", () => {
     const report = await provider.selfTest(new AbortController().signal);
     expect(report.steps.map(({ name, detail }) => [name, detail])).toEqual([
       ["status", "brv 3.14.0"],
-      ["recall", "search works, 1 found"],
-      ["model", "Model provider: openai-compatible (m1)"],
+      ["recall", "search works. Model provider: openai-compatible (m1)"],
       ["write", "left out: brv cannot remove a note again"],
     ]);
     expect(brv.calls().map(({ argv }) => argv[0])).toEqual(["status", "search", "providers"]);
     expect(storedNotes(directory)).toEqual(["something about this project"]);
   });
 
-  it("reports the failure when its self-test fails", async () => {
-    const { provider, brv } = startProvider({ plan: { modes: { search: "crash" } } });
-    await expect(provider.selfTest(new AbortController().signal)).rejects.toThrow("something broke");
-    brv.plan({ mode: "hang" });
-    await expect(provider.selfTest(AbortSignal.abort())).rejects.toThrow("called off");
-    const { provider: other } = startProvider();
-    await other.shutdown({});
-    await expect(other.selfTest(new AbortController().signal)).rejects.toThrow("not been started");
-  });
-
   it("keeps its settings for the next start", () => {
     const { provider, home } = startProvider();
-    provider.saveConfig({ mode: "tools", search_limit: "7" }, home);
+    provider.saveConfig({ mode: "tools" }, home);
     expect(JSON.parse(readFileSync(join(home, "byterover.json"), "utf8"))).toEqual({
       mode: "tools",
-      search_limit: 7,
     });
-    expect(() => provider.saveConfig({ mode: "loud", search_limit: "8" }, home)).toThrow(
-      "mode must be one of",
-    );
+    expect(() => provider.saveConfig({ mode: "loud" }, home)).toThrow("mode must be one of");
     expect(() => provider.saveConfig({ volume: "11" }, home)).toThrow("no setting");
-    expect(readFileSync(join(home, "byterover.json"), "utf8")).toContain('"search_limit": 7');
   });
 });

@@ -23,7 +23,7 @@ const add = (text: string) => lane.add({ kind: "turn", sessionId: "s1", body: { 
 
 if (scenario === "serve") await serve();
 else {
-  add("a");
+  await add("a");
   const isDown = scenario === "idle";
   const never = new Promise<Delivery>(() => {}); // holds no socket
   lane.start(
@@ -49,11 +49,11 @@ async function serve(): Promise<void> {
   say("ready");
   for await (const line of createInterface({ input: process.stdin })) {
     const [, word = "", rest = ""] = /^(\S+) ?(.*)$/.exec(line) ?? [];
-    if (word === "add") say("added", add(rest));
+    if (word === "add") say("added", await add(rest));
     if (word === "add-many") {
       const [count, prefix] = rest.split(" ");
       for (let at = 0; at < Number(count); at += 1) {
-        add(`${prefix}${at}`);
+        await add(`${prefix}${at}`);
         if (at % 7 === 0) await new Promise(setImmediate);
       }
       say("added-many");

@@ -1,5 +1,5 @@
 // Hindsight against its fake server: turns, sessions, recall, tools, curated entries, erasing, users.
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call, requestsTo, retains, settleOutbox, startFake, startProvider, storedTexts } from "./support.ts";
 
 const OPTIONS = { session_id: "session-1" };
@@ -88,16 +88,6 @@ describe("a finished turn", () => {
     expect(said).toEqual(["User: one", "User: two", "User: three", "User: four"]);
   });
 
-  it("that waits goes into the old document before the first one of the new session", async () => {
-    const { provider, fake } = await startProvider({ settings: { retain_every_n_turns: "5" } });
-    await provider.syncTurn?.("old", "Noted.", OPTIONS);
-    await provider.onSessionSwitch?.("session-2", { ...ENDED, reset: true });
-    for (const word of ["a", "b", "c", "d", "e"])
-      await provider.syncTurn?.(word, "Noted.", { session_id: "session-2" });
-    await settleOutbox(provider);
-    expect(retains(fake).map(({ body }) => body.items[0]?.document_id)).toEqual(["session-1", "session-2"]);
-  });
-
   it("that was undone before it was sent is withdrawn; an undone turn that was never stored costs none", async () => {
     const { provider, fake } = await startProvider({ settings: { retain_every_n_turns: "3" } });
     const rewind = (undone_turns?: number) =>
@@ -142,31 +132,6 @@ describe("a finished turn", () => {
     });
   });
 
-  it("has its tool calls with retain_tool_calls", async () => {
-    const { provider, fake } = await startProvider({ settings: { retain_tool_calls: "true" } });
-    await provider.syncTurn?.("How hot?", "1240.", {
-      ...OPTIONS,
-      messages: [
-        { role: "user", content: "How hot?" },
-        {
-          role: "assistant",
-          content: "",
-          tool_calls: [
-            { id: "c1", type: "function", function: { name: "read_gauge", arguments: '{"id":1}' } },
-          ],
-        },
-        { role: "tool", tool_call_id: "c1", content: "1240 C" },
-        { role: "assistant", content: "1240." },
-      ],
-    });
-    await settleOutbox(provider);
-    expect(storedTexts(fake)).toEqual([
-      "User: How hot?",
-      'Tool read_gauge {"id":1}: 1240 C',
-      "Assistant: 1240.",
-    ]);
-  });
-
   it.each(["0.4.22", undefined])(
     "is a document of its own on a server %s without append",
     async (version) => {
@@ -187,15 +152,6 @@ describe("a finished turn", () => {
       expect(requestsTo(fake, "GET", "/version")).toHaveLength(1);
     },
   );
-
-  it("is a document of its own where the server stores no texts to append to", async () => {
-    const fake = await startFake();
-    fake.features = { store_document_text: false };
-    const { provider } = await startProvider({ fake });
-    await provider.syncTurn?.("one", "Noted.", OPTIONS);
-    await settleOutbox(provider);
-    expect(fake.documents("hermes")).toHaveLength(1);
-  });
 });
 
 describe("recall", () => {
@@ -246,44 +202,6 @@ describe("recall", () => {
       tags_match: "any_strict",
       include: { entities: null },
     });
-  });
-
-  it("has a preamble of the user's, or the answer of reflect", async () => {
-    const { provider, fake } = await startProvider({
-      settings: {
-        recall_prompt_preamble: "Known:",
-        recall_prefetch_method: "reflect",
-        recall_budget: "high",
-      },
-    });
-    fake.reflection = (query) => `About ${query}`;
-    expect(await provider.prefetch?.("tea", OPTIONS)).toBe("Known:\n\nAbout tea");
-    expect(requestsTo(fake, "POST", "/reflect")[0]?.body).toEqual({ query: "tea", budget: "high" });
-  });
-
-  it.each([
-    ["in mode tools", { memory_mode: "tools" }, "tea"],
-    ["with auto_recall off", { auto_recall: "false" }, "tea"],
-    ["for a message of punctuation", {}, "?! ..."],
-  ])("asks nothing %s", async (_name, settings, query) => {
-    const { provider, fake } = await startProvider({ settings: settings as Record<string, string> });
-    await provider.queuePrefetch?.(query, OPTIONS);
-    expect(await provider.prefetch?.(query, OPTIONS)).toBe("");
-    expect(fake.requests).toEqual([]);
-  });
-
-  it("cuts a long message by characters, not by halves of them", async () => {
-    const { provider, fake } = await startProvider({ settings: { recall_max_input_chars: "5" } });
-    await provider.prefetch?.("tea🔥🔥🔥🔥", OPTIONS);
-    expect(requestsTo(fake, "POST", "/recall")[0]?.body).toMatchObject({ query: "tea🔥🔥" });
-  });
-
-  it("sends no filter with an empty recall_types", async () => {
-    const { provider, fake, home } = await startProvider();
-    provider.saveConfig?.({ recall_types: "" }, home);
-    const { provider: next } = await startProvider({ fake, home, settings: { recall_types: "" } });
-    await next.prefetch?.("tea", OPTIONS);
-    expect(requestsTo(fake, "POST", "/recall")[0]?.body).not.toHaveProperty("types");
   });
 });
 
@@ -352,19 +270,6 @@ describe("tools", () => {
       error: "Unknown tool: hindsight_nothing",
     });
   });
-
-  it.each([
-    ["hindsight_retain", { content: "x" }, "Failed to store memory: "],
-    ["hindsight_recall", { query: "x" }, "Failed to search memory: "],
-    ["hindsight_reflect", { query: "x" }, "Failed to reflect: "],
-  ])("%s says why it failed, without the key", async (tool, args, start) => {
-    const { provider, fake } = await startProvider();
-    fake.fail(400, { detail: "reflect needs a language model" });
-    const { error } = await call(provider, tool, args);
-    expect(String(error).startsWith(start)).toBe(true);
-    expect(error).toContain("400");
-    expect(error).not.toContain("hs-test-key");
-  });
 });
 
 describe("the mission of a bank", () => {
@@ -423,26 +328,6 @@ describe("curated entries", () => {
     fake.settle();
     expect(fake.documents("hermes")).toEqual([]);
   });
-
-  it("stay here with mirror_memory off", async () => {
-    const { provider, fake } = await startProvider({ settings: { mirror_memory: "false" } });
-    expect(await provider.onMemoryWrite?.("add", "user", "Likes tea", {})).toBeUndefined();
-    expect(fake.requests).toEqual([]);
-  });
-});
-
-it("has no half characters, no NUL and no fences in anything that a tool stores", async () => {
-  const { provider, fake } = await startProvider({ user_id: "7", user_name: "A\ud83d\0nn" });
-  const content = "The kiln\0 <memory-context>recalled</memory-context> is \ud83d hot";
-  const answer = await call(provider, "hindsight_retain", {
-    content,
-    context: "a\0\udc00",
-    tags: ["\ud83d\0x"],
-  });
-  expect(answer).toEqual({ result: "Memory stored successfully." });
-  const [item] = retains(fake)[0]?.body.items ?? [];
-  expect(item).toMatchObject({ content: "The kiln  is \ufffd hot", context: "a\ufffd", tags: ["\ufffdx"] });
-  expect(item?.metadata).toMatchObject({ user_name: "A\ufffdnn" });
 });
 
 describe("erasing", () => {
@@ -462,33 +347,6 @@ describe("erasing", () => {
     expect(await provider.forget?.("note 1", {})).toEqual({ erased: 0 }); // case counts
   });
 
-  it("says that writes are unprocessed, and waits for them only so long", async () => {
-    const { provider, fake } = await startProvider();
-    fake.settleByHand = true;
-    await provider.onMemoryWrite?.("add", "user", "The code is 73.5", {});
-    const { erased, remaining } = (await provider.forget?.("73.5", {})) ?? {};
-    expect(erased).toBe(0);
-    expect(remaining).toContain("1 accepted writes");
-    expect(remaining).not.toContain("73.5");
-  });
-
-  it("of a user says that writes are unprocessed, which may make the bank again", async () => {
-    const { provider, fake } = await startProvider();
-    fake.settleByHand = true;
-    await call(provider, "hindsight_retain", { content: "The code is 73.5" });
-    expect((await provider.eraseUser?.({}))?.remaining).toContain("1 accepted writes");
-  });
-
-  it("finds a text that is too long for an address", async () => {
-    const { provider, fake } = await startProvider();
-    const text = `The letter says: ${"dear friend, ".repeat(10_000)}`.trim();
-    await provider.onMemoryWrite?.("add", "memory", text, {});
-    await provider.syncTurn?.(text, "Noted.", OPTIONS);
-    await settleOutbox(provider);
-    expect(await provider.forget?.(text, {})).toEqual({ erased: 2 });
-    expect(fake.documents("hermes")).toEqual([]);
-  });
-
   it("of a user deletes the bank, and the next write has its mission again", async () => {
     const { provider, fake } = await startProvider({ settings: { bank_mission: "Remember kilns" } });
     await call(provider, "hindsight_retain", { content: "one" });
@@ -498,21 +356,6 @@ describe("erasing", () => {
     await call(provider, "hindsight_retain", { content: "two" });
     expect(fake.overrides("hermes")).toEqual({ reflect_mission: "Remember kilns" });
   });
-
-  it("says that banks of other sessions stay", async () => {
-    const { provider } = await startProvider({ settings: { bank_id_template: "h-{session}" } });
-    expect((await provider.eraseUser?.({}))?.remaining).toContain("h-session-1");
-  });
-});
-
-it("warns once of a server that cannot append, and asks for its version once", async () => {
-  const { provider, fake, log } = await startProvider({ version: "0.4.22" });
-  for (const text of ["one", "two"]) {
-    await provider.syncTurn?.(text, "Noted.", OPTIONS);
-    await settleOutbox(provider);
-  }
-  expect(log.filter(({ message }) => message.includes("cannot append"))).toHaveLength(1);
-  expect(requestsTo(fake, "GET", "/version")).toHaveLength(1);
 });
 
 describe("sessions and users", () => {
@@ -549,15 +392,6 @@ describe("sessions and users", () => {
     expect(fake.banks()).toContain("hermes");
     expect(fake.banks()).toContain("hermes-42");
   });
-
-  it("keep the parent when a switch names none, and ignore an empty id", async () => {
-    const { provider, fake } = await startProvider({ parent_session_id: "root" });
-    await provider.onSessionSwitch?.("", { parent_session_id: "x", reset: false });
-    await provider.onSessionSwitch?.("session-2", { parent_session_id: "", reset: false });
-    await provider.syncTurn?.("one", "Noted.", { session_id: "session-2" });
-    await settleOutbox(provider);
-    expect(fake.document("hermes", "session-2")?.tags).toEqual(["session:session-2", "parent:root"]);
-  });
 });
 
 describe("a provider without a key or a program", () => {
@@ -579,32 +413,9 @@ describe("a provider without a key or a program", () => {
     await provider.syncTurn?.("one", "Noted.", OPTIONS);
     expect(await provider.prefetch?.("one", OPTIONS)).toBe("");
     expect(await call(provider, "hindsight_recall", { query: "x" })).toEqual({
-      error: "Unknown tool: hindsight_recall",
+      error: expect.stringContaining(word),
     });
     await expect(provider.checkConnection?.(AbortSignal.timeout(1000))).rejects.toThrow(word);
     expect(fake.requests).toEqual([]);
-  });
-});
-
-describe("checks", () => {
-  it("name the version, and fail with a wrong key", async () => {
-    const { provider, fake } = await startProvider();
-    expect(await provider.checkConnection?.(AbortSignal.timeout(5000))).toBe(
-      `Hindsight 0.9.1 answers at ${fake.url}; the bank is hermes.`,
-    );
-    fake.requireAuth("another-key");
-    await expect(provider.checkConnection?.(AbortSignal.timeout(5000))).rejects.toThrow("401");
-    expect(fake.banks()).toEqual([]);
-  });
-
-  it("store, find and remove a memory, also while the server is slow to process it", async () => {
-    const { provider, fake } = await startProvider();
-    fake.settleByHand = true;
-    const timer = setInterval(() => fake.settle(), 300);
-    onTestFinished(() => clearInterval(timer));
-    const report = await provider.selfTest?.(AbortSignal.timeout(20_000));
-    expect(report?.steps.map(({ name }) => name)).toEqual(["connect", "write", "recall", "clean up"]);
-    fake.settle();
-    expect(fake.documents("hermes")).toEqual([]);
   });
 });

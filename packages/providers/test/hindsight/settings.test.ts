@@ -1,52 +1,22 @@
 // Settings of Hindsight: files, variables, unusable values, availability, and the names of banks.
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { bankIdOf } from "../../src/hindsight/bank-id.ts";
-import {
-  baseUrlOf,
-  missingFor,
-  parseSettings,
-  parseTags,
-  readHindsightSettings,
-  savedAnswers,
-  saveHindsightSettings,
-  settingsRemarks,
-} from "../../src/hindsight/settings.ts";
+import { baseUrlOf, HINDSIGHT_SETTINGS, missingFor, parseTags } from "../../src/hindsight/settings.ts";
 
-const parse = (values: Record<string, unknown> = {}, env: Record<string, string> = {}) =>
-  parseSettings(values, { HOME: "/nowhere", PATH: "", ...env }).settings;
+function placeWith(values: object, env: Record<string, string> = {}) {
+  const home = tempDirectory();
+  mkdirSync(join(home, "hindsight"));
+  writeFileSync(join(home, "hindsight", "config.json"), JSON.stringify(values));
+  return { home, env: { HOME: "/nowhere", PATH: "", ...env } };
+}
+
+const parse = (values: object = {}, env: Record<string, string> = {}) =>
+  HINDSIGHT_SETTINGS.read(placeWith(values, env));
 
 describe("values", () => {
-  it("are those of the documentation by default", () => {
-    expect(parse()).toMatchObject({
-      deployment: "cloud",
-      mode: "hybrid",
-      timeoutMs: 120_000,
-      bankId: "hermes",
-      bankTemplate: "",
-      budget: "mid",
-      recallMethod: "recall",
-      recallMaxTokens: 4096,
-      recallMaxInputChars: 800,
-      recallTags: [],
-      recallTagsMatch: "any",
-      recallTypes: ["observation"],
-      isRecalling: true,
-      isRetaining: true,
-      retainEvery: 1,
-      isAsync: true,
-      retainContext: "conversation between Hermes Agent and the User",
-      retainTags: [],
-      observationScopes: undefined,
-      retainSource: "",
-      userPrefix: "User",
-      assistantPrefix: "Assistant",
-      embedded: { profile: "hermes", llmProvider: "openai", llmModel: "gpt-4o-mini", idleTimeoutS: 300 },
-    });
-  });
-
   it("may have the names of other editions, and a bank may be nested", () => {
     const settings = parse({
       apiKey: "k",
@@ -86,7 +56,7 @@ describe("values", () => {
       deployment: "local_external",
       apiKey: "env-key",
       apiUrl: "http://env",
-      timeoutMs: 7_000,
+      timeoutS: 7,
       bankId: "env-bank",
       budget: "low",
       retainTags: ["a", "b"],
@@ -96,25 +66,30 @@ describe("values", () => {
       assistantPrefix: "Bot",
       embedded: { idleTimeoutS: 0, llmApiKey: "llm", llmBaseUrl: "http://llm" },
     });
-    expect(parse({ bank_id: "file", timeout: "9" }, env)).toMatchObject({ bankId: "file", timeoutMs: 9_000 });
+    expect(parse({ bank_id: "file", timeout: "9" }, env)).toMatchObject({ bankId: "file", timeoutS: 9 });
   });
 
   it("that cannot be used become defaults, with a sentence that does not repeat them", () => {
-    const { settings, remarks } = parseSettings(
-      { timeout: "soon", recall_budget: "enormous", mode: "moon", memory_mode: "x", retain_every_n_turns: 0 },
-      { PATH: "" },
-    );
+    const place = placeWith({
+      timeout: "soon",
+      recall_budget: "enormous",
+      mode: "moon",
+      memory_mode: "x",
+      retain_every_n_turns: 0,
+    });
+    const settings = HINDSIGHT_SETTINGS.read(place);
     expect(settings).toMatchObject({
-      timeoutMs: 120_000,
+      timeoutS: 120,
       budget: "mid",
       deployment: "cloud",
       mode: "hybrid",
     });
     expect(settings.retainEvery).toBe(1);
-    expect(remarks).toEqual([
-      "mode is not one of cloud, local_embedded, local_external. Hindsight uses cloud.",
-      "timeout is not a number. Hindsight uses 120.",
-      "recall_budget is not one of low, mid, high. Hindsight uses mid.",
+    expect(HINDSIGHT_SETTINGS.remarks(place)).toEqual([
+      "'mode' must be one of cloud, local_embedded, local_external; 'cloud' is used.",
+      "'mode' must be one of hybrid, context, tools; 'hybrid' is used.",
+      "'recall_budget' must be one of low, mid, high; 'mid' is used.",
+      "'timeout' is not a number; 120 is used.",
     ]);
   });
 
@@ -157,15 +132,6 @@ describe("values", () => {
   ])("tags %j are %j", (value, tags) => {
     expect(parseTags(value)).toEqual(tags);
   });
-
-  it("read booleans that a wizard wrote as text", () => {
-    const { isRecalling, isRetaining, isAsync } = parse({
-      auto_recall: "false",
-      auto_retain: "no",
-      retain_async: "off",
-    });
-    expect([isRecalling, isRetaining, isAsync]).toEqual([false, false, false]);
-  });
 });
 
 describe("files", () => {
@@ -181,38 +147,18 @@ describe("files", () => {
   it("the file of the home wins over the one of an older installation as a whole", () => {
     const { home, userHome, env } = place();
     write(join(userHome, ".hindsight"), '{"bank_id":"old","retain_source":"old"}');
-    expect(readHindsightSettings({ home, env })).toMatchObject({ bankId: "old", retainSource: "old" });
+    expect(HINDSIGHT_SETTINGS.read({ home, env })).toMatchObject({ bankId: "old", retainSource: "old" });
     write(join(home, "hindsight"), '{"bank_id":"new"}');
-    expect(readHindsightSettings({ home, env })).toMatchObject({ bankId: "new", retainSource: "" });
+    expect(HINDSIGHT_SETTINGS.read({ home, env })).toMatchObject({ bankId: "new", retainSource: "" });
   });
 
   it("a broken file means defaults and a remark", () => {
     const { home, env } = place();
     write(join(home, "hindsight"), '{"api_key": "secret-key",');
-    expect(readHindsightSettings({ home, env }).bankId).toBe("hermes");
-    const remarks = settingsRemarks({ home, env });
+    expect(HINDSIGHT_SETTINGS.read({ home, env }).bankId).toBe("hermes");
+    const remarks = HINDSIGHT_SETTINGS.remarks({ home, env });
     expect(remarks).toHaveLength(1);
     expect(remarks[0]).not.toContain("secret-key");
-  });
-
-  it("saving keeps other keys, saves numbers and booleans as such, and lets only the owner read", () => {
-    const { home, env } = place();
-    write(join(home, "hindsight"), '{"theirs":1,"apiKey":"k"}');
-    saveHindsightSettings({ bank_id: "b", retain_every_n_turns: "3", auto_recall: "false" }, home);
-    const path = join(home, "hindsight", "config.json");
-    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({
-      theirs: 1,
-      apiKey: "k",
-      bank_id: "b",
-      retain_every_n_turns: 3,
-      auto_recall: false,
-    });
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(savedAnswers({ home, env })).toEqual({
-      bank_id: "b",
-      retain_every_n_turns: 3,
-      auto_recall: false,
-    });
   });
 });
 

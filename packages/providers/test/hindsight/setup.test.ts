@@ -65,14 +65,6 @@ describe("the questions", () => {
     expect(await provider.isAvailable()).toBe(true);
   });
 
-  it("are repeated until the answer fits", async () => {
-    const { printed, config } = await setUp({
-      answers: { Where: ["the moon", "local_external"], Address: "http://localhost:9999" },
-    });
-    expect(printed).toContain("mode must be one of cloud, local_embedded, local_external.");
-    expect(config()).toMatchObject({ mode: "local_external", api_url: "http://localhost:9999" });
-  });
-
   it("keep every value and the key when they are answered with nothing", async () => {
     const first = await setUp({
       answers: {

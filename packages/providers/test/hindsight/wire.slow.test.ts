@@ -1,17 +1,19 @@
 // What Hindsight gets from us: the requests that its official client sends, and each write once, whatever happens to the answers.
 import { randomUUID } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../../../core/src/lib/logger.ts";
-import type { MemoryProvider } from "../../../core/src/providers/contract.ts";
 import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { readVectors } from "../../../core/test/golden/vectors.ts";
 import { HindsightApi, type RetainItem } from "../../src/hindsight/api.ts";
-import { parseSettings } from "../../src/hindsight/settings.ts";
+import { HINDSIGHT_SETTINGS } from "../../src/hindsight/settings.ts";
 import { Writes } from "../../src/hindsight/writes.ts";
 import { createHttpClient } from "../../src/kit/http.ts";
-import type { Batch, Delivery, Mirrored } from "../../src/kit/outbox/outbox.ts";
+import type { Batch, Delivery } from "../../src/kit/outbox/outbox.ts";
 import type { FakeHindsight } from "../fakes/servers/hindsight.ts";
-import { KEY, requestsTo, retains, startFake, startProvider, storedTexts } from "./support.ts";
+import { KEY, requestsTo, retains, startFake, storedTexts } from "./support.ts";
 
 type RecordedRequest = {
   readonly method: string;
@@ -161,29 +163,15 @@ describe("a request equals the recorded one of the official client", () => {
     expect(sent[1]).toMatchObject({ method: names("019").method, path: names("019").path });
     for (const name of sent[1]?.query ?? []) expect(names("019").query).toContain(name);
   });
-
-  it("has no authorization without a key", async () => {
-    const fake = await startFake();
-    fake.requireAuth(undefined);
-    const { provider } = await startProvider({ fake, env: { HINDSIGHT_API_KEY: "" } });
-    await provider.prefetch?.("tea", { session_id: "s" });
-    expect(fake.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
-  });
 });
 
 describe("a batch", () => {
   function start(fake: FakeHindsight, values: Record<string, unknown> = {}) {
-    const mirrored: Mirrored[] = [];
-    const { settings } = parseSettings(values, { PATH: "", HOME: "/nowhere" });
-    return new Writes(apiOf(fake), settings, {
-      log: silentLogger,
-      mirrors: {
-        add: (each) => void mirrored.push(each),
-        find: (_target, text) => mirrored.filter((each) => each.text === text),
-        containing: (text) => mirrored.filter((each) => each.text.includes(text)),
-        remove: (each) => void mirrored.splice(mirrored.indexOf(each), 1),
-      },
-    });
+    const home = tempDirectory();
+    mkdirSync(join(home, "hindsight"));
+    writeFileSync(join(home, "hindsight", "config.json"), JSON.stringify(values));
+    const settings = HINDSIGHT_SETTINGS.read({ home, env: { PATH: "", HOME: "/nowhere" } });
+    return new Writes(apiOf(fake), settings, silentLogger);
   }
   const batchOf = (
     texts: readonly string[],
@@ -213,7 +201,7 @@ describe("a batch", () => {
   });
   const deliver = async (writes: Writes, batch: Batch, attempt: number): Promise<Delivery | "failed"> => {
     try {
-      return await writes.deliver({ ...batch, attempt }, signal);
+      return await writes.sendTurns({ ...batch, attempt }, signal);
     } catch {
       return "failed";
     }
@@ -231,7 +219,6 @@ describe("a batch", () => {
     const batch = batchOf(["one", "two"]);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       const writes = start(fake, { retain_async: isAsync }); // as another process would
-      await writes.deliver({ ...batchOf(["before"]), kind: "none" }, signal);
       fake.delayNext(0); // the version
       if (attempt > 1 && version === "0.6.2")
         fake.delayNext(0, 1); // the look into the document
@@ -286,12 +273,6 @@ describe("a batch", () => {
     expect(fake.documents("hermes").map(({ id }) => id)).toEqual([`turns-${batch.id}`]);
   });
 
-  it("of an unknown kind is refused", async () => {
-    const fake = await startFake();
-    const batch = { ...batchOf(["one"]), kind: "commit" };
-    expect(await deliver(start(fake), batch, 1)).toMatchObject({ kind: "refused" });
-  });
-
   it("is not taken for one of an old server while the version cannot be asked", async () => {
     const fake = await startFake();
     const batch = batchOf(["one"]);
@@ -302,45 +283,5 @@ describe("a batch", () => {
     await fake.stop();
     expect(await deliver(start(fake), batch, 1)).toBe("failed");
     expect(retains(fake)).toEqual([]);
-  });
-});
-
-describe("a server in trouble", () => {
-  /** The manager counts a failed recall; the turn goes on without one. */
-  async function recallOrNothing(provider: MemoryProvider): Promise<string> {
-    try {
-      return (await provider.prefetch?.("x", { session_id: "session-1" })) ?? "";
-    } catch {
-      return "";
-    }
-  }
-
-  it.each([401, 402, 403, 404, 409, 422, 429, 500, 503])(
-    "that answers %i keeps nobody waiting",
-    async (status) => {
-      const { provider, fake } = await startProvider();
-      fake.fail(status, { detail: "trouble" });
-      await provider.syncTurn?.("one", "Noted.", { session_id: "session-1" });
-      const { error } = JSON.parse(
-        (await provider.handleToolCall?.("hindsight_recall", { query: "x" }, {})) ?? "{}",
-      );
-      expect(error).toContain(String(status));
-      await recallOrNothing(provider);
-      await provider.onSessionEnd?.([], {});
-    },
-  );
-
-  it.each([
-    ["a web page", "<html>Sign in</html>"],
-    ["broken JSON", '{"results": ['],
-    ["a list", "[1, 2]"],
-    ["null", "null"],
-    ["wrong types", '{"results": {"text": 1}, "api_version": 9, "features": []}'],
-    ["facts without a text", '{"results": [{"id": 1}, null, {"text": 7}, {"text": "  "}]}'],
-  ])("that answers with %s does not become a memory", async (_name, raw) => {
-    const { provider, fake } = await startProvider();
-    fake.replyNext(5, { status: 200, raw });
-    const text = await recallOrNothing(provider);
-    expect(text).toBe("");
   });
 });

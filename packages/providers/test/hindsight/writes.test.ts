@@ -1,23 +1,20 @@
 // A delivery that is repeated after its process was killed, on a server without operation ids.
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { silentLogger } from "../../../core/src/lib/logger.ts";
 import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { HindsightApi } from "../../src/hindsight/api.ts";
-import { parseSettings } from "../../src/hindsight/settings.ts";
+import { HINDSIGHT_SETTINGS } from "../../src/hindsight/settings.ts";
 import { Writes } from "../../src/hindsight/writes.ts";
 import { createHttpClient } from "../../src/kit/http.ts";
-import { type Batch, openLane } from "../../src/kit/outbox/outbox.ts";
+import type { Batch } from "../../src/kit/outbox/outbox.ts";
 import type { FakeHindsight } from "../fakes/servers/hindsight.ts";
 import { KEY, startFake, storedTexts } from "./support.ts";
 
 const signal = AbortSignal.timeout(30_000);
 
 function writesTo(fake: FakeHindsight): Writes {
-  const home = tempDirectory();
-  const lane = { home, provider: "hindsight", user: "", isDurable: false, maxItems: 100, maxBytes: 1e6 };
-  const outbox = openLane({ ...lane, log: silentLogger });
-  onTestFinished(() => outbox.close());
+  const place = { home: tempDirectory(), env: { HOME: "/nowhere" } };
   const http = createHttpClient({
     service: "Hindsight",
     baseUrl: fake.url,
@@ -27,10 +24,7 @@ function writesTo(fake: FakeHindsight): Writes {
     closing: new AbortController().signal,
   });
   const api = new HindsightApi(http, 10_000, () => {});
-  return new Writes(api, parseSettings({ mode: "cloud" }, {}).settings, {
-    mirrors: outbox.mirrors,
-    log: silentLogger,
-  });
+  return new Writes(api, HINDSIGHT_SETTINGS.read(place), silentLogger);
 }
 
 function batch(attempt: number, text: string): Batch {
@@ -49,10 +43,10 @@ function batch(attempt: number, text: string): Batch {
 it("waits until the request of the killed process has arrived", async () => {
   const fake = await startFake({ version: "0.6.2" });
   const [killed, successor] = [writesTo(fake), writesTo(fake)];
-  for (const each of [killed, successor]) await each.deliver(batch(1, "zero"), signal); // both know the version
+  for (const each of [killed, successor]) await each.sendTurns(batch(1, "zero"), signal); // both know the version
   fake.delayNext(500);
-  const late = killed.deliver(batch(1, "one"), signal);
-  await successor.deliver(batch(2, "one"), signal);
+  const late = killed.sendTurns(batch(1, "one"), signal);
+  await successor.sendTurns(batch(2, "one"), signal);
   await late;
   expect(storedTexts(fake).filter((text) => text === "User: one")).toHaveLength(1);
 });

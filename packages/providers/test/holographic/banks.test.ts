@@ -1,4 +1,4 @@
-// The bank of each category: updated step by step, and always equal to the bundle of all its facts.
+// The bank of each category is equal to the bundle of all its facts, unless it is large and changed.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bundle, similarity } from "../../src/holographic/phase-vectors.ts";
@@ -45,16 +45,6 @@ describe("a bank", () => {
     ]);
     await facts.ask("remove", { fact_id: 1 });
     expect(checkedBanks(facts)).toEqual([["cat:tool", 2]]);
-    expect(facts.sql("SELECT bank_name FROM hermes_memory_bank_sums")).toEqual([["cat:tool"]]);
-  });
-
-  it("does not depend on its history", async () => {
-    const facts = await openFacts({ settings: small });
-    await facts.add("one");
-    const before = facts.sql("SELECT vector, fact_count FROM memory_banks");
-    for (let i = 0; i < 20; i += 1) await facts.add(`passing ${i}`);
-    for (let i = 2; i <= 21; i += 1) await facts.ask("remove", { fact_id: i });
-    expect(facts.sql("SELECT vector, fact_count FROM memory_banks")).toEqual(before);
   });
 
   it("is the bundle of its facts after any sequence of operations", async () => {
@@ -81,45 +71,33 @@ describe("a bank", () => {
   });
 });
 
-describe("a bank that another program has touched", () => {
-  it("is made anew when its vector was rewritten", async () => {
-    const facts = await openFacts({ settings: small });
-    await facts.add("one");
-    await facts.add("two");
-    facts.meddle("UPDATE memory_banks SET vector = zeroblob(256)");
-    await facts.add("three");
-    expect(checkedBanks(facts)).toEqual([["cat:general", 3]]);
-  });
+it("a large bank is gone while it is changed, and made anew at the end and for a probe", async () => {
+  const facts = await openFacts({ settings: { ...REFERENCE, ...small } });
+  for (let i = 0; i < 65; i += 1) await facts.add(`fact ${i}`);
+  expect(checkedBanks(facts)).toEqual([]);
+  await facts.ids("probe", { entity: "x", category: "general" });
+  expect(checkedBanks(facts)).toEqual([["cat:general", 65]]);
+  await facts.add("one more");
+  await facts.provider.shutdown?.({});
+  expect(checkedBanks(facts)).toEqual([["cat:general", 66]]);
+});
 
-  it("is made anew when a fact of it was changed in place", async () => {
-    const facts = await openFacts({ settings: small });
-    await facts.add("one");
-    await facts.add("two");
-    const [other] = facts.sql("SELECT hrr_vector FROM facts WHERE fact_id = 2").flat();
-    facts.meddle("UPDATE facts SET hrr_vector = ? WHERE fact_id = 1", other as Uint8Array);
-    facts.meddle("UPDATE memory_banks SET vector = ?", other as Uint8Array);
-    await facts.add("three");
-    expect(checkedBanks(facts)).toEqual([["cat:general", 3]]);
-  });
-
-  it("is made anew when it is gone, or has another length", async () => {
-    const facts = await openFacts({ settings: small });
-    await facts.add("one");
-    facts.meddle("DELETE FROM memory_banks");
-    await facts.add("two");
+it("a bank that another program has left with another number of facts or another length is made anew", async () => {
+  const facts = await openFacts({ settings: { ...REFERENCE, ...small } });
+  await facts.add("one");
+  await facts.add("two");
+  for (const damage of ["fact_count = 7", "dim = 16, vector = zeroblob(128)"]) {
+    facts.meddle(`UPDATE memory_banks SET ${damage}`);
+    await facts.ids("probe", { entity: "x", category: "general" });
     expect(checkedBanks(facts)).toEqual([["cat:general", 2]]);
-    facts.meddle("UPDATE memory_banks SET dim = 16, vector = zeroblob(128)");
-    await facts.add("three");
-    expect(checkedBanks(facts)).toEqual([["cat:general", 3]]);
-  });
+  }
+});
 
-  it("is made anew when a fact has left without a word, as the original lets it", async () => {
-    const facts = await openFacts({ settings: small });
-    for (const content of ["one", "two", "three"]) await facts.add(content, { category: "tool" });
-    facts.meddle("UPDATE facts SET category = 'project' WHERE fact_id = 1");
-    await facts.add("four", { category: "tool" });
-    expect(checkedBanks(facts)).toEqual([["cat:tool", 3]]);
-  });
+it("the table of versions up to 0.3.x is dropped", async () => {
+  const facts = await openFacts();
+  facts.meddle("CREATE TABLE hermes_memory_bank_sums (bank_name TEXT)");
+  const again = await openFacts({ home: facts.home });
+  expect(again.sql("SELECT name FROM sqlite_master WHERE name = 'hermes_memory_bank_sums'")).toEqual([]);
 });
 
 it("a category that holds more than its bundle can tell apart is warned about once", async () => {

@@ -116,10 +116,3 @@ export async function openFixture(settings: Settings = {}): Promise<FactHome> {
   for (const [content, category, tags] of FIXTURE) await facts.add(content, { category, tags });
   return facts;
 }
-
-/** Float64 values as bytes in the file. */
-export function floats(bytes: unknown): number[] {
-  if (!(bytes instanceof Uint8Array)) throw new Error("not a blob");
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Array.from({ length: bytes.byteLength / 8 }, (_, i) => view.getFloat64(i * 8, true));
-}

@@ -33,18 +33,6 @@ describe("forget", () => {
     expect(db.prepare("SELECT name FROM entities").all()).toEqual([{ name: "John Doe" }]);
   });
 
-  it("leaves a store that works: a text added again is found again", async () => {
-    const { provider, tool, add } = await opened();
-    await add("Jane Smith lives in Ghent");
-    await provider.forget?.("Ghent", {});
-    expect(await tool({ action: "probe", entity: "Jane Smith" })).toMatchObject({ count: 0 });
-    await add("Jane Smith lives in Bruges");
-    expect(await tool({ action: "probe", entity: "Jane Smith" })).toMatchObject({
-      results: [{ content: "Jane Smith lives in Bruges" }],
-    });
-    expect(await tool({ action: "search", query: "Ghent" })).toMatchObject({ count: 0 });
-  });
-
   it("says so while another process keeps deleted text in the log", async () => {
     const { home, provider, add } = await opened();
     await add("Jane Smith lives in Ghent");

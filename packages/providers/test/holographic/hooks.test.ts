@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { extractFacts } from "../../src/holographic/extract.ts";
 import { createHolographicProvider, oneDecimal } from "../../src/holographic/provider.ts";
-import { type FactHome, openFacts, REFERENCE } from "./fact-home.ts";
+import { type FactHome, openFacts } from "./fact-home.ts";
 
 function contents(facts: FactHome): unknown[][] {
   return facts.sql("SELECT content, category FROM facts ORDER BY fact_id");
@@ -21,10 +21,6 @@ describe("the prompt block", () => {
     const filled = await facts.provider.systemPromptBlock?.({});
     expect(filled).toMatch(/^# Holographic Memory\n.*2 facts/);
     expect(filled).toContain("fact_store");
-  });
-
-  it("is empty before the start", async () => {
-    expect(await createHolographicProvider().systemPromptBlock?.({})).toBe("");
   });
 });
 
@@ -48,14 +44,6 @@ describe("recall", () => {
     const lines = (await facts.recall("glaze")).split("\n").slice(1);
     expect(lines).toHaveLength(5);
     expect(lines.join()).not.toContain("number 0");
-  });
-
-  it("keeps to the characters it may have", async () => {
-    const facts = await openFacts({ settings: { max_chars: 60 } });
-    for (let i = 0; i < 5; i += 1) await facts.add(`glaze number ${i} is kept on the shelf`);
-    const text = await facts.recall("glaze");
-    expect([...text].length).toBeLessThanOrEqual(60);
-    expect(text).toMatch(/^## Holographic Memory\n- \[0\.5\] glaze number/);
   });
 
   it.each([
@@ -150,14 +138,6 @@ describe("the mirror of the built-in memory", () => {
     expect(contents(facts)).toEqual([["Postgres", "general"]]);
   });
 
-  it("drops the old fact when the new text cannot be one", async () => {
-    const facts = await openFacts();
-    const mirror = facts.provider.onMemoryWrite?.bind(facts.provider);
-    await mirror?.("add", "memory", "Deploys run on Friday", {});
-    await mirror?.("replace", "memory", "x".repeat(2001), { old_text: "Friday" });
-    expect(contents(facts)).toEqual([]);
-  });
-
   it("leaves out refused texts, without failing", async () => {
     const facts = await openFacts();
     await facts.provider.onMemoryWrite?.("add", "memory", "x".repeat(2001), {});
@@ -187,15 +167,6 @@ describe("extraction at the end of a session", () => {
     for (let i = 0; i < 2; i += 1) await facts.provider.onSessionEnd?.(messages, {});
     expect(contents(facts)).toEqual([
       ["I prefer tabs over spaces.", "user_pref"],
-      ["we decided to use Postgres", "project"],
-    ]);
-  });
-
-  it("takes whole messages by the original's rules", async () => {
-    const facts = await openFacts({ settings: { ...REFERENCE, auto_extract: "yes" } });
-    await facts.provider.onSessionEnd?.(messages, {});
-    expect(contents(facts)).toEqual([
-      ["Hello! I prefer tabs over spaces. The weather is fine.", "user_pref"],
       ["we decided to use Postgres", "project"],
     ]);
   });
@@ -249,12 +220,6 @@ describe("shutdown", () => {
     expect(facts.sql("PRAGMA wal_checkpoint")).toBeDefined();
     await facts.provider.initialize("again", { hermes_home: facts.home });
     expect(await facts.ids("list")).toEqual([1]);
-  });
-
-  it("before the start is harmless, and tools say that nothing is open", async () => {
-    const provider = createHolographicProvider();
-    await provider.shutdown?.({});
-    expect(await provider.handleToolCall?.("fact_store", { action: "list" }, {})).toContain("not open");
   });
 });
 

@@ -16,14 +16,6 @@ describe("limits of facts and queries", () => {
     expect(await facts.rows("list")).toHaveLength(1);
   });
 
-  it("names of entities are short, and few", async () => {
-    const facts = await openFacts();
-    expect(await facts.refusal("probe", { entity: "e".repeat(201) })).toMatch(/200 characters/);
-    expect(await facts.refusal("related", { entity: "e".repeat(201) })).toMatch(/200 characters/);
-    expect(await facts.refusal("reason", { entities: ["e".repeat(201)] })).toMatch(/200 characters/);
-    expect(await facts.refusal("reason", { entities: Array(21).fill("e") })).toMatch(/20/);
-  });
-
   it("quotation marks without an end cost no more than their number", () => {
     const run = (length: number) =>
       leastCpuMs(() => extractFacts([{ role: "user", content: "“".repeat(length) }], "structural"));

@@ -50,16 +50,6 @@ describe("after hrr_dim was changed", () => {
       ["cat:tool", 64, 30],
     ]);
   });
-
-  it("a stop in the middle is caught up with at the next start", async () => {
-    const before = await filled(32);
-    await before.provider.shutdown?.({});
-    const stopped = await openFacts({ home: before.home, settings: { hrr_dim: 48 } });
-    await stopped.provider.shutdown?.({});
-    const after = await openFacts({ home: before.home });
-    expect(await after.ids("probe", { entity: "Jane Smith", limit: 100 })).toHaveLength(90);
-    expect(state(after)).toEqual(state(await filled(48)));
-  });
 });
 
 describe("facts without a vector", () => {

@@ -27,17 +27,6 @@ describe("a safe query", () => {
     expect((await (await openStudio()).ids("search", { query }))[0]).toBe(factId);
   });
 
-  it("finds nothing where no word is known", async () => {
-    expect(await (await openStudio()).ask("search", { query: "zebra crossing?" })).toEqual({
-      results: [],
-      count: 0,
-    });
-  });
-
-  it("asks for small words when there are no others", async () => {
-    expect(await (await openStudio()).ids("search", { query: "what is on?" })).toContain(2);
-  });
-
   it("stays within the category and the limit", async () => {
     const facts = await openStudio();
     const query = "is the kiln or the glaze used for invoices?";
@@ -109,23 +98,11 @@ describe("counting of found facts", () => {
     expect(await facts.ids("search", { query: "glaze" })).toEqual([1]);
   });
 
-  it("is not counted by the original's scoring", async () => {
-    const facts = await openStudio(REFERENCE);
-    await facts.ids("search", { query: "glaze" });
-    expect(facts.sql("SELECT max(retrieval_count) FROM facts")).toEqual([[0]]);
-  });
-
   it("is not counted for an agent that must not write", async () => {
     const facts = await openFacts({ agent_context: "subagent" });
     await facts.add("the glaze is green");
     expect(await facts.recall("glaze")).toContain("green");
     expect(facts.sql("SELECT max(retrieval_count) FROM facts")).toEqual([[0]]);
-  });
-
-  it("comes with rank and score after the columns", async () => {
-    const [row] = await (await openStudio()).rows("search", { query: "glaze" });
-    expect(Object.keys(row ?? {}).slice(-3)).toEqual(["updated_at", "fts_rank", "score"]);
-    expect(row).not.toHaveProperty("hrr_vector");
   });
 });
 
@@ -143,21 +120,5 @@ describe("age", () => {
   ])("of a fact changed at %j counts %d at a half-life of 30 days", (time, factor) => {
     expect(ageFactor(time, 30, now)).toBeCloseTo(factor, 4);
     expect(ageFactor(time, 0, now)).toBe(1);
-  });
-
-  it("lets a fresh fact overtake an old one", async () => {
-    const facts = await openFacts({
-      settings: { temporal_decay_half_life: "30" },
-      clock: { now: () => new Date() },
-    });
-    await facts.add("the glaze is green");
-    await facts.add("the glaze for the big bowls is blue");
-    facts.meddle("UPDATE facts SET updated_at = datetime('now', '-90 days') WHERE fact_id = 1");
-    const rows = await facts.rows("search", { query: "glaze" });
-    expect(rows.map(({ fact_id }) => fact_id)).toEqual([2, 1]);
-    const without = await openFacts();
-    await without.add("the glaze is green");
-    const [undecayed] = await without.rows("search", { query: "glaze" });
-    expect(rows[1]?.score).toBeLessThan((undecayed?.score ?? 0) / 4);
   });
 });

@@ -68,13 +68,6 @@ describe("reading", () => {
     expect(statSync(join(facts.home, "deep/er/facts.db")).mode & 0o777).toBe(0o600);
     expect(existsSync(facts.path)).toBe(false);
   });
-
-  it("of a file that is no YAML uses the defaults", async () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "config.yaml"), "plugins: [\n");
-    const facts = await openFacts({ home });
-    expect(await facts.add("one")).toBe(1);
-  });
 });
 
 describe("saving", () => {
@@ -106,14 +99,6 @@ describe("saving", () => {
     expect(after).toContain('db_path: "~/my facts: #1.db"\n');
   });
 
-  it("is read back by the next start", async () => {
-    const home = tempDirectory();
-    await createHolographicProvider().saveConfig?.({ default_trust: "0.9", scoring: "reference" }, home);
-    const facts = await openFacts({ home });
-    await facts.add("one");
-    expect(facts.sql("SELECT trust_score FROM facts")).toEqual([[0.9]]);
-  });
-
   it.each([
     [{ default_trust: "high" }, /default_trust must be a number from 0 to 1/],
     [{ hrr_dim: "12.5" }, /hrr_dim must be a whole number/],
@@ -126,19 +111,4 @@ describe("saving", () => {
     await expect(save).rejects.toThrow(message);
     expect(existsSync(join(home, "config.yaml"))).toBe(false);
   });
-});
-
-it("the wizard asks for the settings that a beginner decides", () => {
-  const fields = createHolographicProvider().getConfigSchema?.() ?? [];
-  expect(fields.map(({ key, default: standard }) => [key, standard])).toEqual([
-    ["db_path", "$HERMES_HOME/memory_store.db"],
-    ["auto_extract", "false"],
-    ["default_trust", "0.5"],
-    ["hrr_dim", "1024"],
-    ["scoring", "structural"],
-    ["mode", "hybrid"],
-  ]);
-  const home = tempDirectory();
-  const standard = Object.fromEntries(fields.map((field) => [field.key, field.default ?? ""]));
-  expect(readSettings(standard, home)).toEqual(readSettings({}, home));
 });

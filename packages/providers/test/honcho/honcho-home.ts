@@ -2,7 +2,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { Logger } from "../../../core/src/lib/logger.ts";
 import type { InitializeOptions, MemoryProvider } from "../../../core/src/providers/contract.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { createHonchoProvider, type HonchoOptions } from "../../src/honcho/provider.ts";
@@ -72,12 +71,4 @@ export async function until(isTrue: () => boolean): Promise<void> {
     if (Date.now() > end) throw new Error("It did not happen within 5 s.");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-}
-
-export function listeningLogger(): Logger & { readonly lines: string[] } {
-  const lines: string[] = [];
-  const note = (message: string): void => void lines.push(message);
-  return { lines, debug: () => {}, info: note, warn: note, error: note } as unknown as Logger & {
-    readonly lines: string[];
-  };
 }

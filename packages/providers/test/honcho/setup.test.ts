@@ -92,17 +92,6 @@ describe("without questions", () => {
     await expect(setUp({ home, values: {} })).rejects.toThrow("--set apiKey=");
     expect(existsSync(join(home, "honcho.json"))).toBe(false);
   });
-
-  it("keeps what an earlier setup saved", async () => {
-    const server = await fake();
-    const { home } = await setUp({ values: { baseUrl: server.url, peerName: "Bo", dialecticCadence: "5" } });
-    await setUp({ home, values: { mode: "context" } });
-    expect(saved(home).hosts.hermes).toMatchObject({
-      peerName: "Bo",
-      dialecticCadence: 5,
-      recallMode: "context",
-    });
-  });
 });
 
 describe("with questions", () => {
@@ -152,19 +141,6 @@ describe("with questions", () => {
     expect(saved(home).baseUrl).toBe("http://localhost:9000");
   });
 
-  it("asks again for an address or a value that is wrong", async () => {
-    const server = await fake();
-    const { home, lines } = await setUp({
-      answers: {
-        "Honcho in the cloud": ["nowhere", "local"],
-        "Address of the server": ["true", server.url],
-        "When messages": ["sometimes", "4"],
-      },
-    });
-    expect(saved(home)).toMatchObject({ baseUrl: server.url, hosts: { hermes: { writeFrequency: 4 } } });
-    expect(lines).toContain("writeFrequency must be async, turn, session or a number of turns.");
-  });
-
   it("takes a key for the cloud and forgets the old address", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "honcho.json"), JSON.stringify({ base_url: "http://old:1", timeout: 0.2 }));
@@ -173,7 +149,7 @@ describe("with questions", () => {
       answers: { "Honcho in the cloud": "cloud", "API key": "key-1" },
       env: { USER: "ann", HONCHO_BASE_URL: (await fake()).url },
     });
-    expect(questions).toContain("API key:");
+    expect(questions.some((question) => question.startsWith("API key"))).toBe(true);
     expect(saved(home)).toMatchObject({ hosts: { hermes: { apiKey: "key-1" } } });
     expect(saved(home)).not.toHaveProperty("base_url");
   });

@@ -1,13 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  baseText,
-  chunked,
-  cutAtWord,
-  dialecticQuestion,
-  honchoPromptBlock,
-  isSufficient,
-} from "../../src/honcho/texts.ts";
+import { chunked, dialecticQuestion, isSufficient } from "../../src/honcho/texts.ts";
 
 const length = (text: string): number => [...text].length;
 
@@ -23,14 +16,6 @@ describe("a long message", () => {
     expect(chunked(`aa\n\n${"b".repeat(90)}`, limit)[0]).toHaveLength(60);
   });
 
-  it("of exactly the limit stays whole, and a blank one is left out", () => {
-    expect(chunked("x".repeat(25_000), 25_000)).toHaveLength(1);
-    expect(chunked(" \n\t", 100)).toEqual([]);
-    const parts = chunked("word and more. ".repeat(3_500), 25_000);
-    expect(parts.length).toBeGreaterThan(2);
-    for (const part of parts) expect(length(part)).toBeLessThanOrEqual(25_000);
-  });
-
   it("loses no word and keeps every part within the limit", () => {
     const texts = fc.array(fc.constantFrom("a", "bb", " ", "\n\n", ". ", "é", "👩‍👧"), { maxLength: 300 });
     fc.assert(
@@ -44,22 +29,6 @@ describe("a long message", () => {
         const joined = chunks.map((chunk) => chunk.replace("[continued] ", "")).join("");
         expect(joined.replace(/\s/g, "")).toBe(text.replace(/\s/g, ""));
       }),
-    );
-  });
-
-  it("is cut at a word before it is a question", () => {
-    expect(cutAtWord("one two three", 9)).toBe("one two");
-    expect(cutAtWord("one two", 9)).toBe("one two");
-  });
-});
-
-describe("recall", () => {
-  it("leaves out empty blocks", () => {
-    const nothing = { representation: "", card: [] };
-    expect(baseText({ summary: "", user: nothing, ai: nothing })).toBe("");
-    const user = { representation: "likes tea", card: ["Name: Ann", "Lives in Oslo"] };
-    expect(baseText({ summary: "They met.", user, ai: nothing })).toBe(
-      "## Session Summary\nThey met.\n\n## User Representation\nlikes tea\n\n## User Peer Card\nName: Ann\nLives in Oslo",
     );
   });
 });
@@ -79,15 +48,5 @@ describe("a question to Honcho's model", () => {
     expect(isSufficient(`${"x".repeat(120)}\n- point`)).toBe(true);
     expect(isSufficient("x".repeat(120))).toBe(false);
     expect(isSufficient("- a\n- b")).toBe(false);
-  });
-});
-
-describe("the system prompt", () => {
-  it("says what each mode offers", () => {
-    expect(honchoPromptBlock("hybrid")).toMatch(/^# Honcho Memory\n/);
-    for (const part of ["is added to a turn by itself", "honcho_conclude"])
-      expect(honchoPromptBlock("hybrid")).toContain(part);
-    expect(honchoPromptBlock("context")).not.toContain("honcho_");
-    expect(honchoPromptBlock("tools")).toContain("Nothing is added by itself");
   });
 });

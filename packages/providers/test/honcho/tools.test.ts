@@ -39,23 +39,6 @@ describe("honcho_profile", () => {
     at.server.setCard(WORKSPACE, "guest-1", "guest-1", ["Visits"]);
     expect(await callTool(provider, "honcho_profile", { peer: "guest 1" })).toEqual({ result: ["Visits"] });
   });
-
-  it("says why a card may be empty", async () => {
-    const hint = async (block: Record<string, unknown>, turn: number, peer = "user"): Promise<unknown> => {
-      const provider = await (await honchoHome(block)).start();
-      provider.onTurnStart?.(turn, "", {});
-      await provider.prefetch?.("what about the kiln?", { session_id: "s1" });
-      const answer = await callTool(provider, "honcho_profile", { peer });
-      expect(answer.result).toBe("No profile facts available yet.");
-      return answer.hint;
-    };
-    expect(await hint({}, 1)).toContain("fewer than 2 turns");
-    expect(await hint({ dialecticCadence: 5 }, 3)).toContain("fewer than 5 turns");
-    expect(await hint({}, 9)).toContain("fills over time");
-    const observation = { user: { observeMe: false, observeOthers: false } };
-    expect(await hint({ observation }, 9)).toContain("observation is switched off");
-    expect(await hint({}, 9)).toMatch(/honcho_reasoning or honcho_search\.$/);
-  });
 });
 
 describe("honcho_search", () => {
@@ -173,39 +156,5 @@ describe("a user of a gateway", () => {
     expect(await callTool(provider, "honcho_profile", { peer: "user", card: ["Ann"] })).not.toHaveProperty(
       "error",
     );
-  });
-});
-
-describe("texts that no server can store", () => {
-  it("lose their NULs and half characters, and are cut to what is stored", async () => {
-    const at = await honchoHome();
-    const provider = await at.start();
-    expect(await callTool(provider, "honcho_conclude", { conclusion: "a\0b\ud800" })).toEqual({
-      result: "Conclusion saved for ann: ab\ufffd",
-    });
-    const { result } = await callTool(provider, "honcho_conclude", { conclusion: "x".repeat(1_000_000) });
-    expect(String(result)).toHaveLength(65_535 + "Conclusion saved for ann: ".length);
-    await callTool(provider, "honcho_search", { query: "y".repeat(100_000) });
-    const lengths = at.server.requests.map(({ query }) => JSON.stringify(query).length);
-    expect(Math.max(...lengths)).toBeLessThan(2_000);
-  });
-});
-
-describe("a failed request", () => {
-  it("is told in one line, and the tool that failed is named", async () => {
-    const at = await honchoHome();
-    const provider = await at.start();
-    await callTool(provider, "honcho_context");
-    at.server.fail(400, { detail: "bad" });
-    expect((await callTool(provider, "honcho_search", { query: "tea" })).error).toMatch(
-      /^Honcho honcho_search failed: .*bad/,
-    );
-    expect((await callTool(provider, "honcho_conclude", { conclusion: "x" })).error).toMatch(
-      /^Failed to save conclusion\. /,
-    );
-    expect((await callTool(provider, "honcho_profile", { card: ["x"] })).error).toMatch(
-      /^Failed to update peer card\. /,
-    );
-    expect(await callTool(provider, "honcho_nothing")).toEqual({ error: "Unknown tool: honcho_nothing" });
   });
 });

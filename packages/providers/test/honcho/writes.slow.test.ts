@@ -7,6 +7,7 @@ import { HonchoConnection } from "../../src/honcho/connection.ts";
 import { readHonchoSettings } from "../../src/honcho/settings.ts";
 import { createHttpClient } from "../../src/kit/http.ts";
 import { type Batch, type NewItem, openLane } from "../../src/kit/outbox/outbox.ts";
+import { deliver, entryOf } from "../kit/deliver.ts";
 import { type HonchoHome, honchoHome, WORKSPACE } from "./honcho-home.ts";
 
 const signal = AbortSignal.timeout(30_000);
@@ -99,17 +100,6 @@ describe("a repeated delivery", () => {
     expect(words).toHaveLength(2_000);
   });
 
-  it("after a lost answer stores nothing again", async () => {
-    const at = await honchoHome();
-    const connection = connect(at);
-    const items = turn(connection, "one");
-    await connection.deliver(batchOf(turn(connection, "zero"), 1, "other"), signal);
-    at.server.dropAnswerNext();
-    await expect(connection.deliver(batchOf(items, 1), signal)).rejects.toThrow();
-    await connection.deliver(batchOf(items, 2), signal);
-    expect(contents(at)).toEqual(["zero", "yes", "one", "yes"]);
-  });
-
   it("waits until the request of a killed process has arrived", async () => {
     const at = await honchoHome();
     const [killed, successor] = [connect(at), connect(at)];
@@ -134,14 +124,9 @@ describe("a repeated delivery", () => {
   it("of a conclusion finds the one that is there", async () => {
     const at = await honchoHome();
     const connection = connect(at);
-    const items = connection.mirrorItems({
-      action: "add",
-      target: "user",
-      text: "Likes tea",
-      oldText: undefined,
-    });
+    const items = entryOf(connection, "Likes tea");
     at.server.addConclusion(WORKSPACE, { content: "Likes tea", observer_id: "bot", observed_id: "ann" });
-    await connection.deliver(batchOf(items, 2), signal);
+    await deliver(connection, batchOf(items, 2), signal);
     expect(at.server.conclusionsOf(WORKSPACE, "bot", "ann")).toHaveLength(1);
   });
 });
@@ -165,7 +150,7 @@ describe("a server with an older API", () => {
     const at = await honchoHome();
     at.server.speaksV3 = false;
     const connection = connect(at);
-    expect(await connection.deliver(batchOf(turn(connection, "one"), 1), signal)).toMatchObject({
+    expect(await deliver(connection, batchOf(turn(connection, "one"), 1), signal)).toMatchObject({
       kind: "blocked",
     });
   });

@@ -7,7 +7,7 @@ describe("deadline of a call", () => {
     const deadline = startDeadline(20, []);
     expect([deadline.ending(), deadline.signal.aborted]).toEqual([undefined, false]);
     await pause(5_000, deadline.signal);
-    expect([deadline.ending(), deadline.ownMs(), deadline.signal.aborted]).toEqual(["timeout", 20, true]);
+    expect([deadline.ending(), deadline.passedMs(), deadline.signal.aborted]).toEqual(["timeout", 20, true]);
     expect(deadline.leftMs()).toBeLessThanOrEqual(1);
   });
 
@@ -24,7 +24,7 @@ describe("deadline of a call", () => {
 
   it("takes a caller's time limit for a timeout that is not its own", () => {
     const deadline = startDeadline(5_000, [AbortSignal.abort(new DOMException("late", "TimeoutError"))]);
-    expect([deadline.ending(), deadline.ownMs()]).toEqual(["timeout", undefined]);
+    expect([deadline.ending(), deadline.passedMs()]).toEqual(["timeout", undefined]);
     deadline.stop();
   });
 

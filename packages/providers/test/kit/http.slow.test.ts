@@ -1,13 +1,11 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { createServer as createSocketServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
 import { VERSION } from "../../../core/src/version.ts";
 import {
   createHttpClient,
-  deliverySignal,
   type HttpCall,
   type HttpClientOptions,
   type HttpFailure,
@@ -85,13 +83,6 @@ function clientFor(baseUrl: string, options: Partial<HttpClientOptions> = {}) {
   return { client, closing, breaker, fail };
 }
 
-/** A port where nothing listens. */
-async function closedPort(): Promise<string> {
-  const { url, stop } = await serve(() => {});
-  await stop();
-  return url;
-}
-
 describe("a call that works", () => {
   it("sends method, address, headers and JSON, and returns the parsed answer", async () => {
     let body = "";
@@ -140,14 +131,6 @@ describe("a call that works", () => {
     });
   });
 
-  it("sends a form with its boundary", async () => {
-    const { url, seen } = await serve(answers([200, {}]));
-    const form = new FormData();
-    form.set("file", new Blob(["text"]), "a.txt");
-    await clientFor(url).client.send({ method: "POST", path: "/files", form });
-    expect(seen[0]?.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/);
-  });
-
   it("asks for the headers before every attempt", async () => {
     let key = "old-key-1";
     const { url, seen } = await serve((request, response) => {
@@ -184,18 +167,6 @@ describe("a call that works", () => {
     expect(await client.send(GET)).toEqual({ a: "é" });
     expect(await client.send(GET)).toEqual({ a: 2 });
   });
-
-  it("makes 50 calls at once without a warning about listeners", async () => {
-    const { url } = await serve(answers([200, {}]));
-    const warnings: Error[] = [];
-    const onWarning = (warning: Error) => warnings.push(warning);
-    process.on("warning", onWarning);
-    cleanups.push(() => process.off("warning", onWarning));
-    const { client } = clientFor(url);
-    await Promise.all(Array.from({ length: 50 }, () => client.send(GET)));
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(warnings).toEqual([]);
-  });
 });
 
 describe("statuses", () => {
@@ -222,36 +193,10 @@ describe("statuses", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("throws from send what request returns", async () => {
-    const { url } = await serve(answers([404, { detail: "No such thing" }]));
-    const { client, fail } = clientFor(url);
-    const failure = await fail(POST);
-    const thrown = await client.send(POST).catch((cause: unknown) => cause);
-    expect(thrown).toBeInstanceOf(ServiceError);
-    expect(thrown).toMatchObject({ message: failure.message, failure });
-  });
-
-  it("prefers the words that the service's own function finds, and survives when it fails", async () => {
+  it("prefers the words that the service's own function finds", async () => {
     const { url } = await serve(answers([400, { fault: "ours", detail: "usual" }]));
     const own = clientFor(url, { messageOf: (body) => (body as { fault: string }).fault });
     expect((await own.fail(GET)).detail).toBe("ours");
-    const broken = clientFor(url, {
-      messageOf: () => {
-        throw new Error("bug");
-      },
-    });
-    expect((await broken.fail(GET)).detail).toBe("usual");
-  });
-
-  it.each([
-    ["a page", "<html><body>Bad gateway</body></html>", "text/html", ""],
-    ["half JSON", '{"detail": "x', "application/json", ""],
-    ["a sentence", "upstream is away\n", "text/plain", "upstream is away"],
-    ["nothing", "", "text/plain", ""],
-    ["half a megabyte", JSON.stringify({ detail: "x".repeat(2 ** 19) }), "application/json", ""],
-  ])("is told by the status when the body is %s", async (_what, body, type, detail) => {
-    const { url } = await serve(answers([500, body, { "content-type": type }]));
-    expect(await clientFor(url).fail(POST)).toMatchObject({ kind: "server", status: 500, detail });
   });
 
   it("masks every form of the credentials in the server's words", async () => {
@@ -286,7 +231,6 @@ describe("repetitions", () => {
   it.each([
     ["a POST", POST, 503, {}, 1],
     ["a GET that says so", { ...GET, isRepeatable: false }, 503, {}, 1],
-    ["fewer times when told", { ...GET, repeats: 1 }, 503, {}, 2],
     ["500", GET, 500, {}, 1],
     ["422", GET, 422, {}, 1],
     ["what the server asks to repeat", GET, 500, { "x-should-retry": "true" }, 3],
@@ -330,16 +274,14 @@ describe("repetitions", () => {
     expect(failure).toMatchObject({ kind: "refused", status: 400, mayHaveHappened: true });
   });
 
-  it("are left to the outbox in a delivery, also when the server asks for a pause", async () => {
-    const { url, seen } = await serve(answers([503, {}, { "retry-after": "1" }], [200, {}]));
-    const signal = deliverySignal(new AbortController().signal);
-    const failure = await clientFor(url).fail({ ...POST, isRepeatable: true, repeats: 2, signal });
-    expect(failure).toMatchObject({ kind: "server", retryAfterMs: 1_000 });
+  it("leave a long pause that the server asks for to the outbox", async () => {
+    const { url, seen } = await serve(answers([503, {}, { "retry-after": "6" }], [200, {}]));
+    expect(await clientFor(url).fail(GET)).toMatchObject({ kind: "server", retryAfterMs: 6_000 });
     expect(seen).toHaveLength(1);
   });
 
   it("end when the caller leaves during the pause", async () => {
-    const { url, seen } = await serve(answers([503, {}, { "retry-after": "9" }]));
+    const { url, seen } = await serve(answers([503, {}, { "retry-after": "4" }]));
     const caller = new AbortController();
     const failing = clientFor(url).fail({ ...GET, signal: caller.signal, timeoutMs: 60_000 });
     while (seen.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -350,13 +292,6 @@ describe("repetitions", () => {
 });
 
 describe("connections", () => {
-  it("says where it looked for a server that is not there", async () => {
-    const url = await closedPort();
-    const failure = await clientFor(url).fail({ ...GET, repeats: 0 });
-    expect(failure).toMatchObject({ kind: "unreachable", mayHaveHappened: false });
-    expect(failure.message).toContain(`${url}: the connection was refused. Start the server`);
-  });
-
   it("repeats a failed connection, and finds the server again", async () => {
     let count = 0;
     const { url } = await serve((request, response) => {
@@ -430,27 +365,9 @@ describe("deadlines", () => {
     const began = performance.now();
     const failure = await clientFor(url).fail({ ...GET, timeoutMs: 300 });
     expect(failure).toMatchObject({ kind: "timeout", mayHaveHappened: true });
-    expect(failure.message).toContain("within 300 ms");
+    expect(failure.message).toContain("within 0.3 s");
     expect(performance.now() - began).toBeLessThan(3_000);
     expect(seen).toHaveLength(1);
-  });
-
-  it("keep the status of an error whose body stalls", async () => {
-    const { url } = await serve((_request, response) => void response.writeHead(403).write('{"a":'));
-    expect(await clientFor(url).fail({ ...GET, timeoutMs: 300 })).toMatchObject({
-      kind: "unauthorised",
-      status: 403,
-    });
-  });
-
-  it("hold for all attempts together", async () => {
-    const { url, seen } = await serve((_request, response) => {
-      setTimeout(() => reply(response, 503, {}, { "retry-after-ms": "50" }), 200);
-    });
-    const failure = await clientFor(url).fail({ ...GET, repeats: 1_000, timeoutMs: 900 });
-    expect(["timeout", "server"]).toContain(failure.kind);
-    expect(seen.length).toBeGreaterThan(1);
-    expect(seen.length).toBeLessThan(6);
   });
 
   it("tell the caller's abort and the shutdown from a time limit of the caller", async () => {
@@ -501,28 +418,8 @@ describe("answers that the service does not send", () => {
     const { fail } = clientFor(url);
     expect(await fail(POST)).toMatchObject({ kind: "bad-answer", mayHaveHappened: true });
     expect(seen).toHaveLength(1);
-    expect(await fail({ ...GET, repeats: 1 })).toMatchObject({ kind: "bad-answer" });
-    expect(seen).toHaveLength(3);
-  });
-
-  it("are bad when they are damaged in the packing", async () => {
-    const { url } = await serve(answers([200, "no gzip at all", { "content-encoding": "gzip" }]));
-    expect(await clientFor(url).fail(POST)).toMatchObject({ kind: "bad-answer" });
-  });
-
-  it("are bad when they are no HTTP", async () => {
-    const sockets = new Set<Socket>();
-    const server = createSocketServer((socket) => {
-      sockets.add(socket);
-      socket.on("error", () => {}).end("SSH-2.0-whatever\r\n");
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    cleanups.push(() => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    });
-    const failure = await clientFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).fail(POST);
-    expect(failure.kind).toBe("unreachable");
+    expect(await fail(GET)).toMatchObject({ kind: "bad-answer" });
+    expect(seen).toHaveLength(4);
   });
 
   it("are not read further than allowed: 50 MB", async () => {
@@ -562,6 +459,18 @@ describe("answers that the service does not send", () => {
     expect(message).toContain("longer than 1,048,576 bytes");
     expect(most - before).toBeLessThan(plain.length / 2);
   });
+});
+
+it("of another shape than the service gives is bad, and what does not exist is null for `find`", async () => {
+  const { url } = await serve(answers([200, { hello: 1 }], [404, {}], [403, {}]));
+  const { client, fail } = clientFor(url);
+  const shape = (answer: unknown) => Array.isArray(answer);
+  expect(await fail({ ...GET, shape })).toMatchObject({
+    kind: "bad-answer",
+    message: expect.stringContaining("is not one that Mem0 gives"),
+  });
+  expect(await client.find(GET)).toBeNull();
+  await expect(client.find(GET)).rejects.toBeInstanceOf(ServiceError);
 });
 
 describe("redirects", () => {
@@ -646,30 +555,6 @@ describe("the breaker", () => {
     await fail(POST);
     breaker.failed(); // the first failure does not count any more
     expect([breaker.state, successes]).toEqual(["closed", 1]);
-  });
-
-  it("opens for a server that is gone or does not answer, once per call", async () => {
-    const gone = clientFor(await closedPort(), { breaker: new Breaker({ failures: 2 }) });
-    await gone.fail({ ...GET, repeats: 1 });
-    expect(gone.breaker.state).toBe("closed");
-    await gone.fail(POST);
-    expect(gone.breaker.state).toBe("open");
-    const { url } = await serve(() => {});
-    const slow = clientFor(url, { breaker: new Breaker({ failures: 1 }), timeoutMs: 100 });
-    await slow.fail(GET);
-    expect(slow.breaker.state).toBe("open");
-  });
-
-  it("takes a login page neither for a success nor for a failure", async () => {
-    const { url } = await serve(answers([200, "<html>", { "content-type": "text/html" }]));
-    const breaker = new Breaker({ failures: 2 });
-    const { fail } = clientFor(url, { breaker });
-    breaker.failed();
-    await fail(POST);
-    await fail(POST);
-    expect(breaker.state).toBe("closed");
-    breaker.failed();
-    expect(breaker.state).toBe("open");
   });
 
   it("lets one probe through after the pause; its success closes it", async () => {

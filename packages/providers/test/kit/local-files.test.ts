@@ -15,12 +15,14 @@ import {
   MAX_UPLOAD_BYTES,
   openFile,
   openFileOrFolder,
-  readUploadRoots,
+  UPLOAD_ROOTS,
   type UploadPolicy,
   uploadPolicy,
 } from "../../src/kit/networked/local-files.ts";
 
 /** A user's home directory with a Hermes home and a working directory in it, and a folder outside. */
+const roots = (value: unknown) => UPLOAD_ROOTS.read(value, () => {});
+
 function places() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "hermes-files-")));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
@@ -221,7 +223,7 @@ describe("the policy of a connection", () => {
   });
 
   it("reads upload_roots like a search path", () => {
-    expect(readUploadRoots(["/a", " ~/b ", "", "/c"].join(delimiter))).toEqual(["/a", "~/b", "/c"]);
-    for (const odd of [undefined, "", {}, ["/a"]]) expect(readUploadRoots(odd)).toEqual([]);
+    expect(roots(["/a", " ~/b ", "", "/c"].join(delimiter))).toEqual(["/a", "~/b", "/c"]);
+    for (const odd of [undefined, "", {}, ["/a"]]) expect(roots(odd)).toEqual([]);
   });
 });

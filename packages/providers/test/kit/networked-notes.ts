@@ -76,7 +76,7 @@ function connect({ url }: Settings, context: ConnectionContext): Connection {
       method: "GET",
       path: "/notes",
       query: { q: query },
-      repeats: 0,
+      isRepeatable: false,
       signal,
     });
     return recordsOf(fieldsOf(answer).notes).map(({ text }) => textIn(text));
@@ -110,33 +110,23 @@ function connect({ url }: Settings, context: ConnectionContext): Connection {
     turnItems: ({ user, assistant, sessionId }) => [
       { kind: "turn", sessionId, body: { text: `${user} / ${assistant}` } },
     ],
-    mirrorItems: ({ action, target, text, oldText }) => [
-      {
-        kind: action === "remove" ? "remove" : "add",
-        sessionId: "",
-        body: { target, text: text || oldText },
-      },
-    ],
-    deliver: async ({ id, kind, items }, signal) => {
-      for (const [index, { body }] of items.entries()) {
-        const text = textIn(fieldsOf(body).text);
-        if (kind === "remove") await http.send({ method: "DELETE", path: `/notes/${text}`, signal });
-        else await put(`${id}-${index}`, text, signal);
-      }
+    deliver: async ({ id, items }, signal) => {
+      for (const [index, { body }] of items.entries())
+        await put(`${id}-${index}`, textIn(fieldsOf(body).text), signal);
       return undefined;
     },
-    batchLimit: () => 1,
     check: async (signal) => `${(await search("anything", signal)).length} notes`,
-    probe: {
-      write: async (text, signal) => {
-        await put("probe", text, signal);
-        return "probe";
+    entries: {
+      add: async ({ text, id }, signal) => {
+        await put(id, text, signal);
+        return id;
       },
-      finds: async (text, signal) => (await search(text, signal)).includes(text),
-      remove: async (id, signal) => {
-        await http.send({ method: "DELETE", path: `/notes/${id}`, signal });
-      },
+      remove: async (id, signal) =>
+        void (await http.send({ method: "DELETE", path: `/notes/${id}`, signal })),
+      find: async () => [],
+      recalls: async (text, signal) => (await search(text, signal)).includes(text),
     },
+    forget: async () => ({ erased: 0 }),
     eraseUser: async (isDryRun, signal) => {
       if (!isDryRun) await http.send({ method: "DELETE", path: "/notes", signal });
       return { erased: 100 };
@@ -166,19 +156,22 @@ export function startProvider(server: NotesServer, { home = tempDirectory(), ...
   const service: Service<Settings> = {
     name: "notes",
     label: "Notes",
-    fields: [],
-    readSettings: () => ({
-      mode: "hybrid",
-      userScope: "platform",
-      isMirroring: true,
-      maxChars: 1_000,
-      url: server.url,
-      ...settings,
-    }),
-    saveSettings: () => {},
-    savedSettings: () => ({}),
+    settings: {
+      fields: [],
+      allFields: [],
+      remarks: () => [],
+      save: () => {},
+      saved: () => ({}),
+      read: () => ({
+        mode: "hybrid",
+        userScope: "platform",
+        isMirroring: true,
+        maxChars: 1_000,
+        url: server.url,
+        ...settings,
+      }),
+    },
     missing: ({ url }) => (url === "" ? "Notes has no address." : undefined),
-    secrets: () => [KEY],
     connect: (read, context) => {
       const connection = connect(read, context);
       return { ...connection, ...change?.(connection, context) };

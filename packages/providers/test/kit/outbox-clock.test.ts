@@ -1,7 +1,9 @@
 // Clocks that are set, and leases of owners that cannot be looked up. Timers and clocks are the test's.
+
+import { newHolder } from "@hermes-memory/core/internal/lib";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { DELIVERED, hangingServer, inFile, LATER, server, testLane, turn } from "../fakes/outbox.ts";
+import { DELIVERED, inFile, LATER, server, testLane, turn } from "../fakes/outbox.ts";
 
 const HOUR = 3_600_000;
 const one = () => 1;
@@ -17,57 +19,40 @@ afterEach(() => {
 });
 
 /** A home with one write, whose lane an owner elsewhere has leased until `untilMs`. */
-function leasedHome(untilMs: number): string {
+async function leasedHome(untilMs: number, owner = elsewhere): Promise<string> {
   const home = tempDirectory();
   const lane = testLane(home);
-  lane.add(turn("a"));
-  inFile(home, `UPDATE lanes SET lease_owner = '${elsewhere}', lease_until = ${untilMs}`);
+  await lane.add(turn("a"));
+  inFile(home, `UPDATE lanes SET lease_owner = '${owner}', lease_until = ${untilMs}`);
   lane.close();
   return home;
 }
 
-it("a lease that a clock in the future wrote blocks for 60 s, not longer", async () => {
-  const lane = testLane(leasedHome(Date.now() + 1_000 * HOUR));
+it("a lease that a clock in the future wrote does not block", async () => {
+  const lane = testLane(await leasedHome(Date.now() + 1_000 * HOUR));
   const { deliver, batches } = server();
   lane.start(deliver, one);
-  await vi.advanceTimersByTimeAsync(58_000);
-  expect(batches).toHaveLength(0);
-  await vi.advanceTimersByTimeAsync(4_000);
+  await vi.advanceTimersByTimeAsync(100);
   expect(batches).toHaveLength(1);
 });
 
-it("a lease that has ended is taken over when its owner has not renewed it meanwhile", async () => {
-  const home = leasedHome(Date.now() - HOUR);
-  const lane = testLane(home);
+it("a lease of an owner that cannot be looked up is taken over when it has ended", async () => {
+  const lane = testLane(await leasedHome(Date.now() + 30_000));
   const { deliver, batches } = server();
   lane.start(deliver, one);
-  for (let round = 0; round < 4; round += 1) {
-    await vi.advanceTimersByTimeAsync(5_000);
-    inFile(home, `UPDATE lanes SET lease_until = ${Date.now() - HOUR}`); // alive, with a clock that is an hour behind
-  }
+  await vi.advanceTimersByTimeAsync(29_000);
   expect(batches).toHaveLength(0);
-  await vi.advanceTimersByTimeAsync(15_000);
-  expect(batches).toHaveLength(1);
-});
-
-it("a clock that jumps does not let a second lane send while the first one does", async () => {
-  const home = tempDirectory();
-  const [first, second] = [testLane(home), testLane(home)];
-  first.add(turn("a"));
-  const { deliver, begun, answer } = hangingServer();
-  first.start(deliver, one);
-  await vi.advanceTimersByTimeAsync(10);
-  await begun;
-  const other = server();
-  second.start(other.deliver, one);
-  for (const jump of [HOUR, -3 * HOUR, 0]) {
-    vi.setSystemTime(Date.now() + jump);
-    await vi.advanceTimersByTimeAsync(90_000);
-    expect(other.batches).toHaveLength(0);
-  }
-  answer(DELIVERED);
   await vi.advanceTimersByTimeAsync(2_000);
-  expect([first.state().waiting, other.batches.length]).toEqual([0, 0]);
+  expect(batches).toHaveLength(1);
+});
+
+it("a lease that nobody renews ends, although its process id is in use here", async () => {
+  // After a crash the id may belong to any program.
+  const lane = testLane(await leasedHome(Date.now() - HOUR, newHolder()));
+  const { deliver, batches } = server();
+  lane.start(deliver, one);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(batches).toHaveLength(1);
 });
 
 it("a pause does not outlast a clock that is set back by hours, and ends when it is set forward", async () => {
@@ -75,7 +60,7 @@ it("a pause does not outlast a clock that is set back by hours, and ends when it
     const lane = testLane(tempDirectory(), {
       pauses: { firstMs: 300_000, longestMs: 300_000, blockedMs: 300_000 },
     });
-    lane.add(turn("a"));
+    await lane.add(turn("a"));
     const { deliver, batches } = server(LATER, DELIVERED);
     lane.start(deliver, one);
     await vi.advanceTimersByTimeAsync(60_000);
@@ -90,11 +75,11 @@ it("a pause does not outlast a clock that is set back by hours, and ends when it
 it("a lane that lost its lease stops its delivery", async () => {
   const home = tempDirectory();
   const lane = testLane(home);
-  lane.add(turn("a"));
+  await lane.add(turn("a"));
   const aborted = vi.fn();
   lane.start((_batch, signal) => new Promise(() => signal.addEventListener("abort", aborted)), one);
   await vi.advanceTimersByTimeAsync(10);
   inFile(home, `UPDATE lanes SET lease_owner = '${elsewhere}'`);
-  await vi.advanceTimersByTimeAsync(6_000);
+  await vi.advanceTimersByTimeAsync(16_000);
   expect(aborted).toHaveBeenCalledOnce();
 });

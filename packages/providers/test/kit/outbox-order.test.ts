@@ -125,17 +125,17 @@ async function play(steps: readonly Step[], answers: readonly Answer[]): Promise
     }
   };
 
-  const add = (each: Step & { readonly do: "add" }) => {
+  const add = async (each: Step & { readonly do: "add" }) => {
     const { do: _, user, ...item } = each;
-    let result = lanes[user].add(turn("t", item));
+    let result = await lanes[user].add(turn("t", item));
     if (result.kind === "failed") {
       lanes[user] = open(user); // an answer closed it
-      result = lanes[user].add(turn("t", item));
+      result = await lanes[user].add(turn("t", item));
     }
     if (result.kind === "queued") added[user].push({ id: result.id, isHeld: item.isHeld });
   };
   for (const each of steps) {
-    if (each.do === "add") add(each);
+    if (each.do === "add") await add(each);
     else if (each.do === "restart") restart();
     else if (each.do === "flush") await Promise.all(USERS.map((user) => lanes[user].flush(200)));
     else for (const user of USERS) lanes[user].release();

@@ -5,8 +5,9 @@ import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { createHttpClient } from "../../src/kit/http.ts";
 import type { Batch, NewItem } from "../../src/kit/outbox/outbox.ts";
 import { Mem0Connection } from "../../src/mem0/connection.ts";
-import { readMem0Settings } from "../../src/mem0/settings.ts";
+import { MEM0_SETTINGS } from "../../src/mem0/settings.ts";
 import type { FakeMem0 } from "../fakes/servers/mem0.ts";
+import { DELIVERED, deliver, entryOf } from "../kit/deliver.ts";
 import { KEY, requestsTo, serve } from "./harness.ts";
 
 const signal = new AbortController().signal;
@@ -16,7 +17,7 @@ const TURN = { sessionId: "s", at: "2026-11-16T10:00:00.000Z", number: 1 };
 /** A connection as a new process makes it. */
 function connect(fake: FakeMem0): Mem0Connection {
   const host = { MEM0_HOST: fake.url, MEM0_API_KEY: KEY };
-  const settings = readMem0Settings({ home: tempDirectory(), env: host });
+  const settings = MEM0_SETTINGS.read({ home: tempDirectory(), env: host });
   const breaker = new Breaker({ failures: 50 });
   return new Mem0Connection(
     { ...settings, edition: fake.edition },
@@ -37,10 +38,7 @@ function batchOf([item]: readonly NewItem[], attempt: number): Batch {
 const turn = (connection: Mem0Connection, attempt: number) =>
   batchOf(connection.turnItems({ ...TURN, user: "I like tea", assistant: "Noted." }), attempt);
 const entry = (connection: Mem0Connection, attempt: number) =>
-  batchOf(
-    connection.mirrorItems({ action: "add", target: "user", text: "Likes tea", oldText: undefined }),
-    attempt,
-  );
+  batchOf(entryOf(connection, "Likes tea"), attempt);
 
 describe.each(["platform", "oss"] as const)("on %s", (edition) => {
   it.each([
@@ -50,17 +48,10 @@ describe.each(["platform", "oss"] as const)("on %s", (edition) => {
     const fake = await serve(edition);
     const before = connect(fake);
     fake.dropAnswerNext();
-    expect(await before.deliver(make(before, 1), signal)).toMatchObject({ kind: "later" });
+    expect(await deliver(before, make(before, 1), signal)).toMatchObject({ kind: "later" });
     const next = connect(fake);
-    expect(await next.deliver(make(next, 2), signal)).toBeUndefined();
+    expect(await deliver(next, make(next, 2), signal)).toEqual(DELIVERED);
     expect(fake.table.all().map(({ memory }) => memory)).toEqual(texts);
-  });
-
-  it("a turn that never arrived is sent again", async () => {
-    const fake = await serve(edition);
-    const connection = connect(fake);
-    expect(await connection.deliver(turn(connection, 2), signal)).toBeUndefined();
-    expect(fake.memories("hermes-user").map(({ memory }) => memory)).toContain("I like tea");
   });
 });
 
@@ -69,22 +60,22 @@ describe("a repeated attempt", () => {
     const fake = await serve();
     fake.settleByHand = true;
     const before = connect(fake);
-    await before.deliver(turn(before, 1), signal);
+    await deliver(before, turn(before, 1), signal);
     const next = connect(fake);
-    const delivered = next.deliver(turn(next, 2), signal);
+    const delivered = deliver(next, turn(next, 2), signal);
     await expect.poll(() => requestsTo(fake, "/v3/memories/").length).toBeGreaterThan(0);
     fake.settle();
-    expect(await delivered).toBeUndefined();
+    expect(await delivered).toEqual(DELIVERED);
     expect(requestsTo(fake, "/v3/memories/add/")).toHaveLength(1);
   });
 
   it("finds the turn on a server that refuses filters by metadata", async () => {
     const fake = await serve();
     const before = connect(fake);
-    await before.deliver(turn(before, 1), signal);
+    await deliver(before, turn(before, 1), signal);
     fake.failNext(1, 400, { error: "Invalid filters" });
     const next = connect(fake);
-    expect(await next.deliver(turn(next, 2), signal)).toBeUndefined();
+    expect(await deliver(next, turn(next, 2), signal)).toEqual(DELIVERED);
     expect(requestsTo(fake, "/v3/memories/add/")).toHaveLength(1);
   });
 
@@ -97,14 +88,14 @@ describe("a repeated attempt", () => {
     const fake = await serve();
     const connection = connect(fake);
     fake.failNext(1, status);
-    expect(await connection.deliver(turn(connection, 1), signal)).toMatchObject({ isUnsent });
+    expect(await deliver(connection, turn(connection, 1), signal)).toMatchObject({ isUnsent });
   });
 
   it("is not taken for delivered while Mem0 cannot be asked", async () => {
     const fake = await serve();
     const connection = connect(fake);
     fake.failNext(1, 500);
-    expect(await connection.deliver(turn(connection, 2), signal)).toMatchObject({ kind: "later" });
+    expect(await deliver(connection, turn(connection, 2), signal)).toMatchObject({ kind: "later" });
     expect(fake.table.all()).toEqual([]);
   });
 });
@@ -124,13 +115,6 @@ describe("a write that Mem0 does not take", () => {
     const fake = await serve();
     const connection = connect(fake);
     fake.replyNext(1, { status, body });
-    expect(await connection.deliver(turn(connection, 1), signal)).toMatchObject({ kind });
-  });
-
-  it("of an unknown kind is refused without a request", async () => {
-    const fake = await serve();
-    const batch = { ...turn(connect(fake), 1), kind: "of a later version" };
-    expect(await connect(fake).deliver(batch, signal)).toMatchObject({ kind: "refused" });
-    expect(fake.requests).toEqual([]);
+    expect(await deliver(connection, turn(connection, 1), signal)).toMatchObject({ kind });
   });
 });

@@ -4,14 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { createMem0Provider } from "../../src/mem0/provider.ts";
-import {
-  authHeaders,
-  missingSetting,
-  ownerOf,
-  readMem0Settings,
-  savedAnswers,
-  settingsRemarks,
-} from "../../src/mem0/settings.ts";
+import { authHeaders, MEM0_SETTINGS, missingSetting, ownerOf } from "../../src/mem0/settings.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -23,26 +16,9 @@ function placeWith(file: Values | string | undefined, env: Readonly<Record<strin
 }
 
 const read = (file?: Values | string, env?: Readonly<Record<string, string>>) =>
-  readMem0Settings(placeWith(file, env));
+  MEM0_SETTINGS.read(placeWith(file, env));
 
 describe("reading", () => {
-  it("has defaults for everything but the key", () => {
-    expect(read()).toEqual({
-      apiKey: "",
-      userId: "hermes-user",
-      agentId: "hermes",
-      isReranking: true,
-      edition: "platform",
-      host: "",
-      timeoutMs: 30_000,
-      readScope: "user",
-      mode: "hybrid",
-      userScope: "platform",
-      isMirroring: true,
-      maxChars: 16_000,
-    });
-  });
-
   it("takes the file before the environment, key by key; null and empty texts in the file do not count", () => {
     const env = {
       MEM0_API_KEY: "env-key",
@@ -59,31 +35,19 @@ describe("reading", () => {
     expect(read({ api_key: "file-key" }, env).apiKey).toBe("file-key");
   });
 
-  it.each([
-    ["false", false],
-    [false, false],
-    ["no", false],
-    ["true", true],
-    ["perhaps", true],
-  ])("reads rerank %j as %s", (rerank, expected) => {
-    expect(read({ rerank }).isReranking).toBe(expected);
-  });
-
   it("uses the environment when the file is not JSON, and says so without its text", () => {
     const place = placeWith('{"api_key": "m0-secret', { MEM0_API_KEY: "env-key" });
-    expect(readMem0Settings(place).apiKey).toBe("env-key");
-    expect(settingsRemarks(place)).toEqual([expect.stringContaining("not valid JSON")]);
-    expect(settingsRemarks(place).join()).not.toContain("m0-secret");
+    expect(MEM0_SETTINGS.read(place).apiKey).toBe("env-key");
+    expect(MEM0_SETTINGS.remarks(place)).toEqual([expect.stringContaining("not valid JSON")]);
+    expect(MEM0_SETTINGS.remarks(place).join()).not.toContain("m0-secret");
   });
 
   it("limits the timeout, and names unknown choices", () => {
-    expect(read({ timeout: "0" }).timeoutMs).toBe(1_000);
-    expect(read({ timeout: 9_999 }).timeoutMs).toBe(300_000);
+    expect(read({ timeout: "0" }).timeoutS).toBe(1);
+    expect(read({ timeout: 9_999 }).timeoutS).toBe(300);
     const place = placeWith({ api: "cloud", read_scope: "USER_OR_AGENT" });
-    expect(readMem0Settings(place)).toMatchObject({ edition: "platform", readScope: "user_or_agent" });
-    expect(settingsRemarks(place)).toEqual([
-      "'api' in mem0.json must be one of platform, oss; 'platform' is used.",
-    ]);
+    expect(MEM0_SETTINGS.read(place)).toMatchObject({ edition: "platform", readScope: "user_or_agent" });
+    expect(MEM0_SETTINGS.remarks(place)).toEqual(["'api' must be one of platform, oss; 'platform' is used."]);
   });
 });
 
@@ -96,7 +60,7 @@ describe("availability", () => {
     ["an address that is none", { host: "localhost:8888" }, { MEM0_API_KEY: "k" }, /http:\/\/ or https:\/\//],
   ])("with %s", (_, file, env, reason) => {
     const place = placeWith(file, env);
-    const missing = missingSetting(readMem0Settings(place));
+    const missing = missingSetting(MEM0_SETTINGS.read(place));
     if (reason === undefined) expect(missing).toBeUndefined();
     else expect(missing).toMatch(reason);
     expect(createMem0Provider(place).isAvailable()).toBe(reason === undefined);
@@ -117,8 +81,8 @@ describe("saving", () => {
     });
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const env = { MEM0_USER_ID: "bob", MEM0_AGENT_ID: "scout" };
-    expect(savedAnswers({ ...place, env })).toMatchObject({ user_id: "ann", agent_id: "scout" });
-    expect(savedAnswers(place)).not.toHaveProperty("api_key");
+    expect(MEM0_SETTINGS.saved({ ...place, env })).toMatchObject({ user_id: "ann", agent_id: "scout" });
+    expect(MEM0_SETTINGS.saved(place)).not.toHaveProperty("api_key");
   });
 });
 
@@ -149,7 +113,7 @@ describe("ids", () => {
       isAgentOwn: false,
     });
     const place = placeWith({ user_scope: "id", read_scope: "user_or_agent" });
-    expect(settingsRemarks(place)).toEqual([expect.stringContaining("has no effect")]);
+    expect(MEM0_SETTINGS.remarks(place)).toEqual([expect.stringContaining("has no effect")]);
   });
 
   it("come with the header that the edition wants", () => {

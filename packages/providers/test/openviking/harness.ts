@@ -12,7 +12,7 @@ const FAST: NetworkedOptions["limits"] = {
   breakerMs: 200,
 };
 
-export function providerFor(
+function providerFor(
   fake: FakeOpenViking,
   home: string,
   { env = {}, ...options }: Partial<Parameters<typeof createOpenVikingProvider>[0]> = {},

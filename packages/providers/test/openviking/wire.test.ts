@@ -138,24 +138,6 @@ describe("headers", () => {
     await second.shutdown?.({});
   });
 
-  it("of an upload keep the identity and are multipart", async () => {
-    const home = tempDirectory();
-    const folder = tempDirectory();
-    writeFileSync(join(folder, "a.md"), "text");
-    writeFileSync(join(home, "openviking.json"), JSON.stringify({ upload_roots: folder }));
-    const { provider, tool } = await startProvider(fake, home);
-    expect(await tool("viking_add_resource", { url: join(folder, "a.md") })).toMatchObject({
-      status: "added",
-    });
-    const headers = headersOf("/api/v1/resources/temp_upload");
-    expect(headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/);
-    expect(headers).toMatchObject({
-      "x-openviking-account": accountOf(home),
-      "x-openviking-user": "default",
-    });
-    await provider.shutdown?.({});
-  });
-
   it("have the tenant beside a key when it is another than the default, which setup writes too", async () => {
     fake.profile = "v03";
     fake.requireAuth("other");
@@ -227,38 +209,6 @@ describe("versions", () => {
     expect(headersOf(FIND)["x-openviking-agent"]).toBe("hermes");
     await provider.shutdown?.({});
   });
-
-  it("are asked for in the background until the server is there", async () => {
-    const port = Number(new URL(fake.url).port);
-    await fake.stop();
-    const { provider } = await startProvider(fake, tempDirectory());
-    await new Promise((resolve) => setTimeout(resolve, 120));
-    await fake.start(port);
-    await vi.waitFor(() => expect(fake.requests.map(({ path }) => path)).toEqual(["/health"]), 5_000);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(fake.requests).toHaveLength(1); // it is known now
-    await provider.shutdown?.({});
-  });
-});
-
-describe("a server that fails", () => {
-  it("is not asked any more after five failures, nor for its version, except by the check", async () => {
-    fake.fail(503);
-    const { provider, tool } = await startProvider(fake, tempDirectory(), {
-      limits: { breakerMs: 60_000 },
-      times: { recheckMs: 60_000 },
-    });
-    await vi.waitFor(() => expect(fake.requests).toHaveLength(1), 5_000); // the one in the background does not count
-    for (let number = 1; number <= 5; number += 1) await tool("viking_search", { query: "tea" });
-    const asked = fake.requests.length;
-    expect(await tool("viking_search", { query: "tea" })).toMatchObject({
-      error: "OpenViking server not connected",
-    });
-    expect(fake.requests).toHaveLength(asked);
-    fake.recover();
-    expect(await provider.checkConnection?.(AbortSignal.timeout(5_000))).toContain("answers at");
-    await provider.shutdown?.({});
-  });
 });
 
 describe("answers", () => {
@@ -292,17 +242,6 @@ describe("answers", () => {
       await provider.onSessionEnd?.([], {});
       expect(messages()).toHaveLength(2); // the first answer was not taken for a success
     }, 5_000);
-    await provider.shutdown?.({});
-  });
-
-  it("to the check say version, address and user; a wrong key is reported", async () => {
-    const { provider } = await startProvider(fake, tempDirectory());
-    const signal = AbortSignal.timeout(5_000);
-    expect(await provider.checkConnection?.(signal)).toBe(
-      `OpenViking 0.4.16 answers at ${fake.url} for user default (dev)`,
-    );
-    fake.requireAuth(KEY);
-    await expect(provider.checkConnection?.(signal)).rejects.toThrow(/UNAUTHENTICATED: Invalid API Key/);
     await provider.shutdown?.({});
   });
 });

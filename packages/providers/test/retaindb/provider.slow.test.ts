@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { InitializeOptions, MemoryProvider } from "../../../core/src/providers/index.ts";
 import type { NetworkedOptions } from "../../src/kit/networked/provider.ts";
 import { FakeRetainDb } from "../fakes/servers/retaindb.ts";
@@ -63,49 +63,9 @@ describe("turns", () => {
     });
     expect(request?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
   });
-
-  it.each([{ hello: 1 }, { status: "ok" }])("wait while the server answers %j", async (body) => {
-    const { fake, provider, project } = await open();
-    fake.failWrites(200, body);
-    await provider.syncTurn?.("I like tea", "Noted.", OPTIONS);
-    await vi.waitFor(() => expect(fake.requests.length).toBeGreaterThan(1));
-    fake.recover();
-    await vi.waitFor(async () => {
-      await drain(provider);
-      expect(fake.messagesOf(project, "s1").map(({ content }) => content)).toEqual(["I like tea", "Noted."]);
-    });
-  });
-
-  it("without a text of the user are not sent", async () => {
-    const { fake, provider } = await open();
-    await provider.syncTurn?.("  ", "Noted.", OPTIONS);
-    await drain(provider);
-    expect(fake.requests).toEqual([]);
-  });
-
-  it("go to the session of the call, and after a switch to the new one", async () => {
-    const { fake, provider, project } = await open();
-    await provider.syncTurn?.("one", "1", { session_id: "" });
-    await provider.onSessionSwitch?.("s2", { parent_session_id: "s1", reset: true });
-    await provider.syncTurn?.("two", "2", { session_id: "" });
-    await drain(provider);
-    expect(fake.messagesOf(project, "s1").map(({ content }) => content)).toEqual(["one", "1"]);
-    expect(fake.messagesOf(project, "s2").map(({ content }) => content)).toEqual(["two", "2"]);
-  });
 });
 
 describe("recall", () => {
-  it("fails where the user sees it, in the second turn after the server went off", async () => {
-    const { fake, provider } = await open({ provider: { limits: {} } });
-    await provider.prefetch?.("one", OPTIONS);
-    await fake.stop();
-    await provider.syncTurn?.("one", "1", OPTIONS);
-    await provider.queuePrefetch?.("two", OPTIONS);
-    await expect(provider.prefetch?.("two", OPTIONS)).rejects.toMatchObject({
-      failure: { kind: "unreachable" },
-    });
-  });
-
   it("has the overlay, an answer about the user, and the agent's model", async () => {
     const { fake, provider, project } = await open();
     fake.addMemory(project, { content: "Likes green tea", user_id: "default" });
@@ -119,12 +79,6 @@ describe("recall", () => {
       ].join("\n\n"),
     );
     expect(provider.recallStatus?.()).toMatchObject({ provider_label: "RetainDB", count: 1 });
-  });
-
-  it.each(["open", "local"] as const)("works with the edition '%s'", async (edition) => {
-    const { fake, provider, project } = await open({ edition });
-    fake.addMemory(project, { content: "Likes green tea", user_id: "default" });
-    expect(await provider.prefetch?.("which tea?", OPTIONS)).toContain("- Likes green tea");
   });
 
   it("is what arrived when single requests fail, and an error when nothing did", async () => {
@@ -163,16 +117,6 @@ describe("recall", () => {
     expect(await provider.prefetch?.("which tea?", OPTIONS)).toContain("- Likes green tea");
     expect(isAsked).toBe(true);
   });
-
-  it("asks with the level that fits the length of the message", async () => {
-    const { fake, provider } = await open();
-    await provider.prefetch?.("x".repeat(119), OPTIONS);
-    await provider.prefetch?.("x".repeat(400), OPTIONS);
-    const levels = bodies(fake, "/v1/memory/profile/default/ask").map(
-      ({ reasoning_level }) => reasoning_level,
-    );
-    expect(levels).toEqual(["low", "high"]);
-  });
 });
 
 describe("mirrored entries", () => {
@@ -198,13 +142,6 @@ describe("mirrored entries", () => {
     expect(fake.memories("default").map(({ content }) => content)).toEqual(["Likes ovens"]);
     await provider.onMemoryWrite?.("remove", "user", "", { old_text: "Likes ovens" });
     expect(fake.memories("default")).toEqual([]);
-  });
-
-  it("are not sent when mirroring is off", async () => {
-    const { fake, provider } = await open({ settings: { mirror_memory: "false" } });
-    await provider.onMemoryWrite?.("add", "user", "Likes tea", {});
-    await drain(provider);
-    expect(fake.requests).toEqual([]);
   });
 
   it("that are too long for RetainDB are reported, not cut", async () => {
@@ -262,23 +199,6 @@ describe("SOUL.md", () => {
     expect(fake.seedsOf(project, "hermes")).toHaveLength(1);
     expect(readFileSync(join(home, "retaindb.json"), "utf8")).not.toContain("hunter2secret");
     expect(await provider.checkConnection?.(AbortSignal.timeout(5_000))).not.toContain("hunter2secret");
-  });
-
-  it("is cut to the 32,000 characters that the server takes", async () => {
-    const { fake, provider, project } = await open({ soul: "x".repeat(40_000) });
-    await drain(provider);
-    expect(fake.seedsOf(project, "hermes")[0]?.content).toHaveLength(32_000);
-  });
-
-  it("is no trouble when it is empty, when the server has no agents, and for a subagent", async () => {
-    const empty = await open({ soul: " \n" });
-    const local = await open({ soul: "Be dry.", edition: "local" });
-    const subagent = await open({ soul: "Be dry.", agent_context: "subagent" });
-    for (const { provider } of [empty, local, subagent]) await drain(provider);
-    await local.provider.syncTurn?.("I like tea", "Noted.", OPTIONS);
-    await drain(local.provider);
-    expect(local.fake.memories("default")).toHaveLength(1);
-    expect([...empty.fake.requests, ...subagent.fake.requests]).toEqual([]);
   });
 });
 
@@ -341,16 +261,6 @@ describe("erasing", () => {
 });
 
 describe("checks", () => {
-  it("need the right key", async () => {
-    const { fake, provider, project } = await open();
-    const signal = AbortSignal.timeout(10_000);
-    expect(await provider.checkConnection?.(signal)).toBe(
-      `${fake.url} accepts the key (project ${project}, user default).`,
-    );
-    fake.requireAuth("another");
-    await expect(Promise.resolve(provider.checkConnection?.(signal))).rejects.toThrow("401");
-  });
-
   it("pass for a key that may only write asynchronously, and leave nothing", async () => {
     const { fake, provider } = await open();
     fake.restrictsSyncWrites = true;

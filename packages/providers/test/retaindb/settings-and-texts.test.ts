@@ -1,19 +1,10 @@
 // Settings of RetainDB and the texts that are made of its answers.
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { missing, readSettings, savedSettings, saveSettings } from "../../src/retaindb/settings.ts";
-import {
-  compact,
-  cutUnits,
-  forModel,
-  levelFor,
-  overlayOf,
-  promptBlock,
-  selfModelOf,
-  synthesisOf,
-} from "../../src/retaindb/texts.ts";
+import { missing, RETAINDB_SETTINGS } from "../../src/retaindb/settings.ts";
+import { compact, cutUnits, forModel, levelFor, overlayOf, selfModelOf } from "../../src/retaindb/texts.ts";
 
 function homeWith(values?: object): string {
   const home = mkdtempSync(join(tmpdir(), "hermes-retaindb-"));
@@ -29,7 +20,7 @@ describe("settings of RetainDB", () => {
       RETAINDB_BASE_URL: "http://host:3111/base//",
       RETAINDB_PROJECT: "kiln",
     };
-    expect(readSettings({ home: "/h/.hermes", env })).toMatchObject({
+    expect(RETAINDB_SETTINGS.read({ home: "/h/.hermes", env })).toMatchObject({
       apiKey: "rdb-1",
       baseUrl: "http://host:3111/base",
       project: "kiln",
@@ -37,80 +28,25 @@ describe("settings of RetainDB", () => {
   });
 
   it("have a project named after the profile, and 'default' for the usual home", () => {
-    const project = (home: string) => readSettings({ home, env: {} }).project;
+    const project = (home: string) => RETAINDB_SETTINGS.read({ home, env: {} }).project;
     expect(project("/u/.hermes/profiles/work")).toBe("hermes-work");
     expect(project("/u/.hermes")).toBe("default");
     expect(project("/")).toBe("default");
   });
 
-  it("take the file for what no variable says, booleans and numbers also as text", () => {
-    const home = homeWith({
-      base_url: "http://file",
-      project: "of-file",
-      mode: "tools",
-      mirror_memory: "false",
-      max_chars: "90",
-      user_scope: "id",
-      dialectic_cadence: "3",
-    });
-    const settings = readSettings({ home, env: { RETAINDB_PROJECT: "of-env" } });
-    expect(settings).toEqual({
-      apiKey: "",
-      baseUrl: "http://file",
-      uploadRoots: [],
-      project: "of-env",
-      mode: "tools",
-      isMirroring: false,
-      maxChars: 90,
-      userScope: "id",
-      dialecticCadence: 3,
-    });
-  });
-
   it("need a key and an address, and say which variable is missing", () => {
-    const settings = (env: Record<string, string>) => readSettings({ home: homeWith(), env });
+    const settings = (env: Record<string, string>) => RETAINDB_SETTINGS.read({ home: homeWith(), env });
     expect(missing(settings({}))).toContain("RETAINDB_API_KEY");
     expect(missing(settings({ RETAINDB_API_KEY: "k", RETAINDB_BASE_URL: "nonsense" }))).toContain(
       "RETAINDB_BASE_URL",
     );
     expect(missing(settings({ RETAINDB_API_KEY: "k" }))).toBeUndefined();
   });
-
-  it("are saved beside keys of others, readable by the owner only", () => {
-    const home = homeWith({ soul_sha256: { "u p": "abc" }, theirs: 1 });
-    saveSettings({ mode: "context", mirror_memory: "false", max_chars: "50" }, home);
-    const file = join(home, "retaindb.json");
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
-      soul_sha256: { "u p": "abc" },
-      theirs: 1,
-      mode: "context",
-      mirror_memory: false,
-      max_chars: 50,
-    });
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(savedSettings({ home, env: {} })).toEqual({
-      mode: "context",
-      mirror_memory: false,
-      max_chars: 50,
-    });
-  });
 });
 
 describe("the overlay", () => {
   const profile = (...contents: unknown[]) => ({ memories: contents.map((content) => ({ content })) });
   const found = (...contents: unknown[]) => ({ results: contents.map((content) => ({ content })) });
-
-  it("is empty without memories", () => {
-    expect(overlayOf({}, undefined)).toEqual({ text: "", count: 0 });
-    expect(overlayOf(profile(null, "", 7), found(undefined))).toEqual({ text: "", count: 0 });
-  });
-
-  it("names both sections, and says None for an empty one", () => {
-    expect(overlayOf(profile("Likes  tea\n"), found())).toEqual({
-      text: "[RetainDB Context]\nProfile:\n- Likes tea\nRelevant memories:\n- None",
-      count: 1,
-    });
-  });
 
   it("has each text once, also when only case and punctuation differ, and none that is known already", () => {
     const { text, count } = overlayOf(
@@ -126,16 +62,6 @@ describe("the overlay", () => {
       "Relevant memories:",
       "- Fires at 1240",
     ]);
-  });
-
-  it("has at most five items in a section", () => {
-    const many = Array.from({ length: 8 }, (_, index) => `Fact ${index}`);
-    expect(overlayOf(profile(...many), {}).count).toBe(5);
-    expect(overlayOf({}, found(...many)).count).toBe(5);
-  });
-
-  it("keeps texts apart that have no Latin letters", () => {
-    expect(overlayOf(profile("陶芸が好き", "お茶が好き", "!!", "??"), {}).count).toBe(4);
   });
 
   it("reads a search result in the shape of every edition", () => {
@@ -165,16 +91,6 @@ describe("other texts", () => {
     expect(selfModelOf({ ...model, memory_count: 2 })).toBe(
       "[RetainDB Agent Self-Model]\nPersona: Dry\nInstructions:\n- Be short\nWorking style: calm",
     );
-  });
-
-  it("an empty answer is no synthesis", () => {
-    expect(synthesisOf({ answer: " " })).toBe("");
-    expect(synthesisOf({ answer: "Likes tea." })).toBe("[RetainDB User Synthesis]\nLikes tea.");
-  });
-
-  it("the prompt block names tools only where there are some", () => {
-    expect(promptBlock({ project: "p", mode: "hybrid" })).toContain("retaindb_search");
-    expect(promptBlock({ project: "p", mode: "context" })).not.toContain("retaindb_search");
   });
 
   it("a cut in UTF-16 units leaves no half character", () => {

@@ -9,8 +9,9 @@ import { createHttpClient, ServiceError } from "../../src/kit/http.ts";
 import { type Batch, type OutboxItem, openLane } from "../../src/kit/outbox/outbox.ts";
 import { SupermemoryConnection } from "../../src/supermemory/connection.ts";
 import { partsPath } from "../../src/supermemory/conversations.ts";
-import { readSupermemorySettings } from "../../src/supermemory/settings.ts";
+import { SUPERMEMORY_SETTINGS } from "../../src/supermemory/settings.ts";
 import { FakeSupermemory } from "../fakes/servers/supermemory.ts";
+import { deliver } from "../kit/deliver.ts";
 import { KEY } from "./harness.ts";
 
 const SIGNAL = AbortSignal.timeout(60_000);
@@ -26,7 +27,7 @@ afterEach(() => fake.stop());
 function connect(): SupermemoryConnection {
   const env = { SUPERMEMORY_API_KEY: KEY, SUPERMEMORY_BASE_URL: fake.url };
   const lane = { isDurable: false, maxItems: 100, maxBytes: 2 ** 20, log: silentLogger };
-  return new SupermemoryConnection(readSupermemorySettings({ home, env }), {
+  return new SupermemoryConnection(SUPERMEMORY_SETTINGS.read({ home, env }), {
     home,
     env,
     options: { hermes_home: home },
@@ -88,11 +89,11 @@ it("keeps turns while its file is damaged, and says what to do", async () => {
 it("waits with an entry whose document the server is still working on", async () => {
   const connection = connect();
   const entry = { target: "memory", text: "The kiln is hot" };
-  await connection.deliver(batchOf("mirror-add", entry), SIGNAL);
+  await deliver(connection, batchOf("mirror-add", entry), SIGNAL);
   fake.failNext(1, 409);
   const remove = batchOf("mirror-remove", entry);
-  expect(await connection.deliver(remove, SIGNAL)).toMatchObject({ kind: "later" });
-  await connection.deliver(remove, SIGNAL);
+  expect(await deliver(connection, remove, SIGNAL)).toMatchObject({ kind: "later" });
+  await deliver(connection, remove, SIGNAL);
   expect(fake.documents("hermes")).toEqual([]);
 });
 

@@ -7,7 +7,6 @@ import {
   conversationId,
   countKept,
   createPartStore,
-  isWorthSending,
   type Part,
   partsPath,
   type Turn,
@@ -85,13 +84,6 @@ it("names the parts of a session, within 255 characters", () => {
   const [one, other] = ["a", "b"].map((end) => conversationId("s".repeat(300) + end, 3));
   expect(one).not.toBe(other);
   expect(one?.length).toBeLessThanOrEqual(255);
-});
-
-it("finds one short message not worth a post", () => {
-  expect(isWorthSending([])).toBe(false);
-  expect(isWorthSending([{ role: "user", content: "hello" }])).toBe(false);
-  expect(isWorthSending([{ role: "user", content: "a message of twenty characters or more" }])).toBe(true);
-  expect(isWorthSending(turn(1, "hi").messages)).toBe(true);
 });
 
 describe.each([

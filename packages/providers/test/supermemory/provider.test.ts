@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../../../core/src/lib/logger.ts";
-import type { OpenAiMessage } from "../../../core/src/message/index.ts";
 import {
   type InitializeOptions,
   MemoryManager,
@@ -113,32 +112,6 @@ describe.skipIf(recorded.size === 0)("sends what the official client sends", () 
     expectLast("010");
     expect(fake.requests.at(-2)).toMatchObject({ method: "GET", path: "/v3/documents/doc_1" });
   });
-
-  it("for a conversation, and with the key and the source in every request", async () => {
-    const provider = await start();
-    await provider.syncTurn?.("I like tea", "Noted.", SESSION);
-    await provider.onSessionEnd?.([], {});
-    expectLast("025");
-    for (const { headers } of fake.requests)
-      expect(headers).toMatchObject({ authorization: `Bearer ${KEY}`, "x-sm-source": "hermes" });
-  });
-
-  it("for erasing", async () => {
-    const provider = await start();
-    await provider.eraseUser?.({});
-    expect(fake.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
-      "POST /v3/documents/list",
-      "GET /v3/container-tags/hermes",
-      "DELETE /v3/container-tags/hermes",
-    ]);
-    expectLast("076");
-  });
-});
-
-it("keeps the path of the base URL", async () => {
-  const provider = await start({ env: { SUPERMEMORY_BASE_URL: `${fake.url}/sm/` } });
-  await call(provider, "supermemory_profile", {});
-  expect(fake.requests.at(-1)?.path).toBe("/sm/v4/profile");
 });
 
 // ---- Conversations ----
@@ -174,14 +147,6 @@ describe("a conversation", () => {
     expect(fake.store.conversations()).toHaveLength(1);
   });
 
-  it("longer than 100 messages has parts", async () => {
-    const provider = await start();
-    await sync(provider, ...numbered(120));
-    await provider.onSessionEnd?.([], {});
-    expect(["sess-1", "sess-1-2", "sess-1-3"].flatMap((id) => said(id))).toEqual(numbered(120));
-    for (const { messages } of conversations()) expect(messages.length).toBeLessThanOrEqual(100);
-  });
-
   it("arrives once although the first answer was lost", async () => {
     const home = tempDirectory();
     const first = await start({ home });
@@ -193,20 +158,7 @@ describe("a conversation", () => {
     await second.onSessionEnd?.([], {});
     await second.shutdown?.({});
     expect(said()).toEqual(numbered(2));
-    expect(fake.conversation("hermes", "sess-1")?.posts).toBeGreaterThan(1);
-  });
-
-  it("waits for a server that is down, and arrives in its order", async () => {
-    const home = tempDirectory();
-    const first = await start({ home });
-    await fake.stop();
-    await sync(first, ...numbered(12));
-    await first.shutdown?.({});
-    await fake.restart();
-    const second = await start({ home });
-    await sync(second, "Turn 13");
-    await second.onSessionEnd?.([], {});
-    await expect.poll(() => said()).toEqual(numbered(13));
+    expect(fake.requests.filter(({ path }) => path === "/v4/conversations").length).toBeGreaterThan(1);
   });
 
   it("is a document where the server has no conversations", async () => {
@@ -219,44 +171,6 @@ describe("a conversation", () => {
     expect(document).toMatchObject({ customId: "sess-1", metadata: { type: "full_session" } });
     expect(document?.content).toContain("user: Turn 1\n\nassistant: Noted: Turn 1\n\nuser: Turn 2");
     expect(posts("/v4/conversations")).toHaveLength(1); // not asked for again
-  });
-
-  it("has cleaned texts, and nothing of a turn that was empty", async () => {
-    const provider = await start();
-    await provider.syncTurn?.(
-      "<supermemory-context>\n- old memory\n</supermemory-context>\nI like tea",
-      "<memory-context>older</memory-context> Noted.",
-      SESSION,
-    );
-    await provider.syncTurn?.("<supermemory-context>x</supermemory-context>", " ", SESSION);
-    await provider.onSessionEnd?.([], {});
-    expect(conversations().map(({ messages }) => messages)).toEqual([
-      [
-        { role: "user", content: "I like tea" },
-        { role: "assistant", content: "Noted." },
-      ],
-    ]);
-  });
-
-  it("that has ended is not sent again by a shutdown or a switch", async () => {
-    const provider = await start();
-    await sync(provider, "Turn 1");
-    await provider.onSessionEnd?.([], {});
-    await provider.onSessionEnd?.([], {});
-    await provider.onSessionSwitch?.("sess-2", { ...SWITCH, reset: true });
-    await provider.shutdown?.({});
-    expect(conversations()).toHaveLength(1);
-  });
-
-  it.each([true, false])("is sent at a switch of the session (reset: %s)", async (reset) => {
-    const provider = await start();
-    await sync(provider, "Turn 1");
-    await provider.onSessionSwitch?.("sess-2", { ...SWITCH, reset });
-    await provider.syncTurn?.("Turn of the next", "Noted.", { session_id: "sess-2" });
-    await provider.shutdown?.({});
-    expect(said()).toEqual(["Turn 1"]);
-    expect(said("sess-2")).toEqual(["Turn of the next"]);
-    expect(conversations()[0]?.metadata).toMatchObject({ partial: !reset, message_count: 2 });
   });
 
   it("loses a turn that is undone before it was sent; an unfinished one takes back nothing", async () => {
@@ -285,34 +199,6 @@ describe("a conversation", () => {
     await expect.poll(() => fake.documents("hermes")).toHaveLength(1);
   });
 
-  it("of a caller that has only its messages is sent once, users and assistants alone", async () => {
-    const provider = await start();
-    const messages: readonly OpenAiMessage[] = [
-      { role: "system", content: "You are an agent." },
-      { role: "user", content: "Which glaze do we use for the bowls?" },
-      { role: "tool", content: "file contents", tool_call_id: "c1" },
-      { role: "assistant", content: [{ type: "text", text: "Celadon." }] },
-    ];
-    await provider.onSessionEnd?.(messages, {});
-    await provider.onSessionEnd?.(messages, {});
-    expect(conversations().map((post) => post.messages)).toEqual([
-      [
-        { role: "user", content: "Which glaze do we use for the bowls?" },
-        { role: "assistant", content: "Celadon." },
-      ],
-    ]);
-    await provider.onSessionSwitch?.("sess-2", SWITCH);
-    await provider.onSessionEnd?.([{ role: "user", content: "short" }], {});
-    expect(conversations()).toHaveLength(1);
-  });
-
-  it("does not hold a turn that was started and never finished", async () => {
-    const provider = await start();
-    await provider.onTurnStart?.(1, "A plan for the obsidian gate", {});
-    await provider.onSessionEnd?.([{ role: "user", content: "A plan for the obsidian gate, in detail" }], {});
-    expect(conversations()).toEqual([]);
-  });
-
   it("is not kept on disk without an outbox, and does not overwrite what an earlier process sent", async () => {
     const home = tempDirectory();
     for (const text of ["Turn 1", "Turn 2"]) {
@@ -327,81 +213,6 @@ describe("a conversation", () => {
     expect((await start({ home })).backupPaths?.(home)).not.toContain(join(home, "supermemory.db"));
   });
 });
-
-describe("the entity context", () => {
-  const contextOf = () =>
-    fake.store.containers().find(({ containerTag }) => containerTag === "hermes")?.entityContext;
-
-  it("is given to a container that has none, once", async () => {
-    const provider = await start({ file: { capture_turns: 1 } });
-    await sync(provider, "Turn 1", "Turn 2");
-    await expect.poll(contextOf).toContain("conversation between a user and an assistant");
-    await provider.onSessionEnd?.([], {});
-    expect(fake.requests.filter(({ method }) => method === "PATCH")).toHaveLength(1);
-    expect(JSON.stringify(conversations())).not.toContain("entityContext");
-  });
-
-  it.each([
-    [{}, "of the console"],
-    [{ entity_context: "only glazes" }, "only glazes"],
-  ])("of the console stays, unless %j", async (file, expected) => {
-    fake.store.changeContainer("hermes", { entityContext: "of the console" });
-    const provider = await start({ file: { ...file, capture_turns: 1 } });
-    await sync(provider, "Turn 1");
-    await expect
-      .poll(() =>
-        fake.requests.some(({ method, path }) => method === "GET" && path.includes("container-tags")),
-      )
-      .toBe(true);
-    for (let trip = 0; trip < 3; trip += 1) await provider.checkConnection?.(AbortSignal.timeout(5_000));
-    expect(contextOf()).toBe(expected);
-  });
-});
-
-describe("auto_capture: false", () => {
-  it("sends no conversation, whichever hook is called", async () => {
-    const provider = await start({ file: { auto_capture: "false" } });
-    await sync(provider, ...numbered(12));
-    await provider.onSessionEnd?.(
-      [{ role: "user", content: "A message that is long enough to be sent" }],
-      {},
-    );
-    await provider.onSessionSwitch?.("sess-2", { ...SWITCH, reset: true });
-    await provider.shutdown?.({});
-    expect(fake.requests).toEqual([]);
-  });
-
-  it("also discards turns that were waiting", async () => {
-    const home = tempDirectory();
-    const first = await start({ home });
-    await fake.stop();
-    await sync(first, "Turn 1");
-    await first.shutdown?.({});
-    await fake.restart();
-    const second = await start({ home, file: { auto_capture: false } });
-    await second.onMemoryWrite?.("add", "user", "Likes tea", {});
-    await second.shutdown?.({});
-    expect(conversations()).toEqual([]);
-    expect(fake.memories("hermes").map(({ memory }) => memory)).toEqual(["Likes tea"]);
-  });
-});
-
-it.each([{ agent_context: "subagent" as const }, { platform: "cron" }])(
-  "writes nothing and reads for %j",
-  async (options) => {
-    fake.setProfile("hermes", { static: ["Name is Ann"] });
-    const provider = await start({ options });
-    await sync(provider, ...numbered(12));
-    await provider.onMemoryWrite?.("add", "user", "Likes tea", {});
-    await provider.onSessionEnd?.(
-      [{ role: "user", content: "A message that is long enough to be sent" }],
-      {},
-    );
-    expect((await call(provider, "supermemory_store", { content: "x" })).error).toContain("stores nothing");
-    expect(await provider.prefetch?.("who am I?", SESSION)).toContain("Name is Ann");
-    expect(fake.requests.map(({ path }) => path)).toEqual(["/v4/profile"]);
-  },
-);
 
 // ---- Recall ----
 
@@ -437,30 +248,11 @@ describe("recall", () => {
     await provider.onTurnStart?.(4, "bicycle red", {});
     expect(await provider.prefetch?.("bicycle red", SESSION)).toContain("The cat is called Miso");
   });
-
-  it("asks with the first 200 characters, and not at all with auto_recall: false", async () => {
-    const provider = await start();
-    await provider.prefetch?.("窯".repeat(500), SESSION);
-    expect(posts("/v4/profile")).toEqual([{ containerTag: "hermes", q: "窯".repeat(200) }]);
-    const silent = await start({ file: { auto_recall: false } });
-    expect(await silent.prefetch?.("tea", SESSION)).toBe("");
-    expect(posts("/v4/profile")).toHaveLength(1);
-  });
 });
 
 // ---- Tools ----
 
 describe("tools", () => {
-  it("have two names each, snake case first, if both are wanted", async () => {
-    const provider = await start({ file: { tool_names: "both" } });
-    const names = ((await provider.getToolSchemas?.()) ?? []).map(({ name }) => name);
-    expect(names).toEqual([...SNAKE, ...KEBAB]);
-    expect(await call(provider, "supermemory-save", { content: "I like tea" })).toMatchObject({
-      saved: true,
-    });
-    expect(await call(provider, "supermemory_search", { query: "tea" })).toMatchObject({ count: 2 });
-  });
-
   it.each([
     [{}, SNAKE],
     [{ tool_names: "kebab" }, KEBAB],
@@ -498,47 +290,6 @@ describe("tools", () => {
     ]);
   });
 
-  it("send no NUL, half characters or recalled blocks", async () => {
-    const provider = await start();
-    const content = "Tea\0 \ud800 <supermemory-context>old</supermemory-context>is green";
-    await call(provider, "supermemory_store", { content });
-    expect(fake.documents("hermes")[0]?.content).toBe("Tea \ufffd is green");
-    await sync(provider, "Turn\0 1");
-    await provider.onSessionEnd?.([], {});
-    expect(said()).toEqual(["Turn 1"]);
-  });
-
-  it("search with a percentage and a clamped limit", async () => {
-    const provider = await start();
-    await call(provider, "supermemory_store", { content: "Green tea is in the kitchen" });
-    const { results, count } = await call(provider, "supermemory_search", {
-      query: "green tea box",
-      limit: 99,
-    });
-    expect(results[0]).toEqual({ id: "mem_3", content: "Green tea is in the kitchen", similarity: 67 });
-    expect(count).toBe(2); // the memory, and the piece of the document
-    for (const limit of [0, "7", "many"]) await call(provider, "supermemory_search", { query: "tea", limit });
-    expect(posts("/v4/search").map((body) => (body as { limit: number }).limit)).toEqual([20, 1, 7, 5]);
-  });
-
-  it("cut long texts, each and together, and say so", async () => {
-    const provider = await start();
-    for (let each = 0; each < 30; each += 1) {
-      const memory = `kiln ${each} ${"🌵".repeat(9_000)}`;
-      fake.store.addMemory({ memory, containerTag: "hermes", documentId: "d" });
-    }
-    const facts = Array.from({ length: 90 }, (_, each) => `${each} ${"y".repeat(1_900)}`);
-    fake.setProfile("hermes", { static: facts, dynamic: [] });
-    for (const [name, args] of [
-      ["supermemory_search", { query: "kiln", limit: 20 }],
-      ["supermemory_profile", {}],
-    ] as const) {
-      const answer = await call(provider, name, args);
-      expect(answer).toMatchObject({ truncated: true });
-      expect(JSON.stringify(answer).length).toBeLessThan(61_000);
-    }
-  });
-
   it("forget by id, by query, and not when nothing is similar", async () => {
     const provider = await start();
     for (const content of ["Green tea is in the kitchen", "The crane is blue", "The kiln is hot"])
@@ -570,40 +321,6 @@ describe("tools", () => {
     const user = await start({ home, options: { platform: "telegram", user_id: "42" } });
     expect((await call(user, "supermemory_forget", { id })).error).toContain("no memory with this id");
     expect(fake.documents("hermes")).toHaveLength(1);
-  });
-
-  it("refuse what is missing, and say when there is no key", async () => {
-    const provider = await start();
-    expect(await call(provider, "supermemory_store", { content: " " })).toEqual({
-      error: "content is required",
-    });
-    expect(await call(provider, "supermemory_search", {})).toEqual({ error: "query is required" });
-    expect(await call(provider, "supermemory_forget", {})).toEqual({ error: "Provide either id or query" });
-    expect(await call(provider, "supermemory_x", {})).toEqual({ error: "Unknown tool: supermemory_x" });
-    const before = fake.requests.length;
-    const keyless = await start({ env: { SUPERMEMORY_API_KEY: "" } });
-    expect(await call(keyless, "supermemory_profile", {})).toEqual({
-      error: "Supermemory is not configured",
-    });
-    expect(await keyless.systemPromptBlock?.({})).toBe("");
-    await sync(keyless, ...numbered(12));
-    expect(fake.requests).toHaveLength(before);
-  });
-
-  it("name what failed, without the key", async () => {
-    const provider = await start();
-    const failures = {
-      store: "Failed to store memory",
-      search: "Search failed",
-      forget: "Forget failed",
-      profile: "Profile failed",
-    };
-    for (const [tool, begin] of Object.entries(failures)) {
-      fake.failNext(1, 422, { error: "unprocessable", details: KEY });
-      const { error } = await call(provider, `supermemory_${tool}`, { content: "x", query: "x" });
-      expect(error.startsWith(`${begin}: `)).toBe(true);
-      expect(error).not.toContain(KEY);
-    }
   });
 
   it("take a container of the list, and no other", async () => {
@@ -732,27 +449,4 @@ describe("erasing", () => {
       remaining: expect.stringContaining("hermes"),
     });
   });
-
-  it("lists all pages", async () => {
-    for (let number = 0; number < 250; number += 1)
-      fake.store.putDocument({
-        content: `Note ${number} ${number % 100 === 7 ? SECRET : ""}`,
-        containerTags: ["hermes"],
-      });
-    const provider = await start();
-    expect(await provider.forget?.(SECRET, {})).toEqual({ erased: 3 });
-    expect(await provider.eraseUser?.({ dry_run: true })).toEqual({ erased: 247 });
-    expect(await provider.eraseUser?.({})).toEqual({ erased: 247 });
-    expect(fake.documents("hermes")).toEqual([]);
-  });
-});
-
-it("checks the connection, and says what is wrong with the key", async () => {
-  const provider = await start();
-  expect(await provider.checkConnection?.(AbortSignal.timeout(5_000))).toBe(
-    `${fake.url} accepts the key; container hermes`,
-  );
-  expect(posts("/v4/profile")).toEqual([{ containerTag: "hermes" }]);
-  fake.requireAuth("another");
-  await expect(provider.checkConnection?.(AbortSignal.timeout(5_000))).rejects.toThrow("401");
 });

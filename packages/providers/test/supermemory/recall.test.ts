@@ -1,6 +1,6 @@
 // What recall looks like, and what is taken out of texts.
 import { expect, it } from "vitest";
-import { messageOf, metadataOf } from "../../src/supermemory/api.ts";
+import { metadataOf } from "../../src/supermemory/api.ts";
 import { ageOf, formatRecall, hitsIn, profileIn, withoutInjected } from "../../src/supermemory/recall.ts";
 import { categoryOf } from "../../src/supermemory/tools.ts";
 
@@ -34,20 +34,6 @@ it("shows facts, recent context and hits, each text once", () => {
   ]);
   expect(text.startsWith("<supermemory-context>\n")).toBe(true);
   expect(count).toBe(5);
-});
-
-it("shows only hits in turns without the profile, and nothing when there is nothing", () => {
-  const { text } = formatRecall(profileIn(PROFILE), { ...SHOWN, hasProfile: false });
-  expect(text).not.toContain("Name is Ann");
-  expect(text).toContain("- [90%] Likes tea");
-  for (const answer of [
-    {},
-    null,
-    "text",
-    [],
-    { profile: { static: [1, null], dynamic: "x" }, searchResults: 7 },
-  ])
-    expect(formatRecall(profileIn(answer), SHOWN)).toEqual({ text: "", count: 0 });
 });
 
 it("cuts each list and the whole", () => {
@@ -122,14 +108,6 @@ it("makes metadata that the server takes", () => {
     type: "note",
     sm_source: "hermes",
   });
-});
-
-it("reads the text of an error", () => {
-  expect(messageOf({ error: "Unauthorized", details: "Invalid API key" })).toBe(
-    "Unauthorized: Invalid API key",
-  );
-  expect(messageOf({ message: "down" })).toBe("down");
-  expect(messageOf("text")).toBeUndefined();
 });
 
 it.each([

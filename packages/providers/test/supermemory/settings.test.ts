@@ -1,79 +1,36 @@
 // Settings of Supermemory: where they come from, their bounds, and the containers that follow from them.
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { createSupermemoryProvider } from "../../src/supermemory/provider.ts";
-import {
-  containersOf,
-  readSupermemorySettings,
-  saveSupermemorySettings,
-} from "../../src/supermemory/settings.ts";
+import { containersOf, SUPERMEMORY_SETTINGS } from "../../src/supermemory/settings.ts";
 
 function settingsOf(file: object | string, env: Record<string, string> = {}) {
   const home = tempDirectory();
   writeFileSync(join(home, "supermemory.json"), typeof file === "string" ? file : JSON.stringify(file));
-  return readSupermemorySettings({ home, env });
+  return SUPERMEMORY_SETTINGS.read({ home, env });
 }
 
 const tagOf = (file: object, who: { identity?: string; user?: string } = {}, env = {}) =>
   containersOf(settingsOf(file, env), { identity: who.identity ?? "default", user: who.user }).primary.tag;
 
 describe("values", () => {
-  it("have defaults, also for null, nonsense and a file that is not JSON", () => {
-    const standard = settingsOf({});
-    expect(standard).toMatchObject({
-      apiKey: "",
-      baseUrl: "https://api.supermemory.ai",
-      containerTag: "hermes",
-      isRecalling: true,
-      isCapturing: true,
-      maxResults: 10,
-      profileFrequency: 50,
-      searchMode: "hybrid",
-      timeoutMs: 5_000,
-      hasCustomContainers: false,
-      customContainers: [],
-      toolNames: "snake",
-    });
-    const nonsense = {
-      container_tag: null,
-      auto_recall: "perhaps",
-      auto_capture: [],
-      max_recall_results: "many",
-      search_mode: "telepathy",
-      custom_containers: "work",
-      entity_context: "  ",
-    };
-    expect(settingsOf(nonsense)).toEqual(standard);
-    expect(settingsOf("{")).toEqual(standard);
-  });
-
   it("are kept within their bounds", () => {
     const low = { max_recall_results: 0, profile_frequency: -5, api_timeout: 0.1, capture_turns: 0 };
     expect(settingsOf(low)).toMatchObject({
       maxResults: 1,
       profileFrequency: 1,
-      timeoutMs: 500,
+      timeoutS: 0.5,
       captureTurns: 1,
     });
     const high = { max_recall_results: 99, profile_frequency: 9_999, api_timeout: "60", capture_turns: 999 };
     expect(settingsOf(high)).toMatchObject({
       maxResults: 20,
       profileFrequency: 500,
-      timeoutMs: 15_000,
+      timeoutS: 15,
       captureTurns: 50,
     });
-    expect(settingsOf({ entity_context: "x".repeat(2_000) }).entityContext).toHaveLength(1_500);
-  });
-
-  it("take the words of a wizard for booleans", () => {
-    const values = { auto_capture: "false", auto_recall: "off", enable_custom_container_tags: "yes" };
-    expect(settingsOf(values)).toMatchObject({
-      isCapturing: false,
-      isRecalling: false,
-      hasCustomContainers: true,
-    });
+    expect(settingsOf({ entity_context: "x".repeat(2_000) }).context.text).toHaveLength(1_500);
   });
 
   it("come from the environment first, where there is a variable", () => {
@@ -89,25 +46,6 @@ describe("values", () => {
       containerTag: "env-tag",
     });
     expect(settingsOf(file)).toMatchObject({ apiKey: "", baseUrl: "http://file", containerTag: "file" });
-  });
-
-  it("are saved with mode 0600, with the placeholder, beside keys of others", () => {
-    const home = tempDirectory();
-    writeFileSync(join(home, "supermemory.json"), JSON.stringify({ of_others: [1] }));
-    saveSupermemorySettings({ container_tag: "hermes-{identity}", auto_capture: "false" }, home);
-    const path = join(home, "supermemory.json");
-    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({
-      of_others: [1],
-      container_tag: "hermes-{identity}",
-      auto_capture: false,
-    });
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-  });
-
-  it("say what is missing when there is no key", () => {
-    const provider = createSupermemoryProvider({ home: tempDirectory(), env: {} });
-    expect(provider.isAvailable()).toBe(false);
-    expect(provider.unavailableReason?.()).toContain("SUPERMEMORY_API_KEY");
   });
 });
 

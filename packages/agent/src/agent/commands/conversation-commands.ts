@@ -12,7 +12,6 @@ import {
   textOf,
   toolCallsOf,
 } from "@hermes-memory/core/internal/message";
-import { scopeOfUser } from "@hermes-memory/core/internal/sessions";
 import type { AgentSurface } from "../agent.ts";
 import { shownContent, shownRow } from "../session/transcript.ts";
 import type { CompressReport } from "../surface.ts";
@@ -228,7 +227,7 @@ const saveCommand: SlashCommand = {
     const messages = lasting(agent);
     if (messages.length === 0) return failed("nothing", "There is nothing to save yet.");
     const now = (host.clock ?? systemClock).now();
-    const session = await agent.store?.getSession(agent.sessionId, scopeOfUser(agent.user));
+    const session = await agent.store?.getSession(agent.sessionId);
     const { model, provider } = agent.model;
     const content = {
       session_id: agent.sessionId,

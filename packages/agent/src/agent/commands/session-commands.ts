@@ -8,7 +8,6 @@ import {
   type NamedHit,
   remarksOn,
   type SessionStore,
-  scopeOfUser,
   sessionDatabaseUnavailable,
   shortSnippet,
   weakRemark,
@@ -195,7 +194,7 @@ export async function chooseFromList(agent: AgentSurface, line: string): Promise
 
 async function listSessions(agent: AgentSurface, limit: number, isChoice: boolean): Promise<CommandReply> {
   if (agent.store === undefined) return noDatabase();
-  const sessions = await recentSessions(agent, agent.store, limit);
+  const sessions = await recentSessions(agent.store, limit);
   if (sessions.length === 0) return told(["No sessions yet."], { sessions: [] });
   shownLists.set(agent, { ids: sessions.map(({ id }) => id), isOpen: isChoice });
   const how = isChoice
@@ -211,8 +210,7 @@ async function idOfNumber(agent: AgentSurface, text: string): Promise<string | u
   const number = parseCount(text);
   if (number === undefined || number > MOST_LISTED || agent.store === undefined) return undefined;
   const ids =
-    shownLists.get(agent)?.ids ??
-    (await recentSessions(agent, agent.store, DEFAULT_LISTED)).map(({ id }) => id);
+    shownLists.get(agent)?.ids ?? (await recentSessions(agent.store, DEFAULT_LISTED)).map(({ id }) => id);
   return ids[number - 1];
 }
 
@@ -249,9 +247,8 @@ function noDatabase(): CommandReply {
 }
 
 /** Conversations of the agent's user, the most recently active first; without empty ones and runs of subagents. */
-function recentSessions(agent: AgentSurface, store: SessionStore, limit: number): Promise<ListedSession[]> {
+function recentSessions(store: SessionStore, limit: number): Promise<ListedSession[]> {
   return store.listSessionsRich({
-    ...scopeOfUser(agent.user),
     limit,
     orderByLastActive: true,
     minMessageCount: 1,
@@ -297,11 +294,10 @@ const searchCommand: SlashCommand = {
     if (agent.store === undefined) return noDatabase();
     if (args === "") return undefined;
     const answer = await agent.store.search(args, {
-      ...scopeOfUser(agent.user),
       excludeSources: HIDDEN_SOURCES,
       limit: MOST_HITS + 1, // one more than is shown tells whether there are more
     });
-    const hits = await withTitles(agent.store, answer.hits.slice(0, MOST_HITS), scopeOfUser(agent.user));
+    const hits = await withTitles(agent.store, answer.hits.slice(0, MOST_HITS));
     const json = answerJson(args, answer, hits);
     const missing = remarksOn(answer);
     if (hits.length === 0) return told([NOTHING_FOUND[answer.empty ?? "no-match"], ...missing], json);

@@ -20,7 +20,7 @@ import type { Message } from "@hermes-memory/core/internal/message";
 import { contextDirectory } from "@hermes-memory/core/internal/prompt";
 import type { MemoryManager } from "@hermes-memory/core/internal/providers";
 import {
-  bindStore,
+  type HomeStore,
   maintainSessions,
   newHolder,
   type SessionStore,
@@ -97,14 +97,17 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     skills,
     todo: new TodoStore(),
     events,
-    keptResults: new Set<string>(),
     waiting: { turn: undefined },
   };
   const tools = await openTools({ ...shared, selected, recapModel: sideModels.sessionSearch, createAgent });
   cleanup.defer(() => tools.close());
   await session.tellStart();
   if (whole !== undefined && !whole.readOnly && options.delegatedBy === undefined)
-    void maintainSessions(whole, config.sessions, sessionFiles(home)).then(({ problems }) => {
+    void maintainSessions(
+      whole,
+      { ...config.sessions, turnDays: config.gateway.recallTraceDays },
+      sessionFiles(home),
+    ).then(({ problems }) => {
       for (const problem of problems) log.warn(`Tidying up sessions: ${problem}`);
     });
 
@@ -157,7 +160,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
 type Basics = Pick<AgentParts, "home" | "platform" | "config" | "env" | "user" | "log" | "clock" | "warn"> & {
   readonly person: Person;
   readonly options: AgentOptions;
-  readonly scope: Person["scope"];
   readonly maxTurns: number;
   /** Messages of the caller, checked. */
   readonly history: readonly Message[];
@@ -188,13 +190,13 @@ async function openBasics(options: AgentOptions, cleanup: AsyncDisposableStack):
   const env = options.env ?? process.env;
   const config = options.config ?? (await opened.config());
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
-  const { user, scope } = person;
+  const { user } = person;
   const platform =
     options.platform ??
     user?.platform ??
     (env.HERMES_SESSION_SOURCE || (options.administrator ? "cli" : LIBRARY));
   const maxTurns = options.maxTurns ?? config.agent.maxTurns;
-  const who = { platform, person, user, scope };
+  const who = { platform, person, user };
   return { ...who, options, home, config, env, maxTurns, history, prefill, log, clock, warnings, warn };
 }
 
@@ -283,7 +285,12 @@ function bindPerson(options: AgentOptions, home: Home): Person {
       `The memory belongs to ${home.home}, and home is ${resolve(options.home)}.`,
       "Leave home out: the memory has its own.",
     );
-  if (store?.scope !== undefined && !isDeepStrictEqual(store.scope, person.scope))
+  if (store !== undefined && store !== null && !(isRecord(store) && typeof store.location === "string"))
+    throw badOption(
+      "The option store is no session store.",
+      "Pass what openSessionStore gives, or null to store nothing.",
+    );
+  if (store && !("forUser" in store) && !isDeepStrictEqual(store.scope, person.scope))
     throw mismatch("store", store.user, person);
   return person;
 }
@@ -313,7 +320,7 @@ type OpenedStore = {
   /** For resuming a session, where the database can only be read. */
   readonly reader?: SessionStore;
   /** With the sessions of all users, for maintenance and counters. Undefined where the caller's store is bound to one user. */
-  readonly whole?: SessionStore;
+  readonly whole?: HomeStore;
 };
 
 /** The home closes the stores that are opened here. */
@@ -321,9 +328,9 @@ async function openStore({ options, person, warn }: Basics): Promise<OpenedStore
   const { store: given } = options;
   if (given === null) return { store: undefined };
   if (given !== undefined) {
-    if (given.scope !== undefined) return { store: given };
+    if (!("forUser" in given)) return { store: given };
     const isForAll = person === person.memory.administrator;
-    return { store: isForAll ? given : bindStore(given, person.user ?? WITHOUT_USER), whole: given };
+    return { store: isForAll ? given : given.forUser(person.user ?? WITHOUT_USER), whole: given };
   }
   const everyone = person.memory.administrator;
   try {

@@ -14,12 +14,10 @@ import {
   type SelectedEngine,
   selectEngine,
 } from "@hermes-memory/core/internal/context";
-import { describeCause, HermesError, isRecord } from "@hermes-memory/core/internal/lib";
+import { describeCause, HermesError, isRecord, untilAborted } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import { isMessage, type Message } from "@hermes-memory/core/internal/message";
 import { runForeign } from "@hermes-memory/core/internal/providers";
-import { scopeOfUser } from "@hermes-memory/core/internal/sessions";
-import { untilAborted } from "../../models/index.ts";
 import { RESERVED_COMMANDS } from "../commands/slash-commands.ts";
 import type { AgentParts } from "../parts.ts";
 import type { SummaryModels } from "./side-models.ts";
@@ -54,7 +52,7 @@ async function fromCaller(given: ContextEngine, { model }: EngineInput): Promise
 }
 
 async function fromConfig(input: EngineInput): Promise<SelectedEngine> {
-  const { home, config, model, summaries, store, sessionId, user, log } = input;
+  const { home, config, model, summaries, store, sessionId, log } = input;
   const tokenFactor = model.currentTokenFactor;
   const contextLength = model.window.tokens;
   const selected = await selectEngine(config, {
@@ -79,7 +77,6 @@ async function fromConfig(input: EngineInput): Promise<SelectedEngine> {
                 contextLength,
                 store,
                 sessionId,
-                ...scopeOfUser(user),
               }),
     },
     summarizer: summaries.summarizer,
@@ -105,7 +102,7 @@ const HOOKS: ReadonlySet<PropertyKey> = new Set(["onSessionStart", "onSessionEnd
  * A plugin's engine that cannot break a turn: its exceptions are logged, its answers are checked, it gets copies of lists, and an
  * interrupt does not wait for it.
  */
-export function guardedEngine(engine: ContextEngine, log: Logger): ContextEngine {
+function guardedEngine(engine: ContextEngine, log: Logger): ContextEngine {
   const told = new Set<PropertyKey>();
   // Once for each member: most are called at every step.
   const tell = (member: PropertyKey, what: string): void => {

@@ -30,7 +30,7 @@ import { userTools } from "../tools/user-tools.ts";
 
 export type ToolsInput = Pick<
   AgentParts,
-  | ("model" | "manager" | "memory" | "skills" | "todo" | "events" | "keptResults" | "user" | "platform")
+  | ("model" | "manager" | "memory" | "skills" | "todo" | "events" | "user" | "platform")
   | ("home" | "config" | "env" | "log" | "clock" | "warn")
 > & {
   readonly options: AgentOptions;
@@ -174,7 +174,7 @@ function ownTools(input: ToolsInput, reviewOf?: string): Tool[] {
         context: {
           home,
           settings,
-          ...scopeOfUser(user),
+          scope: scopeOfUser(user),
           summarizer: input.recapModel,
           clock,
           fits: (text) => fits(text, model.resultLimits),
@@ -184,8 +184,6 @@ function ownTools(input: ToolsInput, reviewOf?: string): Tool[] {
     readResultEntry({
       directory: sessionFiles(home).resultsDir,
       store: () => store,
-      scope: scopeOfUser(user),
-      isKeptHere: (id) => input.keptResults.has(id),
       limits: () => model.resultLimits,
       fits,
     }),

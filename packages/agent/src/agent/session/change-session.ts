@@ -2,13 +2,7 @@
 // that is left. Everything that can fail comes before it is left.
 import { describeCause, err, errnoCode, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
 import { fromRow, type Message, renderContent } from "@hermes-memory/core/internal/message";
-import {
-  newSessionId,
-  type SessionStore,
-  scopeOfUser,
-  type UndoOutcome,
-  WITHOUT_USER,
-} from "@hermes-memory/core/internal/sessions";
+import { newSessionId, type SessionStore, type UndoOutcome } from "@hermes-memory/core/internal/sessions";
 import type { ReviewSchedule } from "../../review/index.ts";
 import type { AgentParts } from "../parts.ts";
 import type { SessionChange, SessionProblem, UndoReport } from "../surface.ts";
@@ -17,10 +11,7 @@ import type { Hold, Session, SessionStart, SwitchReason } from "./session.ts";
 import { deleteConversation } from "./session-files.ts";
 import { shownContent } from "./transcript.ts";
 
-export type ChangeDeps = Pick<
-  AgentParts,
-  "home" | "user" | "manager" | "todo" | "events" | "log" | "clock"
-> & {
+export type ChangeDeps = Pick<AgentParts, "home" | "manager" | "todo" | "events" | "log" | "clock"> & {
   readonly session: Session;
   /** Stored as the reason why the session ended, when the agent is closed. */
   readonly closeReason: string;
@@ -44,10 +35,10 @@ export function startNewSession(deps: ChangeDeps, title: string | undefined): Ch
 }
 
 export async function resumeSession(deps: ChangeDeps, target: string): Changed {
-  const { session, user } = deps;
+  const { session } = deps;
   const { store } = session;
   if (store === undefined) return err(noDatabase());
-  const found = await findSession(store, target, scopeOfUser(user));
+  const found = await findSession(store, target);
   if (!found.ok) return found;
   const id = found.value;
   if (id === session.id) return err(sameSession(id));
@@ -195,7 +186,7 @@ async function enter(
 
 /** Undefined for none, and for one that is too long or taken: the session then begins without a title. */
 async function usableTitle(
-  { session, user, log }: ChangeDeps,
+  { session, log }: ChangeDeps,
   id: string,
   title: string,
 ): Promise<string | undefined> {
@@ -203,8 +194,7 @@ async function usableTitle(
   if (title === "") return undefined;
   if (store === undefined) return title;
   try {
-    const scope = user === undefined ? WITHOUT_USER : scopeOfUser(user);
-    await store.setSessionTitle(id, title, scope); // there is no row yet, so this only checks the title
+    await store.setSessionTitle(id, title); // there is no row yet, so this only checks the title
     return title;
   } catch (cause) {
     log.warn(`The title of the new session cannot be used: ${describeCause(cause)}`);

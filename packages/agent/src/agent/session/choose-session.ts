@@ -2,12 +2,7 @@
 import { type Clock, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
 import { chatSessionId, findChat, type Person } from "@hermes-memory/core/internal/memory";
 import { fromRow, type Message } from "@hermes-memory/core/internal/message";
-import {
-  checkSessionId,
-  newSessionId,
-  type Scope,
-  type SessionStore,
-} from "@hermes-memory/core/internal/sessions";
+import { checkSessionId, newSessionId, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import type { AgentOptions } from "../agent-options.ts";
 import type { SessionProblem } from "../surface.ts";
 
@@ -15,18 +10,16 @@ import type { SessionProblem } from "../surface.ts";
 export async function findSession(
   store: SessionStore,
   target: string,
-  scope: Scope,
 ): Promise<Result<string, SessionProblem>> {
   const wanted = pyStrip(target).replace(/^(["'[(<])(.*)(["'\])>])$/s, "$2");
   if (wanted === "") return err(notFound(wanted));
-  const id =
-    (await store.resolveSessionId(wanted, scope)) ?? (await store.resolveSessionByTitle(wanted, scope));
+  const id = (await store.resolveSessionId(wanted)) ?? (await store.resolveSessionByTitle(wanted));
   if (id === null) {
-    const ids = await store.listSessionIds({ ...scope, prefix: wanted, limit: MOST_NAMED + 1 });
+    const ids = await store.listSessionIds({ prefix: wanted, limit: MOST_NAMED + 1 });
     return err(ids.length > 1 ? ambiguous(wanted, ids) : notFound(wanted));
   }
-  const tip = await store.getCompressionTip(id, scope);
-  return ok(await store.resolveResumeSessionId(tip, scope));
+  const tip = await store.getCompressionTip(id);
+  return ok(await store.resolveResumeSessionId(tip));
 }
 
 const MOST_NAMED = 5;
@@ -63,7 +56,6 @@ export type StartingSession = {
 type StartBasics = {
   readonly platform: string;
   readonly person: Person;
-  readonly scope: Scope;
   readonly clock: Clock;
 };
 
@@ -74,7 +66,7 @@ export async function chooseSession(
     whole = store,
   }: { readonly store: SessionStore | undefined; readonly whole: SessionStore | undefined },
   options: AgentOptions,
-  { platform, person, scope, clock }: StartBasics,
+  { platform, person, clock }: StartBasics,
 ): Promise<StartingSession> {
   const { resume, continueLast, chatId, delegatedBy } = options;
   const chat =
@@ -82,21 +74,20 @@ export async function chooseSession(
   if (chat !== undefined && store !== undefined) return resumed(store, chat.id);
   const sessionId = chatId === undefined ? options.sessionId : chatSessionId(person.user, chatId);
   if (sessionId !== undefined) checkSessionId(sessionId); // it is part of file names
-  if (delegatedBy !== undefined && store !== undefined)
-    await checkDelegator(store, delegatedBy.sessionId, scope);
-  if (resume !== undefined) return resumed(required(store), await found(required(store), resume, scope));
-  const newest = continueLast && store !== undefined ? await newestOf(store, platform, scope) : undefined;
+  if (delegatedBy !== undefined && store !== undefined) await checkDelegator(store, delegatedBy.sessionId);
+  if (resume !== undefined) return resumed(required(store), await found(required(store), resume));
+  const newest = continueLast && store !== undefined ? await newestOf(store, platform) : undefined;
   if (newest !== undefined && store !== undefined) return resumed(store, newest);
   // The caller's id may exist already: a gateway names the session of a chat.
   const used = sessionId === undefined ? undefined : await whole?.getSession(sessionId);
   if (used && store !== undefined) {
     // Resuming would show another user's conversation; a new session under the same id would write into it.
-    if ((await store.getSession(used.id, scope)) === null)
+    if ((await store.getSession(used.id)) === null)
       throw unknownSession(
         `The session '${used.id}' is not one of this user's.`,
         "Give each user's chat a session id of its own.",
       );
-    return resumed(store, await store.getCompressionTip(used.id, scope));
+    return resumed(store, await store.getCompressionTip(used.id));
   }
   return {
     id: sessionId ?? newSessionId(clock.now()),
@@ -107,27 +98,26 @@ export async function chooseSession(
 }
 
 /** The run is stored as a child of that session, so it must exist. */
-async function checkDelegator(store: SessionStore, id: string, scope: Scope): Promise<void> {
-  if ((await store.getSessionMark(id, scope)) !== null) return;
+async function checkDelegator(store: SessionStore, id: string): Promise<void> {
+  if ((await store.getSessionMark(id)) !== null) return;
   const hint = "Pass a session of the same user that is stored already, or store: null to store nothing.";
   throw unknownSession(`The session '${id}' in delegatedBy is not in the session database.`, hint);
 }
 
-async function found(store: SessionStore, target: string, scope: Scope): Promise<string> {
-  const session = await findSession(store, target, scope);
+async function found(store: SessionStore, target: string): Promise<string> {
+  const session = await findSession(store, target);
   if (session.ok) return session.value;
   const hint = "'hermes sessions list' shows what there is; without --resume a new session begins.";
   throw unknownSession(session.error.message, hint);
 }
 
-async function newestOf(store: SessionStore, platform: string, scope: Scope): Promise<string | undefined> {
+async function newestOf(store: SessionStore, platform: string): Promise<string | undefined> {
   const [newest] = await store.listSessionsRich({
     source: platform,
     limit: 1,
     minMessageCount: 1,
     orderByLastActive: true,
     projectCompressionTips: true,
-    ...scope,
   });
   return newest?.id;
 }

@@ -297,7 +297,7 @@ function isSameList(one: readonly Message[], other: readonly Message[]): boolean
 // Messages on their way into the engine and out of it.
 
 /** The database's content of a message: a summary and the copy in the new session may hold nothing else. */
-export function asStored(message: Message): Message {
+function asStored(message: Message): Message {
   if (message.meta.storedContent === undefined) return message;
   return withMeta({ ...message, content: shownContent(message) }, { storedContent: undefined });
 }

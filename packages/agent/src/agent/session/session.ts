@@ -11,6 +11,7 @@ import {
   type Result,
   withoutUndefined,
 } from "@hermes-memory/core/internal/lib";
+import type { RecallAnswer } from "@hermes-memory/core/internal/memory";
 import { type Message, toNewMessage, withMeta } from "@hermes-memory/core/internal/message";
 import {
   type NewLineageSession,
@@ -68,6 +69,13 @@ const PAUSE_AFTER_TROUBLE_MS = 30_000;
 
 const STORE_CLOSED =
   "The session database was closed while the agent was in use, so the last messages are not stored.";
+
+/** What a turn used, and what it recalled. */
+export type TurnFacts = {
+  readonly startedAtMs: number;
+  readonly used: UsageTotals;
+  readonly recalled: (RecallAnswer & { readonly query: string }) | undefined;
+};
 
 export class Session {
   /** Usage and cost of the calls, as this agent counted them. */
@@ -344,6 +352,44 @@ export class Session {
     const update = tokenUpdate(usage, cost, this.#deps.model);
     this.#unstoredUsage = [...this.#unstoredUsage, { sessionId: this.id, update }];
     if (!isBehind) await this.#storeUsage();
+  }
+
+  /** What the turn used and recalled, for people who look into it later. The turn does not fail because of it. */
+  async noteTurn({ startedAtMs, used, recalled }: TurnFacts): Promise<void> {
+    const { store, log, clock, model } = this.#deps;
+    if (store === undefined || !this.hasRow) return;
+    const { usage, costUsd: cost, apiCalls: calls } = used;
+    const duration_ms = performance.now() - startedAtMs;
+    const at = clock.now().getTime() / 1000 - duration_ms / 1000;
+    const of = { session_id: this.id, mode: "agent" } as const;
+    try {
+      const recall =
+        recalled &&
+        (await store.turns.addRecall({
+          ...of,
+          at,
+          query: recalled.query,
+          injected: recalled.text,
+          found: JSON.stringify(recalled.found),
+          duration_ms: recalled.durationMs,
+        }));
+      await store.turns.addTurn({
+        ...of,
+        at,
+        duration_ms,
+        calls,
+        cost,
+        model: model.identity.model,
+        input_tokens: usage.input,
+        output_tokens: usage.output,
+        cache_read_tokens: usage.cacheRead,
+        cache_write_tokens: usage.cacheWrite,
+        reasoning_tokens: usage.reasoning,
+        recall,
+      });
+    } catch (cause) {
+      log.warn("What a turn used could not be stored", { cause });
+    }
   }
 
   /** The usage of background work for `sessionId`, which the agent may have left meanwhile. */

@@ -18,7 +18,10 @@ import {
   isAiSdkMessage,
   type Message,
   type OpenAiMessage,
+  type Part,
+  parseContent,
   parseMessage,
+  partsOf,
   REFUSED_BY_POLICY,
   toNewMessage,
   toOpenAi,
@@ -26,6 +29,7 @@ import {
 } from "@hermes-memory/core/internal/message";
 import { masked, redactSecrets } from "@hermes-memory/core/internal/security";
 import { notedResult, type SessionStore, withoutResultNote } from "@hermes-memory/core/internal/sessions";
+import type { UserInput } from "../surface.ts";
 
 /** The state of the session's rows when this process last read or wrote them. */
 type KnownState = { readonly messages: number; readonly rewinds: number; readonly lastId: number | null };
@@ -278,4 +282,19 @@ export function shownRow(message: Message): OpenAiMessage {
   const row = toOpenAi({ ...message, content: shownContent(message) }, { forOthers: true });
   const name = message.role === "tool" ? message.toolName : undefined;
   return name === undefined ? row : { ...row, name, tool_name: name };
+}
+
+// What a caller sends.
+
+/** Parts may be those of chat APIs or those of a message of the list, so that a message can be sent again. */
+export function contentOf(input: UserInput): Content {
+  if (typeof input === "string") return input.toWellFormed();
+  if (!input.some(isPart)) return parseContent(input);
+  return input.flatMap((part) => (isPart(part) ? [part] : partsOf(parseContent([part]))));
+}
+
+function isPart(part: unknown): part is Part {
+  if (!isRecord(part)) return false;
+  if (part.type === "image") return typeof part.url === "string";
+  return part.type === "other" ? "value" in part : part.type === "text" && isRecord(part.vendor);
 }

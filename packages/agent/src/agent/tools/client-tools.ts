@@ -5,8 +5,11 @@ import {
   type AssistantMessage,
   isResult,
   type Message,
+  partsOf,
   type ToolCall,
+  textOf,
   toolCallsOf,
+  withMeta,
 } from "@hermes-memory/core/internal/message";
 import {
   argumentPreview,
@@ -19,8 +22,14 @@ import {
   type ToolDefinition,
 } from "@hermes-memory/core/internal/tools";
 import type { AgentParts } from "../parts.ts";
+import { contentOf } from "../session/transcript.ts";
+import type { ClientToolResult } from "../surface.ts";
+import { toolMessage, toResults } from "./run-calls.ts";
 
 type ToolDeps = Pick<AgentParts, "tools" | "events">;
+type ListDeps = Pick<AgentParts, "tools" | "clock"> & {
+  readonly session: { readonly messages: readonly Message[]; append(...messages: readonly Message[]): void };
+};
 
 /** A client with tools has a task list and subagents of its own, or wants none: a model would mix up two of a kind. */
 const OF_CLIENT: readonly string[] = [...OWN_TOOLSETS.todo, ...OWN_TOOLSETS.delegation];
@@ -92,7 +101,7 @@ export function newestCalls(messages: readonly Message[]): NewestCalls | undefin
 }
 
 /** The Responses API joins the ids of a call and its item, `call_1|fc_1`; clients may send back either form. */
-export function isSameCall(one: string, other: string): boolean {
+function isSameCall(one: string, other: string): boolean {
   return one === other || one.split("|")[0] === other.split("|")[0];
 }
 
@@ -105,4 +114,62 @@ export function noResult(name: string, why: "new-message" | "other-results" | "i
     interrupt: `[Tool execution cancelled — ${name} was skipped due to user interrupt]`,
   };
   return texts[why];
+}
+
+/**
+ * The user goes on without the results that the client was to send. Calls of the agent's own tools that a killed process left open are
+ * repaired in each request.
+ */
+export function closeOpenCalls({ session, tools, clock }: ListDeps): void {
+  const open = newestCalls(session.messages)?.open ?? [];
+  const atSeconds = clock.now().getTime() / 1000;
+  const isClients = ({ name }: { readonly name: string }): boolean => {
+    const tool = tools.get(name);
+    return tool === undefined || isOfClient(tool);
+  };
+  const closed = open.filter(isClients).map(({ id: callId, name }) => {
+    const message = toolMessage({ callId, name, text: noResult(name, "new-message") });
+    return withMeta(message, { atSeconds });
+  });
+  session.append(...closed); // at once: each call copies the list
+}
+
+/**
+ * False when the newest reply made none of these calls. Results that are stored already are those of a repeated request: the turn goes
+ * on from there.
+ */
+export async function appendResults(
+  { session, tools, model, home, clock }: ListDeps & Pick<AgentParts, "model" | "home">,
+  given: readonly ClientToolResult[],
+  messageId: string | undefined,
+): Promise<boolean> {
+  const newest = newestCalls(session.messages);
+  const isAsked = newest?.message.toolCalls.some(({ id }) => given.some((one) => isSameCall(one.id, id)));
+  if (newest === undefined || !isAsked) return false;
+  const answered = newest.open.map((call) => ({
+    call,
+    result: given.find(({ id }) => isSameCall(id, call.id)),
+  }));
+  const ends = answered.map(({ call, result }) => ({
+    kind: result === undefined ? ("skipped" as const) : ("ran" as const),
+    text: result === undefined ? noResult(call.name, "other-results") : textOf(contentOf(result.output)),
+    isError: result?.isError ?? result === undefined,
+  }));
+  const fitting = await toResults(tools, newest.open, ends, { home, limits: model.resultLimits });
+  const atSeconds = clock.now().getTime() / 1000;
+  for (const [at, { result }] of answered.entries()) {
+    const kept = fitting[at];
+    if (kept === undefined) continue;
+    const content = result === undefined ? "" : contentOf(result.output);
+    const isText = partsOf(content).every(({ type }) => type === "text");
+    const message = toolMessage(kept);
+    session.append(
+      withMeta(isText ? message : { ...message, content }, {
+        atSeconds,
+        finishReason: kept.isError ? "error-text" : undefined,
+        platformMessageId: at === 0 ? messageId : undefined,
+      }),
+    );
+  }
+  return true;
 }

@@ -22,7 +22,7 @@ import {
 } from "@hermes-memory/core/internal/sessions";
 import type { Tool, ToolArguments, ToolOutcome, ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentEvent } from "../events.ts";
-import type { CheckedCall } from "./check-calls.ts";
+import type { CheckedCall } from "../turn/judge.ts";
 
 /** Called before a tool runs. An answer with `block` keeps the tool from running; the model gets the text. */
 export type PreToolCall = (call: {

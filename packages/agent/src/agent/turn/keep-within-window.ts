@@ -72,7 +72,6 @@ export async function compactWhileTooLong(deps: CompactDeps, turn: Turn): Promis
 /** `addedFrom`: the first message that the model has not counted yet. */
 export async function compactAfterTools(deps: CompactDeps, turn: Turn, addedFrom: number): Promise<void> {
   const { config, engine, model, session, tools } = deps;
-  turn.overflows = 0;
   if (!config.compression.enabled) return;
   const counted = engine.lastPromptTokens;
   const added = model.tokens(estimateMessages(session.messages.slice(addedFrom)));
@@ -145,10 +144,7 @@ const LARGEST_SHARE = 0.5;
 
 // After a server has refused a request as too long.
 
-/** Requests that a server may refuse between two replies. Each is smaller than the last, so this is seldom reached. */
-const MOST_OVERFLOWS = 12;
-
-/** Learns from the refusal and compacts. Undefined when a shorter request can be tried. */
+/** Learns from the refusal and compacts. Undefined when a shorter request can be tried: the steps of the turn bound how often. */
 export async function shrinkAfterOverflow(
   deps: CompactDeps,
   turn: Turn,
@@ -166,13 +162,11 @@ export async function shrinkAfterOverflow(
     };
   await learnWindow(deps, failure);
   const limit = learnCount(deps, turn, failure);
-  turn.overflows += 1;
   // The server counts differently than we do: tools that fit by our estimate may be too much for it.
   const largest = largestToolsets(tools.tools, model.window.tokens, (text) =>
     model.tokens(estimateText(text)),
   );
   const error = sentences(message, largest);
-  if (turn.overflows > MOST_OVERFLOWS) return exhausted(deps, turn, error);
   const before = session.requestEstimate(tools);
   const { kind } = await compactSession(deps, {
     force: true,

@@ -97,7 +97,7 @@ export async function callOnce(deps: CallDeps, turn: Turn, rules: CallRules): Pr
   if (!hasText) rules.draft.feed(textOf(reply.message.content)); // a server that does not stream
   rules.draft.end();
   model.noteReply(turn.sentEstimate, reply.usage);
-  if (reply.usage !== undefined) await account(deps, reply.usage);
+  if (reply.usage !== undefined) await account(deps, turn, reply.usage);
   return { kind: "reply", reply };
 }
 
@@ -126,7 +126,11 @@ function markedMessages(
   return { messages, markBody };
 }
 
-async function account({ session, model, engine, events }: CallDeps, usage: Usage): Promise<void> {
+async function account(
+  { session, model, engine, events }: CallDeps,
+  turn: Turn,
+  usage: Usage,
+): Promise<void> {
   const prompt = promptTokens(usage);
   engine.updateFromResponse({
     promptTokens: prompt,
@@ -140,6 +144,7 @@ async function account({ session, model, engine, events }: CallDeps, usage: Usag
   });
   const cost = await model.costOf(usage);
   session.usage.add(usage, cost);
+  turn.used.add(usage, cost);
   events.emit({
     type: "usage",
     usage,

@@ -1,8 +1,12 @@
-// One turn while it runs, and the ways it can end before the loop has an answer.
-import type { Content } from "@hermes-memory/core/internal/message";
-import type { ModelFailure } from "../../models/index.ts";
-import { goneMessage } from "../session/session.ts";
-import type { ClientToolCall, TurnExit } from "../turn-result.ts";
+// One turn while it runs, the ways it can end before the loop has an answer, and the result that is made of it.
+import { pyStrip } from "@hermes-memory/core/internal/lib";
+import { type Content, type Message, textOf } from "@hermes-memory/core/internal/message";
+import { type ModelFailure, promptTokens, totalTokens } from "../../models/index.ts";
+import { UsageTotals } from "../model-in-use.ts";
+import type { AgentParts } from "../parts.ts";
+import { goneMessage, type Session, type TurnFacts } from "../session/session.ts";
+import { shownContent } from "../session/transcript.ts";
+import type { ClientToolCall, TurnExit, TurnResult } from "../turn-result.ts";
 
 /** How the user reaches a running turn. */
 export type TurnControl = {
@@ -32,13 +36,15 @@ export type Turn = {
   userContent: Content;
   system: string;
   recall: string;
+  /** What memory was asked, and what it found. */
+  recalled: TurnFacts["recalled"];
   hookContext: string;
+  /** Of the calls of this turn. */
+  readonly used: UsageTotals;
   /** `meta.id`s of messages that the next request is tried without, after a refusal. */
   triedWithout: ReadonlySet<string>;
   apiCalls: number;
   lastReasoning: string | null;
-  /** Requests refused as too long since the last reply. */
-  overflows: number;
   /** Estimated tokens of the last request. */
   sentEstimate: number;
 };
@@ -70,6 +76,44 @@ export type TurnEnd = {
   /** Nothing of the turn is in the list, so nothing is stored. */
   readonly isRefused?: boolean;
 };
+
+export function newTurn(
+  taskId: string,
+  control: TurnControl,
+  {
+    wrapsUp = true,
+    maxOutputTokens,
+    temperature,
+  }: Partial<Pick<Turn, "wrapsUp" | "maxOutputTokens" | "temperature">> = {},
+): Turn {
+  return {
+    taskId,
+    control,
+    wrapsUp,
+    maxOutputTokens,
+    temperature,
+    startedAtMs: performance.now(),
+    userMessageId: "",
+    userText: "",
+    userContent: "",
+    system: "",
+    recall: "",
+    recalled: undefined,
+    hookContext: "",
+    used: new UsageTotals(),
+    triedWithout: new Set(),
+    apiCalls: 0,
+    lastReasoning: null,
+    sentEstimate: 0,
+  };
+}
+
+/** `message`: what the turn answers. */
+export function answers(turn: Turn, message: Message): void {
+  turn.userMessageId = message.meta.id;
+  turn.userContent = shownContent(message);
+  turn.userText = pyStrip(textOf(turn.userContent));
+}
 
 /** `text`: the part of the reply that the user has read. Front ends know the other text by its beginning. */
 export function interruptedEnd(turn: Turn, text: string): TurnEnd {
@@ -113,4 +157,63 @@ export function noOpenCalls(sessionId: string): TurnEnd {
   const hint =
     "Send the results with the ids of the calls, before any other message; or send the user's next message.";
   return refused("no_open_calls", error, hint);
+}
+
+export function toResult(
+  {
+    session,
+    model,
+    engine,
+    maxTurns,
+  }: Pick<AgentParts, "model" | "engine"> & { readonly session: Session; readonly maxTurns: number },
+  turn: Turn,
+  end: TurnEnd,
+  shown: string,
+): TurnResult {
+  const { usage, costUsd, lastCost } = session.usage;
+  const failed = end.failed ?? false;
+  const { loss } = session;
+  return {
+    final_response: shown,
+    last_reasoning: turn.lastReasoning,
+    messages: session.messages,
+    client_tool_calls: end.clientCalls ?? [],
+    api_calls: turn.apiCalls,
+    completed:
+      end.text !== "" &&
+      !failed &&
+      !end.interrupted &&
+      !end.partial &&
+      end.clientCalls === undefined &&
+      turn.apiCalls <= maxTurns,
+    turn_exit_reason: end.detail ?? end.exit,
+    exit: end.exit,
+    failed,
+    partial: end.partial ?? false,
+    interrupted: end.interrupted ?? false,
+    error: end.error ?? loss ?? null,
+    hint: end.hint ?? (loss === undefined ? null : "Close the agent before its store or its memory."),
+    error_kind: end.failure?.kind ?? null,
+    retry_after_seconds: end.failure?.retryAfterMs === undefined ? null : end.failure.retryAfterMs / 1000,
+    response_transformed: shown !== end.text,
+    model: model.identity.model,
+    provider: model.identity.provider,
+    base_url: model.address,
+    input_tokens: usage.input,
+    output_tokens: usage.output,
+    cache_read_tokens: usage.cacheRead,
+    cache_write_tokens: usage.cacheWrite,
+    reasoning_tokens: usage.reasoning,
+    prompt_tokens: promptTokens(usage),
+    completion_tokens: usage.output,
+    total_tokens: totalTokens(usage),
+    last_prompt_tokens: Math.max(0, engine.lastPromptTokens),
+    estimated_cost_usd: costUsd,
+    cost_status: lastCost.status,
+    cost_source: lastCost.source,
+    session_id: session.id,
+    compression_exhausted: end.compressionExhausted ?? false,
+    pending_steer: turn.control.closeSteering() ?? null,
+    interrupt_message: end.interrupted ? turn.control.interruptMessage() : null,
+  };
 }

@@ -2,33 +2,27 @@
 // ask memory), loop (call the model and run its tools until there is an answer), finish (store, hooks, providers, result). Every
 // way out passes `finishTurn`.
 import { randomUUID } from "node:crypto";
-import { basename } from "node:path";
 import { estimateMessage, leastTokens } from "@hermes-memory/core/internal/context";
-import { describeCause, HermesError, isRecord, pyStrip } from "@hermes-memory/core/internal/lib";
-import {
-  type AssistantMessage,
-  type Content,
-  type Message,
-  newMessage,
-  type Part,
-  parseContent,
-  partsOf,
-  textOf,
-  withMeta,
-} from "@hermes-memory/core/internal/message";
+import { describeCause, HermesError, untilAborted } from "@hermes-memory/core/internal/lib";
+import { type AssistantMessage, type Content, newMessage } from "@hermes-memory/core/internal/message";
 import { buildMemoryContextBlock, findingsIn } from "@hermes-memory/core/internal/providers";
-import { type ModelReply, promptTokens, totalTokens, untilAborted } from "../../models/index.ts";
+import type { ModelReply } from "../../models/index.ts";
 import type { ReviewSchedule, ReviewScope } from "../../review/index.ts";
 import type { AgentHooks } from "../agent-options.ts";
 import type { AgentParts } from "../parts.ts";
 import { writeJsonSnapshot } from "../session/session-files.ts";
-import { shownContent, withMaskedArguments } from "../session/transcript.ts";
+import { contentOf, withMaskedArguments } from "../session/transcript.ts";
 import type { ClientToolResult, RunOptions, UserInput } from "../surface.ts";
-import { type CheckedCall, checkCalls } from "../tools/check-calls.ts";
-import { isOfClient, isSameCall, newestCalls, noResult, withClientTools } from "../tools/client-tools.ts";
-import { runBatch, toolMessage, toResults } from "../tools/run-calls.ts";
+import {
+  appendResults,
+  closeOpenCalls,
+  isOfClient,
+  noResult,
+  withClientTools,
+} from "../tools/client-tools.ts";
+import { runBatch, toolMessage } from "../tools/run-calls.ts";
 import type { TurnResult } from "../turn-result.ts";
-import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
+import { type CheckedCall, checkCalls, judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import {
   compactAfterTools,
   compactUntilItFits,
@@ -39,8 +33,10 @@ import {
 import { type CallDeps, callOnce, Draft } from "./model-call.ts";
 import { type FailureDeps, ModelFailures } from "./model-failure.ts";
 import {
+  answers,
   gaveUpEnd,
   interruptedEnd,
+  newTurn,
   noOpenCalls,
   sessionBusy,
   sessionFoundBusy,
@@ -49,6 +45,7 @@ import {
   type Turn,
   type TurnControl,
   type TurnEnd,
+  toResult,
   type Waiting,
 } from "./turn-state.ts";
 
@@ -94,36 +91,6 @@ async function answer(deps: TurnDeps, turn: Turn, request: TurnRequest): Promise
   }
 }
 
-export function newTurn(
-  taskId: string,
-  control: TurnControl,
-  {
-    wrapsUp = true,
-    maxOutputTokens,
-    temperature,
-  }: Partial<Pick<Turn, "wrapsUp" | "maxOutputTokens" | "temperature">> = {},
-): Turn {
-  return {
-    taskId,
-    control,
-    wrapsUp,
-    maxOutputTokens,
-    temperature,
-    startedAtMs: performance.now(),
-    userMessageId: "",
-    userText: "",
-    userContent: "",
-    system: "",
-    recall: "",
-    hookContext: "",
-    triedWithout: new Set(),
-    apiCalls: 0,
-    lastReasoning: null,
-    overflows: 0,
-    sentEstimate: 0,
-  };
-}
-
 // Begin. Failures on the way are noticed or logged, and the turn goes on, unless the model cannot be called.
 
 /** Undefined when the model may be called. */
@@ -148,8 +115,9 @@ async function beginTurn(
     closeOpenCalls(deps);
     appendUserMessage(deps, turn, contentOf(given.input), options);
   } else {
-    const nothingToAnswer = await appendResults(deps, turn, given.results, options);
-    if (nothingToAnswer !== undefined) return nothingToAnswer;
+    if (!(await appendResults(deps, given.results, options.messageId))) return noOpenCalls(session.id);
+    const user = session.messages.findLast(({ role }) => role === "user");
+    if (user !== undefined) answers(turn, user);
   }
   events.emit({ type: "turn-start", sessionId: session.id, turn: reviewSchedule.turns });
 
@@ -200,15 +168,15 @@ async function addToRequest(deps: TurnDeps, turn: Turn, onRecall: RunOptions["on
   const startedAtMs = performance.now();
   const text = await unlessInterrupted(signal, recall(deps, turn));
   turn.recall = buildMemoryContextBlock(text);
-  if (text === undefined || onRecall === undefined) return;
+  if (text === undefined) return;
   const recalled = {
-    sessionId: session.id,
     query: turn.userText,
     text: turn.recall,
     found: findingsIn(text),
     durationMs: performance.now() - startedAtMs,
   };
-  events.callQuietly("The listener onRecall", () => onRecall(recalled));
+  turn.recalled = recalled;
+  events.callQuietly("The listener onRecall", () => onRecall?.({ sessionId: session.id, ...recalled }));
 }
 
 function appendUserMessage(
@@ -223,87 +191,6 @@ function appendUserMessage(
   const message = newMessage({ role: "user", content }, meta);
   session.append(message);
   answers(turn, message);
-}
-
-function answers(turn: Turn, message: Message): void {
-  turn.userMessageId = message.meta.id;
-  turn.userContent = shownContent(message);
-  turn.userText = pyStrip(textOf(turn.userContent));
-}
-
-// Calls of the client's tools that an earlier turn ended with.
-
-/**
- * The user goes on without the results that the client was to send. Calls of the agent's own tools that a killed process left open are
- * repaired in each request.
- */
-function closeOpenCalls({ session, tools, clock }: TurnDeps): void {
-  const open = newestCalls(session.messages)?.open ?? [];
-  const atSeconds = clock.now().getTime() / 1000;
-  const isClients = ({ name }: { readonly name: string }): boolean => {
-    const tool = tools.get(name);
-    return tool === undefined || isOfClient(tool);
-  };
-  const closed = open.filter(isClients).map(({ id: callId, name }) => {
-    const message = toolMessage({ callId, name, text: noResult(name, "new-message") });
-    return withMeta(message, { atSeconds });
-  });
-  session.append(...closed); // at once: each call copies the list
-}
-
-/** Results that are stored already are those of a repeated request: the turn goes on from there. */
-async function appendResults(
-  { session, tools, model, home, clock, keptResults }: TurnDeps,
-  turn: Turn,
-  given: readonly ClientToolResult[],
-  { messageId }: RunOptions,
-): Promise<TurnEnd | undefined> {
-  const newest = newestCalls(session.messages);
-  const user = session.messages.findLast(({ role }) => role === "user");
-  const isAsked = newest?.message.toolCalls.some(({ id }) => given.some((one) => isSameCall(one.id, id)));
-  if (newest === undefined || !isAsked) return noOpenCalls(session.id);
-  if (user !== undefined) answers(turn, user);
-
-  const answered = newest.open.map((call) => ({
-    call,
-    result: given.find(({ id }) => isSameCall(id, call.id)),
-  }));
-  const ends = answered.map(({ call, result }) => ({
-    kind: result === undefined ? ("skipped" as const) : ("ran" as const),
-    text: result === undefined ? noResult(call.name, "other-results") : textOf(contentOf(result.output)),
-    isError: result?.isError ?? result === undefined,
-  }));
-  const fitting = await toResults(tools, newest.open, ends, { home, limits: model.resultLimits });
-  const atSeconds = clock.now().getTime() / 1000;
-  for (const [at, { result }] of answered.entries()) {
-    const kept = fitting[at];
-    if (kept === undefined) continue;
-    if (kept.spilledTo !== undefined) keptResults.add(basename(kept.spilledTo, ".txt"));
-    const content = result === undefined ? "" : contentOf(result.output);
-    const isText = partsOf(content).every(({ type }) => type === "text");
-    const message = toolMessage(kept);
-    session.append(
-      withMeta(isText ? message : { ...message, content }, {
-        atSeconds,
-        finishReason: kept.isError ? "error-text" : undefined,
-        platformMessageId: at === 0 ? messageId : undefined,
-      }),
-    );
-  }
-  return undefined;
-}
-
-/** Parts may be those of chat APIs or those of a message of the list, so that a message can be sent again. */
-function contentOf(input: UserInput): Content {
-  if (typeof input === "string") return input.toWellFormed();
-  if (!input.some(isPart)) return parseContent(input);
-  return input.flatMap((part) => (isPart(part) ? [part] : partsOf(parseContent([part]))));
-}
-
-function isPart(part: unknown): part is Part {
-  if (!isRecord(part)) return false;
-  if (part.type === "image") return typeof part.url === "string";
-  return part.type === "other" ? "value" in part : part.type === "text" && isRecord(part.vendor);
 }
 
 /** Undefined: there is nobody to ask. */
@@ -478,7 +365,7 @@ class Loop {
     calls: readonly CheckedCall[],
     reply: ModelReply,
   ): Promise<TurnEnd | undefined> {
-    const { session, model, tools, events, reviewSchedule, hooks, home, keptResults } = this.#deps;
+    const { session, model, tools, events, reviewSchedule, hooks, home } = this.#deps;
     const draft = this.#draft;
     const turn = this.#turn;
     const { signal } = turn.control;
@@ -503,10 +390,8 @@ class Loop {
       onEvent: (event) => events.emit(event),
       hooks,
     });
-    for (const { name, kind, spilledTo } of results) {
-      if (spilledTo !== undefined) keptResults.add(basename(spilledTo, ".txt"));
+    for (const { name, kind } of results)
       if (kind !== "blocked" && kind !== "skipped") reviewSchedule.noteTool(name);
-    }
     draft.append(...results.map(toolMessage));
     if (theirs.length > 0 && !signal.aborted) return this.#handBack(message, theirs);
     draft.append(
@@ -615,6 +500,7 @@ async function finishTurn(deps: TurnDeps, turn: Turn, end: TurnEnd): Promise<Tur
   session.dropEphemeral();
   if (!end.isRefused) {
     await session.flushAtTurnEnd();
+    await session.noteTurn(turn);
     if (config.sessions.writeJsonSnapshots) writeJsonSnapshot(deps);
   }
   const transformed = isAnswered
@@ -647,58 +533,4 @@ function announceReview({ reviewSchedule, hooks, session, events, startReview }:
       ? startReview?.(turn, due)
       : events.callQuietly("The hook reviewDue", () => reviewDue({ sessionId: session.id, ...due }));
   if (isTaken) reviewSchedule.taken();
-}
-
-function toResult(
-  { session, model, engine, maxTurns }: TurnDeps,
-  turn: Turn,
-  end: TurnEnd,
-  shown: string,
-): TurnResult {
-  const { usage, costUsd, lastCost } = session.usage;
-  const failed = end.failed ?? false;
-  const { loss } = session;
-  return {
-    final_response: shown,
-    last_reasoning: turn.lastReasoning,
-    messages: session.messages,
-    client_tool_calls: end.clientCalls ?? [],
-    api_calls: turn.apiCalls,
-    completed:
-      end.text !== "" &&
-      !failed &&
-      !end.interrupted &&
-      !end.partial &&
-      end.clientCalls === undefined &&
-      turn.apiCalls <= maxTurns,
-    turn_exit_reason: end.detail ?? end.exit,
-    exit: end.exit,
-    failed,
-    partial: end.partial ?? false,
-    interrupted: end.interrupted ?? false,
-    error: end.error ?? loss ?? null,
-    hint: end.hint ?? (loss === undefined ? null : "Close the agent before its store or its memory."),
-    error_kind: end.failure?.kind ?? null,
-    retry_after_seconds: end.failure?.retryAfterMs === undefined ? null : end.failure.retryAfterMs / 1000,
-    response_transformed: shown !== end.text,
-    model: model.identity.model,
-    provider: model.identity.provider,
-    base_url: model.address,
-    input_tokens: usage.input,
-    output_tokens: usage.output,
-    cache_read_tokens: usage.cacheRead,
-    cache_write_tokens: usage.cacheWrite,
-    reasoning_tokens: usage.reasoning,
-    prompt_tokens: promptTokens(usage),
-    completion_tokens: usage.output,
-    total_tokens: totalTokens(usage),
-    last_prompt_tokens: Math.max(0, engine.lastPromptTokens),
-    estimated_cost_usd: costUsd,
-    cost_status: lastCost.status,
-    cost_source: lastCost.source,
-    session_id: session.id,
-    compression_exhausted: end.compressionExhausted ?? false,
-    pending_steer: turn.control.closeSteering() ?? null,
-    interrupt_message: end.interrupted ? turn.control.interruptMessage() : null,
-  };
 }

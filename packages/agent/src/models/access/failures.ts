@@ -161,7 +161,7 @@ function isOutOfCredit({ searchable, retryAfterMs }: FailureFacts): boolean {
 /** Some servers repeat the whole request in their error. */
 const SEARCHED_CHARS = 20_000;
 
-export function failureFacts(cause: unknown, nowMs: number): FailureFacts {
+function failureFacts(cause: unknown, nowMs: number): FailureFacts {
   const chain = causesOf(cause);
   const error = chain.find((each) => statusOf(each) !== undefined) ?? asRecord(cause);
   const body = someText(error.responseBody) ?? "";

@@ -6,12 +6,11 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import { describeCause, err, ok, type Result } from "@hermes-memory/core/internal/lib";
+import { describeCause, err, ok, type Result, untilAborted } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { ApiMode, FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
 import { asRecord, someText } from "../json-fields.ts";
-import { untilAborted } from "../until-aborted.ts";
-import { normalizeUsage, type Usage, type Wire } from "../usage-and-cost.ts";
+import { normalizeUsage, type Usage, type Wire } from "../usage.ts";
 import { Collector, weightOf } from "./collect-reply.ts";
 import { classifyFailure, type FailurePlace, isEarlyEnd, ownFailure } from "./failures.ts";
 import type { ReplyWatch } from "./reply-watch.ts";

@@ -3,8 +3,8 @@
 // cache, a table of well-known models and the catalogue of prices.
 import type { CustomProvider, HermesConfig } from "@hermes-memory/core/internal/config";
 import { isLoopback, parseBaseUrl } from "../base-url.ts";
+import { findInCatalogue } from "../cost.ts";
 import { isPlausibleWindow } from "../json-fields.ts";
-import { findInCatalogue } from "../usage-and-cost.ts";
 import { askServer, type ServerKind } from "./ask-server.ts";
 import { cachedWindow, rememberWindow, withoutProvider } from "./window-cache.ts";
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type BusyMode, runSlashCommand } from "../../../src/agent/index.ts";
@@ -13,13 +13,6 @@ describe("/undo", () => {
     expect(chat.questions).toEqual(["Take back the newest turn?"]);
     expect(reply).toMatchObject({ text: "three", json: { turns: 1, messages: 2 } });
     expect(chat.agent.messages).toHaveLength(2);
-  });
-
-  it("takes back several, without a question when told", async () => {
-    const chat = await openChat();
-    await chat.agent.talk("one", "two", "three", "four");
-    expect(await chat.expect("/undo 2 now", "edit")).toMatchObject({ text: "one", json: { turns: 2 } });
-    expect(chat.questions).toEqual([]);
   });
 
   it("takes nothing back when the answer is no", async () => {
@@ -56,15 +49,6 @@ describe("/retry", () => {
     expect((await chat.expect("/retry", "error")).json).toMatchObject({ kind: "refused" });
     expect(chat.agent.messages).toHaveLength(3);
     expect(await chat.store.getMessages(chat.agent.sessionId)).toHaveLength(2);
-  });
-
-  it("looks past what is there for one turn only", async () => {
-    const chat = await openChat();
-    await chat.agent.talk("one", "two");
-    chat.agent.hear(
-      message({ role: "user", content: [{ type: "image_url" }] }, { ephemeral: "continuation" }),
-    );
-    await chat.expect("/retry", "send");
   });
 
   it("has nothing to send at first", async () => {
@@ -137,15 +121,6 @@ describe("/history", () => {
     expect(lines[3]).toMatch(/^4\. agent, .*: Nothing\.$/);
   });
 
-  it("says that there are more, and how to see them", async () => {
-    const chat = await openChat();
-    await chat.agent.talk(...Array.from({ length: 12 }, (_, index) => `text ${index + 1}`));
-    const { lines, json } = await chat.expect("/history 2", "text");
-    expect(lines.slice(0, 2).map((line) => line.slice(0, 4))).toEqual(["11. ", "12. "]);
-    expect(lines[2]).toContain("'/history 12'");
-    expect(json).toMatchObject({ total: 12 });
-  });
-
   it("shows what was typed, not what was added for the model, and nothing of one turn only", async () => {
     const chat = await openChat();
     chat.agent.hear(
@@ -185,26 +160,11 @@ describe("/save", () => {
     expect(JSON.stringify(saved)).not.toMatch(/"_|added/);
   });
 
-  it("never writes over an earlier one", async () => {
-    const chat = await openChat();
-    await chat.agent.talk("one", "two");
-    await chat.expect("/save", "text");
-    await chat.expect("/save", "text");
-    expect(readdirSync(join(chat.home, "sessions", "saved")).sort()).toEqual([
-      "hermes_conversation_20260301_080509.json",
-      "hermes_conversation_20260301_080509_2.json",
-    ]);
-  });
-
   it("says what is in the way, and the chat goes on", async () => {
     const chat = await openChat();
     await chat.agent.talk("one", "two");
     writeFileSync(join(chat.home, "sessions"), "a file");
     expect((await chat.expect("/save", "error")).json).toMatchObject({ kind: "io" });
-  });
-
-  it("has nothing to save at first", async () => {
-    expect((await (await openChat()).expect("/save", "error")).json).toMatchObject({ kind: "nothing" });
   });
 });
 
@@ -228,15 +188,6 @@ describe("/queue", () => {
 });
 
 describe("/steer", () => {
-  it("gives the running turn a message", async () => {
-    const chat = await openChat();
-    const steered: string[] = [];
-    chat.agent.isRunning = true;
-    chat.agent.steer = (text?: string) => steered.push(text ?? "") > 0;
-    await chat.expect("/steer only the left one", "text");
-    expect(steered).toEqual(["only the left one"]);
-  });
-
   it("is the next message when no turn takes it", async () => {
     const chat = await openChat();
     expect(await chat.expect("/steer go on", "queue")).toMatchObject({ text: "go on" });

@@ -2,9 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadMemoryConfig } from "@hermes-memory/core/internal/config";
 import { entryId, memoryTool } from "@hermes-memory/core/internal/curated";
-import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
-import { memoryCommand } from "../../../src/agent/commands/memory-commands.ts";
 import { type Chat, openChat, textOf } from "./fake-agent.ts";
 
 function file(chat: Chat, name = "MEMORY.md"): string {
@@ -28,41 +26,6 @@ describe("/memory", () => {
     expect(text).toMatch(/USER\.md, about you: 0% — 0\/1,375 chars\n {2}\(empty\)/);
     expect(text).toContain("changes count from the next one");
   });
-
-  it("shows what another program wrote meanwhile, and leaves the session's snapshot alone", async () => {
-    const chat = await openChat();
-    const other = await openHome({ home: chat.home }).owner.curated();
-    await other?.apply("memory", { action: "add", content: "written elsewhere" });
-    expect(textOf(await chat.expect("/memory show memory", "text"))).toContain("written elsewhere");
-    expect(chat.agent.memory?.renderSnapshot("memory")).toBeUndefined();
-  });
-
-  it("shows one target when it is named", async () => {
-    const chat = await openChat();
-    expect(textOf(await chat.expect("/memory show user", "text"))).not.toContain("MEMORY.md");
-    await chat.expect("/memory show nothing", "error");
-  });
-
-  it("says what it knows when it is asked for something else", async () => {
-    const reply = await (await openChat()).expect("/memory constructor", "error");
-    expect(textOf(reply)).toMatch(/show \| add .*pending \| approve id\|all \| reject id\|all/);
-  });
-
-  it("knows every word that it offers for completion", async () => {
-    const chat = await openChat();
-    for (const word of memoryCommand.words ?? []) {
-      const reply = await chat.type(`/memory ${word} user`);
-      expect(reply?.lines.join("\n")).not.toContain("Usage: /memory [show");
-    }
-    expect(textOf(await chat.expect("/memory constructor", "error"))).toContain("Usage: /memory [show");
-  });
-
-  it("says so when memory is switched off", async () => {
-    const chat = await openChat();
-    chat.agent.memory = undefined;
-    for (const line of ["/memory", "/memory add x", "/memory undo", "/memory history", "/memory approve all"])
-      expect((await chat.expect(line, "error")).json).toMatchObject({ kind: "unavailable" });
-  });
 });
 
 describe("/memory add and remove", () => {
@@ -81,26 +44,6 @@ describe("/memory add and remove", () => {
     const op = { action: "add", content: "The kiln runs on gas" };
     const { change_id: changeId } = reply.json as { change_id: string };
     expect(chat.agent.mirrored).toEqual([{ write: { target, op, changeId }, origin: undefined }]);
-  });
-
-  it("keeps line breaks, and a text that begins with a dash behind --", async () => {
-    const chat = await openChat();
-    await chat.expect("/memory add one\n  two", "text");
-    expect(file(chat)).toBe("one\n  two");
-    await chat.expect("/memory add -- --flag is the one to use", "text");
-    expect(file(chat)).toContain("--flag is the one to use");
-  });
-
-  it("notes the session the change was made in", async () => {
-    const chat = await openChat();
-    await chat.expect("/memory add one", "text");
-    expect(chat.agent.memory?.history()[0]).toMatchObject({ origin: "cli", session: chat.agent.sessionId });
-  });
-
-  it("leaves the snapshot of the session as it was", async () => {
-    const chat = await openChat();
-    await chat.expect("/memory add one", "text");
-    expect(chat.agent.memory?.renderSnapshot("memory")).toBeUndefined();
   });
 
   it("mirrors nothing that was refused or there already", async () => {
@@ -130,16 +73,6 @@ describe("/memory add and remove", () => {
     await chat.expect(`/memory remove ${entryId("memory", "Uses zsh")}`, "text");
     expect([file(chat), file(chat, "USER.md")]).toEqual(["", ""]);
     expect(chat.agent.mirrored.at(-1)?.write.op).toMatchObject({ action: "remove", oldText: "Uses zsh" });
-  });
-
-  it("removes the one entry that is meant, and lists them when there are several", async () => {
-    const chat = await openChat();
-    for (const text of ["kiln one", "kiln two", "clay"]) await chat.expect(`/memory add ${text}`, "text");
-    const reply = await chat.expect("/memory remove kiln", "error");
-    expect(textOf(reply)).toMatch(/kiln one\n.*kiln two/);
-    expect(textOf(await chat.expect("/memory remove kiln two", "text"))).toContain("\n- kiln two\n");
-    expect(file(chat)).not.toContain("kiln two");
-    expect(chat.agent.mirrored.at(-1)?.write.op).toEqual({ action: "remove", oldText: "kiln two" });
   });
 
   it.each([
@@ -174,24 +107,6 @@ describe("/memory history and undo", () => {
     });
     expect(chat.agent.memory?.entries("memory")).toEqual([]);
   });
-
-  it("mirrors what taking back did", async () => {
-    const chat = await openChat();
-    await chat.expect("/memory add one", "text");
-    const { change_id: undoId } = (await chat.expect("/memory undo", "text")).json as { change_id: string };
-    await chat.expect(`/memory undo ${undoId}`, "text");
-    expect(chat.agent.mirrored.map(({ write }) => write.op)).toEqual([
-      { action: "add", content: "one" },
-      { action: "remove", oldText: "one" },
-      { action: "add", content: "one" },
-    ]);
-  });
-
-  it("passes on that there is nothing to take back", async () => {
-    expect((await (await openChat()).expect("/memory undo", "error")).json).toMatchObject({
-      kind: "no_match",
-    });
-  });
 });
 
 describe("/memory pending, approve, reject", () => {
@@ -215,36 +130,6 @@ describe("/memory pending, approve, reject", () => {
       { write: { target: "memory", op: { action: "add" } }, origin: "assistant_tool" },
     ]);
     await chat.expect(`/memory approve ${id}`, "error");
-  });
-
-  it("approves all, and tells which one failed", async () => {
-    const chat = await openChat();
-    await stage(chat, "one");
-    const large = await stage(chat, "x".repeat(2199));
-    const reply = await chat.expect("/memory approve all", "error");
-    expect(reply.lines.slice(0, 2)).toEqual(["Approved 1 memory write(s).", "Failed:"]);
-    expect(reply.lines[2]).toContain(large);
-    expect(chat.agent.mirrored).toHaveLength(1);
-  });
-
-  it.each(["reject", "deny", "drop"])("%s drops one, and leaves a trace of the refusal", async (word) => {
-    const chat = await openChat();
-    const id = await stage(chat, "The kiln runs on gas");
-    expect((await chat.expect(`/memory ${word} ${id}`, "text")).lines).toEqual([
-      `Rejected pending memory write '${id}'.`,
-    ]);
-    expect(chat.agent.memory?.history()[0]).toMatchObject({ status: "refused", reason: `rejected ${id}` });
-    expect(chat.agent.mirrored).toEqual([]);
-  });
-
-  it("rejects all", async () => {
-    const chat = await openChat();
-    await stage(chat, "one");
-    await stage(chat, "two");
-    expect((await chat.expect("/memory reject ALL", "text")).lines).toEqual([
-      "Rejected 2 pending memory write(s).",
-    ]);
-    expect((await chat.expect("/memory reject all", "text")).lines).toEqual(["No pending memory writes."]);
   });
 
   it("takes nothing but an id that is there", async () => {

@@ -25,10 +25,6 @@ describe("/model", () => {
     expect(textOf(reply)).toContain(`Now with ${chat.agent.model.model} (${chat.agent.model.provider}, `);
   });
 
-  it("passes on why it cannot switch", async () => {
-    expect(textOf(await (await openChat()).expect("/model nobody", "error"))).toBe("There is no such model.");
-  });
-
   it("takes no key and repeats none", async () => {
     const chat = await openChat();
     for (const line of [
@@ -86,14 +82,6 @@ describe("/usage", () => {
       savings: { hit_rate: 0.857, saved_usd: 1.5 },
     });
   });
-
-  it("says when a price is unknown, and when caching cost more than it saved", async () => {
-    const chat = await openChat();
-    chat.agent.given = { api_calls: 1, savings: { hitRate: 0, saved: -0.002 } };
-    const text = textOf(await chat.expect("/usage", "text"));
-    expect(text).toContain("unknown: there are no prices for this model");
-    expect(text).toContain("$0.0020 more than without");
-  });
 });
 
 describe("/status", () => {
@@ -106,12 +94,6 @@ describe("/status", () => {
     expect(textOf(reply)).toContain("memory 50%, user off");
     expect(reply.json).toMatchObject({ session_id: chat.agent.sessionId, window: { source: "config" } });
   });
-
-  it("says when nothing is stored", async () => {
-    const chat = await openChat();
-    chat.agent.store = undefined;
-    expect(textOf(await chat.expect("/status", "text"))).toContain("nothing is stored");
-  });
 });
 
 describe("/prompt", () => {
@@ -123,9 +105,5 @@ describe("/prompt", () => {
       system_prompt: { chars: 15, bytes: 19, tokens: 6, hash: promptHash("You are Köln. 🏺") },
     });
     expect(textOf(reply)).not.toContain("Köln");
-  });
-
-  it("says when there is none yet", async () => {
-    expect((await (await openChat()).expect("/prompt", "text")).json).toEqual({ system_prompt: null });
   });
 });

@@ -40,15 +40,6 @@ describe("/new", () => {
     }
   });
 
-  it.each(["/new now", "/reset --yes", "/new -y", "/clear now"])("%s does not ask", async (line) => {
-    const chat = await openChat();
-    await chat.agent.talk("one", "two");
-    const before = chat.agent.sessionId;
-    await chat.expect(line, "text");
-    expect(chat.questions).toEqual([]);
-    expect(chat.agent.sessionId).not.toBe(before);
-  });
-
   it("does not ask where there is nothing to lose, or where config says so", async () => {
     const empty = await openChat();
     await empty.expect("/new", "text");
@@ -59,22 +50,6 @@ describe("/new", () => {
     await trusting.agent.talk("one", "two");
     await trusting.expect("/new", "text");
     expect([...empty.questions, ...trusting.questions]).toEqual([]);
-  });
-
-  it("takes a title, also one in quotes that ends with such a word", async () => {
-    const chat = await openChat();
-    expect((await chat.expect("/reset Kiln notes", "text")).json).toMatchObject({ title: "Kiln notes" });
-    expect((await chat.expect('/new "do it now"', "text")).json).toMatchObject({ title: "do it now" });
-    expect(textOf(await chat.expect("/new taken", "text"))).toContain("The title could not be used");
-  });
-
-  it("clears the screen only as /clear, and only when it was done", async () => {
-    const chat = await openChat();
-    expect(await chat.expect("/new", "text")).toHaveProperty("clearScreen", false);
-    expect(await chat.expect("/clear", "text")).toHaveProperty("clearScreen", true);
-    await chat.agent.talk("one", "two");
-    chat.answer = false;
-    expect(await chat.expect("/clear", "text")).not.toHaveProperty("clearScreen");
   });
 });
 
@@ -95,16 +70,6 @@ describe("/resume", () => {
     expect(chat.agent.sessionId).toBe(chat.ids[0]);
     expect(textOf(reply)).toContain("'kiln', 2 messages");
     expect(await chat.type("2")).toBeUndefined();
-  });
-
-  it("forgets the list when anything else is typed first", async () => {
-    const chat = await threeSessions();
-    for (const line of ["hello", "/status", "/sessions"]) {
-      await chat.expect("/resume", "text");
-      await chat.type(line);
-      expect(await chat.type("2")).toBeUndefined();
-    }
-    expect(chat.agent.sessionId).toBe(chat.ids[2]);
   });
 
   it("says so when the number is not in the list; typed again it is a message", async () => {
@@ -130,53 +95,10 @@ describe("/resume", () => {
     expect(chat.agent.sessionId).toBe(chat.ids[0]);
   });
 
-  it("counts in the list that was shown, not in the one it has become", async () => {
-    const chat = await threeSessions();
-    await chat.expect("/sessions", "text");
-    await chat.store.appendMessage(chat.ids[0] ?? "", { role: "user", content: "later" });
-    await chat.expect("/resume 2", "text");
-    expect(chat.agent.sessionId).toBe(chat.ids[1]);
-  });
-
-  it.each(["kiln", '"kiln"', "[kiln]", "<'kiln'>"])("takes a title: %s", async (title) => {
-    const chat = await threeSessions();
-    await chat.expect(`/resume ${title}`, "text");
-    expect(chat.agent.sessionId).toBe(chat.ids[0]);
-  });
-
-  it("takes a title that has brackets of its own", async () => {
-    const chat = await threeSessions();
-    await chat.store.setSessionTitle(chat.ids[0] ?? "", "[draft]");
-    await chat.expect("/resume [draft]", "text");
-    expect(chat.agent.sessionId).toBe(chat.ids[0]);
-  });
-
-  it("takes an id", async () => {
-    const chat = await threeSessions();
-    await chat.expect(`/resume ${chat.ids[1]}`, "text");
-    expect(chat.agent.sessionId).toBe(chat.ids[1]);
-  });
-
   it("answers for the current session that it is the current one", async () => {
     const chat = await threeSessions();
     for (const target of ["clay", "1", chat.agent.sessionId])
       expect(textOf(await chat.expect(`/resume ${target}`, "text"))).toContain("already on that session");
-  });
-
-  it("says how to find a session that is not there", async () => {
-    const chat = await threeSessions();
-    const reply = await chat.expect("/resume nothing like it", "error");
-    expect(textOf(reply)).toMatch(/No session is called 'nothing like it'.*\/sessions/s);
-  });
-
-  it("shows a user nobody else's sessions", async () => {
-    const chat = await threeSessions();
-    await chat.agent.newSession();
-    chat.agent.userId = "ada";
-    await chat.agent.talk("mine", "yes");
-    const reply = await chat.expect("/resume", "text");
-    expect(reply.json).toMatchObject({ sessions: [{ id: chat.agent.sessionId, is_current: true }] });
-    expect((reply.json as { sessions: unknown[] }).sessions).toHaveLength(1);
   });
 
   it("works without a database as far as saying so", async () => {
@@ -195,10 +117,6 @@ describe("/sessions", () => {
     expect(await chat.type("2")).toBeUndefined();
     await chat.expect("/sessions many", "error");
   });
-
-  it("has nothing to list at first", async () => {
-    expect((await (await openChat()).expect("/sessions", "text")).lines).toEqual(["No sessions yet."]);
-  });
 });
 
 describe("/branch and /title", () => {
@@ -209,12 +127,6 @@ describe("/branch and /title", () => {
     const reply = await chat.expect("/fork other way", "text");
     expect(reply.json).toMatchObject({ from, to: chat.agent.sessionId, title: "other way", messages: 2 });
     expect(textOf(reply)).toContain(`/resume ${from}`);
-  });
-
-  it("passes on why it cannot branch", async () => {
-    expect(textOf(await (await openChat()).expect("/branch", "error"))).toBe(
-      "There is nothing to branch from.",
-    );
   });
 
   it("shows, sets and clears the title", async () => {
@@ -254,50 +166,6 @@ describe("/search", () => {
     });
     const empty = await chat.expect("/search zzz", "text");
     expect(empty.lines).toEqual([expect.stringContaining("No messages"), expect.stringContaining("1,204")]);
-  });
-
-  it("folds the output of an earlier search into one line", async () => {
-    const chat = await threeSessions();
-    await chat.agent.store?.appendMessage(chat.agent.sessionId, {
-      role: "tool",
-      toolName: "session_search",
-      content: JSON.stringify({ query: "oven", results: [{ snippet: "a zanzibar oven" }] }),
-    });
-    const reply = await chat.expect("/search zanzibar", "text");
-    expect(textOf(reply)).toContain('an earlier session_search for "oven"');
-    expect(JSON.stringify(reply.json)).not.toContain("a zanzibar oven");
-  });
-
-  it("finds messages with their session, the place, and how to open it", async () => {
-    const chat = await openChat();
-    await chat.agent.talk("the harbour crane is blue", "noted");
-    await chat.agent.setTitle("harbour");
-    const old = chat.agent.sessionId;
-    await chat.agent.newSession();
-    await chat.agent.talk("and the crane of the yard?", "unknown");
-    const text = textOf(await chat.expect("/search crane", "text"));
-    expect(text).toMatch(
-      new RegExp(`harbour  ${old}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d  user\\n {2}.*>>>crane<<<`),
-    );
-    expect(text).toMatch(new RegExp(`${chat.agent.sessionId} .* user  \\(this one\\)`));
-    expect(text).toContain("'/resume <id>'");
-  });
-
-  it("says so when there are more, and when there is nothing", async () => {
-    const chat = await openChat();
-    await chat.agent.talk(...Array.from({ length: 9 }, (_, index) => `crane number ${index}`));
-    const many = await chat.expect("/search crane", "text");
-    expect((many.json as { hits: unknown[] }).hits).toHaveLength(6);
-    expect(textOf(many)).toContain("There are more");
-    expect(textOf(await chat.expect("/search zeppelin", "text"))).toContain("No messages found.");
-    await chat.expect("/search", "error");
-  });
-
-  it("finds nothing of another user", async () => {
-    const chat = await openChat();
-    await chat.agent.talk("the harbour crane is blue", "noted");
-    chat.agent.userId = "ada";
-    expect((await chat.expect("/search crane", "text")).json).toMatchObject({ hits: [] });
   });
 
   it("reports a database that fails, and the chat goes on", async () => {

@@ -7,13 +7,6 @@ import {
 import { openChat, textOf } from "./fake-agent.ts";
 
 describe("the list of commands", () => {
-  it("has every command of the chat under one name only", () => {
-    expect(new Set(RESERVED_COMMANDS).size).toBe(RESERVED_COMMANDS.length);
-    const wanted =
-      "new reset clear resume sessions branch fork undo retry compress compact title history save memory skills search model usage status prompt provider help exit quit queue q steer busy curator";
-    expect([...RESERVED_COMMANDS].sort()).toEqual(wanted.split(" ").sort());
-  });
-
   it("is told by /help, engine commands included", async () => {
     const chat = await openChat();
     chat.agent.engineCommands = [
@@ -49,10 +42,6 @@ describe("completion", () => {
     expect(completeSlash("/")).toHaveLength(RESERVED_COMMANDS.length);
   });
 
-  it("offers names of engine commands beside ours", () => {
-    expect(completeSlash("/l", ["lcm"])).toEqual(["/lcm"]);
-  });
-
   it("offers the words behind a name", () => {
     expect(completeSlash("/memory a")).toEqual(["/memory add", "/memory approval", "/memory approve"]);
     expect(completeSlash("/compress ")).toEqual(["/compress --keep", "/compress --local", "/compress here"]);
@@ -86,12 +75,6 @@ describe("a command of the context engine", () => {
     const chat = await openChat();
     chat.agent.engineCommands = [{ ...command, handler: async (args) => `got ${args}\nand more` }];
     expect((await chat.expect("/LCM  a b ", "text")).lines).toEqual(["got a b", "and more"]);
-  });
-
-  it("shows what is no text as JSON", async () => {
-    const chat = await openChat();
-    chat.agent.engineCommands = [{ ...command, handler: () => ({ nodes: 3 }) }];
-    expect(textOf(await chat.expect("/lcm", "text"))).toBe('{\n  "nodes": 3\n}');
   });
 
   it("that throws costs an error reply without secrets", async () => {

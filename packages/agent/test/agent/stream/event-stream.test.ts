@@ -56,19 +56,6 @@ describe("agent.stream", () => {
     expect(await agent.run("again")).toMatchObject({ final_response: "Blue." });
   });
 
-  it("runs to its end without a reader, and its result tells", async () => {
-    const { agent } = await agentHome([{ text: "Blue." }]);
-    expect(await agent.stream("colour?").result).toMatchObject({ final_response: "Blue." });
-  });
-
-  it("is stopped by the caller's own signal, too", async () => {
-    const { agent } = await agentHome([{ text: "The crane is blue.", stallAfterChars: 8 }]);
-    const stop = new AbortController();
-    const stream = agent.stream("colour?", { signal: stop.signal });
-    for await (const event of stream) if (event.type === "text-delta") stop.abort();
-    expect(await stream.result).toMatchObject({ interrupted: true });
-  });
-
   it("throws for a turn that is refused, and no rejection is left unhandled", async () => {
     const opened = gate();
     const { agent } = await agentHome([{ text: "One.", pauseBefore: opened }]);
@@ -81,13 +68,5 @@ describe("agent.stream", () => {
     expect(events.at(-1)).toMatchObject({ type: "turn-end", result: { final_response: "One." } });
     await agent.close();
     await expect(collected(agent.stream("late"))).rejects.toMatchObject({ code: "agent-closed" });
-  });
-
-  it("ends with the error of a turn that failed", async () => {
-    const { agent } = await agentHome(() => ({ status: 401, body: {} }) as never, {
-      wire: { mayRunOut: true },
-    });
-    const events = await collected(agent.stream("hello"));
-    expect(events.at(-1)).toMatchObject({ type: "turn-end", result: { failed: true, exit: "model_error" } });
   });
 });

@@ -98,36 +98,6 @@ describe("toUIMessageStreamResponse", () => {
     ]);
   });
 
-  it("has the headers and the end that clients expect, and the caller's own headers", async () => {
-    const { agent } = await agentHome([{ text: "Hi." }]);
-    const response = agent.toUIMessageStreamResponse("hello", { status: 201, headers: { "x-chat": "7" } });
-    expect(response.status).toBe(201);
-    expect(Object.fromEntries(response.headers)).toMatchObject({
-      "content-type": "text/event-stream",
-      "x-vercel-ai-ui-message-stream": "v1",
-      "x-chat": "7",
-    });
-    const lines = (await response.text()).split("\n\n");
-    expect(lines.slice(0, 2)).toEqual(['data: {"type":"start"}', 'data: {"type":"start-step"}']);
-    expect(lines.slice(-4)).toEqual([
-      'data: {"type":"finish-step"}',
-      'data: {"type":"finish","finishReason":"stop"}',
-      "data: [DONE]",
-      "",
-    ]);
-  });
-
-  it("streams while the model writes", async () => {
-    const opened = gate();
-    const { agent } = await agentHome([{ text: "The crane is blue.", pauseAt: { chars: 8, until: opened } }]);
-    const seen: string[] = [];
-    for await (const chunk of agent.toUIMessageStream("colour?")) {
-      seen.push(chunk.type);
-      if (chunk.type === "text-delta") opened.open(); // never reached if the text waited for its end
-    }
-    expect(seen).toContain("finish");
-  });
-
   it("interrupts the turn of a client that disconnects", async () => {
     const { url, agent, events } = await chatServer([{ text: "The crane is blue.", stallAfterChars: 8 }]);
     const stop = new AbortController();
@@ -144,27 +114,6 @@ describe("toUIMessageStreamResponse", () => {
     stop.abort();
     await ended;
     expect(events.at(-1)).toMatchObject({ type: "turn-end", result: { interrupted: true } });
-  });
-
-  it("tells a failed or refused turn as an error without its details, which onError gets", async () => {
-    const opened = gate();
-    const causes: unknown[] = [];
-    const onError = (cause: unknown) => {
-      causes.push(cause);
-      return "Please try later.";
-    };
-    const made = await chatServer([{ text: "One.", pauseBefore: opened }], {}, { onError });
-    const first = made.agent.run("one");
-    expect((await ask(made.url, "two")).errors).toEqual(["Please try later."]);
-    expect(causes).toMatchObject([{ code: "agent-busy" }]);
-    opened.open();
-    await first;
-
-    const failing = await chatServer([], {
-      wire: { mayRunOut: true },
-      options: { waitForRetry: async () => {} },
-    });
-    expect((await ask(failing.url, "hello")).errors).toEqual(["An error occurred."]);
   });
 
   it("gives onError codes of the error page for failed turns and tools", async () => {
@@ -238,22 +187,6 @@ describe("closeWhenDone", () => {
     }
     expect(chunks).not.toContain("error");
     expect(chunks.at(-1)).toBe("abort");
-  });
-
-  it("leaves reasoning out with sendReasoning: false", async () => {
-    const { agent } = await agentHome([{ reasoning: "Hm.", text: "Hi." }]);
-    const chunks = await collected(agent.toUIMessageStream("hello", { sendReasoning: false }));
-    expect(chunks.map(({ type }) => type).filter((type) => type.startsWith("reasoning"))).toEqual([]);
-  });
-
-  it("tells an interrupt as abort", async () => {
-    const { agent } = await agentHome([{ text: "The crane is blue.", stallAfterChars: 8 }]);
-    const chunks: string[] = [];
-    for await (const chunk of agent.toUIMessageStream("colour?")) {
-      chunks.push(chunk.type);
-      if (chunk.type === "text-delta") agent.interrupt();
-    }
-    expect(chunks.slice(-3)).toEqual(["text-end", "finish-step", "abort"]);
   });
 });
 

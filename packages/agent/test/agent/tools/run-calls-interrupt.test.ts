@@ -2,8 +2,8 @@
 import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import type { CheckedCall } from "../../../src/agent/tools/check-calls.ts";
 import { runBatch } from "../../../src/agent/tools/run-calls.ts";
+import type { CheckedCall } from "../../../src/agent/turn/judge.ts";
 import { batchContext, fakeTool, gate, type ToolChanges } from "../../fakes/agent-tools.ts";
 
 const CALLS: readonly CheckedCall[] = [

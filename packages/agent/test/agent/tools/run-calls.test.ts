@@ -2,16 +2,14 @@
 
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { toNewMessage } from "@hermes-memory/core/internal/message";
 import { fenceUntrusted } from "@hermes-memory/core/internal/security";
 import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 import { notedResult, resultIdFor, resultNote } from "../../../../core/src/sessions/session-files.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import type { CheckedCall } from "../../../src/agent/tools/check-calls.ts";
-import { runBatch, toolMessage } from "../../../src/agent/tools/run-calls.ts";
+import { runBatch } from "../../../src/agent/tools/run-calls.ts";
+import type { CheckedCall } from "../../../src/agent/turn/judge.ts";
 import { batchContext, fakeTool, gate, type ToolChanges } from "../../fakes/agent-tools.ts";
-import { message } from "../../messages.ts";
 
 function calls(...names: readonly string[]): CheckedCall[] {
   return names.map((name, place) => ({ id: `c${place + 1}`, name, args: { place } }));
@@ -62,23 +60,6 @@ describe("a batch", () => {
     expect(most).toBe(8);
   });
 
-  it("runs in order when only some of its tools are read-only", async () => {
-    const log: string[] = [];
-    const logging = (name: string, effect: "read" | "write"): Tool =>
-      fakeTool(name, {
-        effect,
-        run: async () => {
-          log.push(`start ${name}`);
-          await Promise.resolve();
-          log.push(`end ${name}`);
-          return { text: name };
-        },
-      });
-    const table = new ToolTable([logging("read", "read"), logging("write", "write")]);
-    await runBatch(table, calls("read", "write"), batchContext(tempDirectory()));
-    expect(log).toEqual(["start read", "end read", "start write", "end write"]);
-  });
-
   it("turns what a tool throws into an error for the model, without secrets", async () => {
     const broken = fakeTool("broken", {
       run: () => Promise.reject(new Error("no route, key sk-ant-api03-4f9Kq82Lm1Zx7")),
@@ -89,27 +70,6 @@ describe("a batch", () => {
     expect(JSON.parse(first?.text ?? "").error).toMatch(/^no route, key /);
     expect(first?.text).not.toContain("4f9Kq82Lm1Zx7");
     expect(second).toMatchObject({ kind: "ran", text: "fine", isError: false });
-  });
-
-  it("tells each tool what it needs to know about the call", async () => {
-    const seen: unknown[] = [];
-    const curious = fakeTool("curious", {
-      run: async (args, call) => {
-        seen.push([args, call.callId, call.taskId, call.sessionId, call.messages, call.signal.aborted]);
-        return { text: "" };
-      },
-    });
-    let session = 0;
-    const messages = [message({ role: "user", content: "hello" })];
-    const context = batchContext(tempDirectory(), {
-      sessionId: () => `s${++session}`,
-      messages: () => messages,
-    });
-    await runBatch(new ToolTable([curious]), calls("curious", "curious"), context);
-    expect(seen).toEqual([
-      [{ place: 0 }, "c1", "task", "s1", messages, false],
-      [{ place: 1 }, "c2", "task", "s2", messages, false],
-    ]);
   });
 
   it("says when tools start and end, and does not mind a listener that throws", async () => {
@@ -131,11 +91,6 @@ describe("a batch", () => {
       },
     });
     expect(await runBatch(table, calls("todo"), deaf)).toMatchObject([{ kind: "ran" }]);
-  });
-
-  it("becomes tool messages as the session store has them", () => {
-    const row = toNewMessage(toolMessage({ callId: "c1", name: "todo", text: "{}" }));
-    expect(row).toEqual({ role: "tool", toolName: "todo", content: "{}", toolCallId: "c1" });
   });
 });
 
@@ -247,13 +202,6 @@ describe("a result that is too long", () => {
     expect(result?.text).toContain(`as result ${basename(path, ".txt")};`);
     expect(result?.text).toContain("100,003 characters");
     expect(result?.text).toContain('source="mcp:x/dump"');
-  });
-
-  it("stays where it is at exactly the limit", async () => {
-    const table = new ToolTable([saying("dump", "x".repeat(100_000))]);
-    const [result] = await runBatch(table, calls("dump"), batchContext(tempDirectory()));
-    expect(result?.spilledTo).toBeUndefined();
-    expect(result?.text).toHaveLength(100_000);
   });
 
   it("together with the others makes the longest go first", async () => {

@@ -42,12 +42,6 @@ describe("the tool", () => {
     });
   });
 
-  it("shows the list when it is given none", async () => {
-    const store = storeWith(task("1"));
-    for (const args of [{}, { todos: null }, { merge: true }])
-      expect(await run(store, args)).toMatchObject({ todos: [{ id: "1" }] });
-  });
-
   it("replaces the list, or changes it with merge", async () => {
     const store = storeWith(task("1"), task("2"));
     await run(store, { todos: [{ id: "2", status: "completed" }, task("3")], merge: true });
@@ -69,34 +63,9 @@ describe("the tool", () => {
     expect(JSON.parse(outcome.text)).toHaveProperty("error");
     expect(store.items).toEqual([task("1")]);
   });
-
-  it.each([
-    [{}, "read the task list"],
-    [{ todos: [task("1")] }, "plan 1 task"],
-    [{ todos: [task("1"), task("2")], merge: true }, "update 2 tasks"],
-    [{ todos: 5 }, "read the task list"],
-  ])("shows a person %j as: %s", (args, line) => expect(todoEntry(new TodoStore()).preview(args)).toBe(line));
 });
 
 describe("the list", () => {
-  it("makes up for what is missing or wrong", () => {
-    expect(
-      storeWith({}, 5, null, { id: 7, content: " x ", status: "DONE?" }, { id: "8", status: " Completed " })
-        .items,
-    ).toEqual([
-      { id: "?", content: "(no description)", status: "pending" },
-      { id: "7", content: "x", status: "pending" },
-      { id: "8", content: "(no description)", status: "completed" },
-    ]);
-  });
-
-  it("keeps the last of tasks with one id, in its place", () => {
-    expect(storeWith(task("1", "old"), task("2"), task("1", "new")).items).toEqual([
-      task("2"),
-      task("1", "new"),
-    ]);
-  });
-
   it("keeps what a merge does not mention", () => {
     const store = storeWith(task("1", "text", "in_progress"));
     store.write([{ id: "1", content: "  " }], true);
@@ -168,12 +137,6 @@ describe("a resumed session", () => {
     expect(store.items).toEqual([task("new")]);
   });
 
-  it("keeps the list it has", () => {
-    const store = storeWith(task("mine"));
-    expect(store.hydrate(messages(result("old")))).toBe(false);
-    expect(store.items).toEqual([task("mine")]);
-  });
-
   it("takes no other tool's list, and none that cannot be read", () => {
     const store = new TodoStore();
     const broken = { role: "tool", tool_name: "todo", content: '{"todos": [{"id"' };
@@ -197,11 +160,6 @@ describe("the snapshot for a compaction", () => {
     expect(store.snapshotText()).toBe(
       "[Your active task list was preserved across context compression]\n- [ ] 2. b (pending)\n- [>] 3. c (in_progress)",
     );
-  });
-
-  it("is absent when nothing is open", () => {
-    expect(new TodoStore().snapshotText()).toBeUndefined();
-    expect(storeWith(task("1", "a", "completed")).snapshotText()).toBeUndefined();
   });
 
   it("is known to the context engine as the task list", async () => {

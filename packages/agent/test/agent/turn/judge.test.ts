@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { checkCalls } from "../../../src/agent/tools/check-calls.ts";
 import {
+  checkCalls,
   judge,
   NO_TROUBLES,
   type ReplyView,

@@ -101,19 +101,6 @@ describe("a proposal that waited", () => {
     expect(outcome).toMatchObject({ ok: false, error: { kind: "no_match" } });
     expect(home.memory).toBe("uses pnpm.");
   });
-
-  it("is refused when the entry was pinned meanwhile", async () => {
-    const home = await CuratorHome.make();
-    home.remember("Uses pnpm", "uses pnpm.");
-    await home.run({ mode: "propose" });
-    const store = await home.store();
-    done(await store.pin("memory", "uses pnpm."));
-    const directory = pendingWritesDirectory(home.home);
-    const [record] = readPendingWrites(directory).records;
-    const outcome = await approvePending(store, directory, record?.id ?? "");
-    expect(outcome).toMatchObject({ ok: false, error: { kind: "denied" } });
-    expect(home.memory).toBe("Uses pnpm\n§\nuses pnpm.");
-  });
 });
 
 describe("the curator", () => {

@@ -130,14 +130,4 @@ describe("a person's skill with the name of an archived one", () => {
       pinned: true,
     });
   });
-
-  it("is not archived for the age of the other one", async () => {
-    const home = await CuratorHome.make();
-    home.skill("again", body("again"), { created_at: ago(400) });
-    await home.run(apply);
-    expect(home.has(file("again"))).toBe(false);
-    home.write(file("again"), "---\nname: again\ndescription: Mine\n---\n\nMy own.\n");
-    expect((await home.run(apply)).decided).toEqual([]);
-    expect(home.read(file("again"))).toContain("My own.");
-  });
 });

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import {
@@ -13,7 +13,6 @@ import { describe, expect, it } from "vitest";
 import { fixtureHome } from "../../../../../test/fixtures/fixture-home.ts";
 import { changeState, listBackups, readState, restoreBackup } from "../../../src/curator/index.ts";
 import { CuratorHome } from "../curator-home.ts";
-import { leftovers } from "../killed-runs.ts";
 import { tarOf } from "../tar-of.ts";
 
 const NOW = new Date("2026-06-01T00:00:00Z");
@@ -22,6 +21,11 @@ async function restored(home: CuratorHome, id: string): Promise<string> {
   const done = await restoreBackup(home.home, id, NOW);
   if (!done.ok) throw new Error(`${done.error.kind}: ${done.error.message}`);
   return done.value.before;
+}
+
+function leftovers(home: string): string[] {
+  const names = readdirSync(home, { recursive: true, encoding: "utf8" });
+  return names.filter((name) => name.includes(".staging-"));
 }
 
 /** The skills, without what a restore leaves alone. */
@@ -150,7 +154,7 @@ function killedAtRename(home: CuratorHome, id: string, rename: number): void {
 
 // The copy gets its name, five skills are moved out, then four are moved in.
 describe.skipIf(process.platform === "win32")("a restore that was killed", () => {
-  it.each([1, 2, 4, 6, 7, 10])("at rename %i can be repeated, and has lost nothing", async (rename) => {
+  it.each([1, 4, 7])("at rename %i can be repeated, and has lost nothing", async (rename) => {
     const home = await CuratorHome.make();
     for (const name of ["ash", "bay", "elm", "fig"]) home.skill(name, "first");
     const wanted = texts(home);

@@ -20,7 +20,7 @@ export type ScriptedToolCall = {
   readonly id?: string;
 };
 
-/** Buckets that do not overlap, as in src/models/usage-and-cost.ts; `reasoning` is a part of `output`. */
+/** Buckets that do not overlap, as in src/models/usage.ts; `reasoning` is a part of `output`. */
 export type ScriptedUsage = {
   readonly input: number;
   readonly output: number;

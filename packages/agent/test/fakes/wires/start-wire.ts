@@ -1,5 +1,5 @@
-// A model's server on loopback that speaks one wire and answers from a script. Needs no test runner: see wire-in-test.ts
-// and scripted-process.ts for the two ways of running it.
+// A model's server on loopback that speaks one wire and answers from a script. Needs no test runner:
+// wire-in-test.ts stops it with its test.
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

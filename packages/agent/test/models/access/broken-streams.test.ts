@@ -16,7 +16,6 @@ import {
   refused,
   serverError,
 } from "../../fakes/wires/script.ts";
-import { messages } from "../../messages.ts";
 import { ASKED, chosenFor, ear, failureOf, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
 
 /** Fails the test on an unhandled rejection. */
@@ -104,16 +103,6 @@ describe.each(KINDS)("the %s wire", (kind) => {
     await wire.waitForAbort(0);
   });
 
-  it("gives up a server that never begins to answer", async () => {
-    noStrayRejections();
-    const { wire, model } = await wireModel(kind, [{ text: "late", pauseBefore: "forever" }]);
-    expect(await failureOf(model, { ...ASKED, staleAfterMs: 100 })).toMatchObject({
-      kind: "stalled",
-      partialText: "",
-    });
-    await wire.waitForAbort(0);
-  });
-
   it("ends at once with the caller's reason and closes the socket", async () => {
     noStrayRejections();
     const { wire, model } = await wireModel(kind, [{ text: "Forty metres.", stallAfterChars: 5 }]);
@@ -189,12 +178,6 @@ describe("a stream that ends politely, but too early, is no success", () => {
       isRetryable: true,
     });
   });
-
-  it("nor with OpenAI's own chat models", async () => {
-    const { url } = await sseServer([cases.chat ?? []], { end: "" });
-    const model = await openModel(chosenFor("chat", url, { provider: "openai" }));
-    expect(await failureOf(model)).toMatchObject({ kind: "connection", partialText: "Forty" });
-  });
 });
 
 it("hangs up on a server that stays on the line after its error", async () => {
@@ -223,29 +206,4 @@ it("waits for no server that has said everything and stays on the line", async (
   const reply = await replyOf(await openModel(chosenFor("anthropic", server.url)));
   expect(reply).toMatchObject({ finishReason: "stop", message: { content: "Forty" } });
   await server.closed;
-});
-
-it("a listener that throws disturbs nothing but the log", async () => {
-  const lines: string[] = [];
-  const note = (message: string): void => void lines.push(message);
-  const log = { debug: note, info: note, warn: note, error: note, dropped: 0 };
-  const { model } = await wireModel("chat", [{ text: "Forty metres." }], { log });
-  const reply = await replyOf(model, {
-    ...ASKED,
-    onDelta: () => {
-      throw new Error("mine");
-    },
-  });
-  expect(reply.message.content).toBe("Forty metres.");
-  expect(lines[0]).toContain("listener");
-});
-
-it("two requests of one model at the same time do not mix", async () => {
-  const { model } = await wireModel("chat", ({ raw }) => ({
-    text: raw.includes("left") ? "L" : "R",
-    delayMs: 5,
-  }));
-  const ask = (content: string) => replyOf(model, { messages: messages({ role: "user", content }) });
-  const replies = await Promise.all([ask("left"), ask("right"), ask("left")]);
-  expect(replies.map(({ message }) => message.content)).toEqual(["L", "R", "L"]);
 });

@@ -6,7 +6,7 @@ import { applyPromptCaching } from "@hermes-memory/core/internal/context";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openModel } from "../../../src/models/index.ts";
 import { sseServer } from "../../fakes/sse-server.ts";
-import { chatRow, message, messages } from "../../messages.ts";
+import { chatRow, message } from "../../messages.ts";
 import { ASKED, chosenFor, ear, failureOf, replyOf, wireModel } from "./over-http.ts";
 
 const MARKER = { type: "ephemeral" };
@@ -28,35 +28,6 @@ describe("cache markers", () => {
     ]);
     expect(wire.wireMessages(0)).toMatchObject([{ role: "user", content: "How high is the crane?" }]);
   });
-
-  it("go to Anthropic where the messages carry them", async () => {
-    const { wire, model } = await wireModel("anthropic", [{ text: "ok" }]);
-    const call = { id: "toolu_1", type: "function", function: { name: "measure", arguments: "{}" } };
-    const plain = [
-      ...ASKED.messages,
-      ...messages(
-        { role: "assistant", content: "", tool_calls: [call] },
-        { role: "tool", tool_call_id: "toolu_1", content: "40 m" },
-      ),
-    ];
-    const marked = applyPromptCaching(plain, { native: true, ttl: "1h" });
-    await replyOf(model, { messages: marked, markBody: () => expect.unreachable() });
-    const hour = { ...MARKER, ttl: "1h" };
-    expect(wire.requests[0]?.body).toMatchObject({
-      system: [{ text: "Be brief.", cache_control: hour }],
-      messages: [
-        { role: "user", content: [{ text: "How high is the crane?", cache_control: hour }] },
-        { role: "assistant", content: [{ type: "tool_use", cache_control: hour }] },
-        { role: "user", content: [{ type: "tool_result", cache_control: hour }] },
-      ],
-    });
-  });
-});
-
-it("adds further keys to the body", async () => {
-  const { wire, model } = await wireModel("chat", [{ text: "ok" }], { extraBody: { top_k: 5 } });
-  await replyOf(model);
-  expect(wire.requests[0]?.body).toMatchObject({ top_k: 5, stream_options: { include_usage: true } });
 });
 
 it("keeps nothing at OpenAI, and asks for reasoning it can send again where the model reasons", async () => {
@@ -67,15 +38,6 @@ it("keeps nothing at OpenAI, and asks for reasoning it can send again where the 
   await replyOf(plain.model);
   expect(plain.wire.requests[0]?.body).toMatchObject({ store: false });
   expect(plain.wire.requests[0]?.body).not.toHaveProperty("include");
-});
-
-it("hands the SDK's warnings to the log", async () => {
-  const lines: string[] = [];
-  const note = (message: string): void => void lines.push(message);
-  const log = { debug: note, info: note, warn: note, error: note, dropped: 0 };
-  const { model } = await wireModel("anthropic", [{ text: "ok" }], { log });
-  await replyOf(model, { ...ASKED, temperature: 3 });
-  expect(lines.join("\n")).toContain("temperature");
 });
 
 describe("OpenRouter", () => {
@@ -135,15 +97,6 @@ describe("OpenRouter", () => {
       reasoning_details: details,
     });
     expect(second?.usage).toEqual({ include: true });
-  });
-
-  it("is the only server that gets them", async () => {
-    const { wire, model } = await wireModel("chat", [{ text: "ok" }]);
-    const before = message({ role: "assistant", content: "Forty.", reasoning_details: details });
-    await replyOf(model, {
-      messages: [...ASKED.messages, before, message({ role: "user", content: "Sure?" })],
-    });
-    expect(wire.requests[0]?.raw).not.toContain("reasoning_details");
   });
 });
 

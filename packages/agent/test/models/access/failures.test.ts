@@ -1,6 +1,6 @@
 // Errors of the usual servers, and how they are classified and described.
 import { describe, expect, it } from "vitest";
-import { failureFacts, retryAfter } from "../../../src/models/access/failures.ts";
+import { retryAfter } from "../../../src/models/access/failures.ts";
 import { classifyFailure, type ModelFailureKind, type ModelIdentity } from "../../../src/models/index.ts";
 
 type Answer = {
@@ -225,24 +225,5 @@ describe("the message", () => {
       expect(text).not.toContain("\n");
       expect(text.length).toBeLessThan(500);
     }
-  });
-
-  it("has the words of the server behind a gateway", () => {
-    const body = {
-      error: {
-        message: "Provider returned error",
-        code: 400,
-        metadata: { raw: '{"error":{"message":"odd tool"}}' },
-      },
-    };
-    expect(failureFacts(apiError({ status: 400, body }), 0).sentence).toBe("odd tool");
-  });
-
-  it("shows no error page", () => {
-    const { message: text } = classifyFailure(
-      apiError({ status: 502, body: "<html><body>x</body></html>" }),
-      "",
-    );
-    expect(text).not.toContain("<");
   });
 });

@@ -4,7 +4,6 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { fetchWithoutTimeout } from "../../../src/models/access/fetch-without-timeout.ts";
-import { deadAddress } from "../../fakes/model-server.ts";
 import { type Gate, gate } from "../../fakes/wires/script.ts";
 import { failureOf, replyOf, wireModel } from "./over-http.ts";
 
@@ -56,40 +55,7 @@ describe("a server on this machine", () => {
   });
 });
 
-describe("a replacement of the global fetch", () => {
-  it("counts for a server on this machine too", async () => {
-    const { model } = await wireModel("chat", [{ text: "Forty metres." }]);
-    const nodes = globalThis.fetch;
-    const seen: string[] = [];
-    vi.stubGlobal("fetch", (input: string, init: RequestInit) => {
-      seen.push(input);
-      return nodes(input, init);
-    });
-    onTestFinished(() => void vi.unstubAllGlobals());
-    await replyOf(model);
-    expect(seen).toHaveLength(1);
-  });
-});
-
 describe("the patient fetch", () => {
-  it("sends what it is given, and gives status, headers and body as Node's does", async () => {
-    const url = await serve(async (request, response) => {
-      const body = (await request.toArray()).join("");
-      response.writeHead(418, "Short and stout", { "set-cookie": ["a=1", "b=2"], "x-kind": "tea" });
-      response.end(`${request.method} ${request.url} ${request.headers["x-key"]} ${body}`);
-    });
-    const init = { method: "POST", headers: { "x-key": "k" }, body: "grün" };
-    const answers = [
-      await fetchWithoutTimeout(`${url}/chat?x=1`, init),
-      await fetch(`${url}/chat?x=1`, init),
-    ];
-    for (const answer of answers) {
-      expect([answer.status, answer.statusText, answer.ok]).toEqual([418, "Short and stout", false]);
-      expect([answer.headers.get("x-kind"), answer.headers.getSetCookie()]).toEqual(["tea", ["a=1", "b=2"]]);
-      expect(await answer.text()).toBe("POST /v1/chat?x=1 k grün");
-    }
-  });
-
   it("follows no redirect, and accepts an answer without a body", async () => {
     const url = await serve((request, response) => {
       if (request.url === "/v1/empty") response.writeHead(204).end();
@@ -98,16 +64,6 @@ describe("the patient fetch", () => {
     expect(await (await fetchWithoutTimeout(`${url}/empty`)).text()).toBe("");
     const moved = await fetchWithoutTimeout(url);
     expect([moved.status, await moved.text()]).toEqual([307, "moved"]);
-  });
-
-  it("fails as Node's does when there is no server, and when the answer is malformed", async () => {
-    const failure = await fetchWithoutTimeout(`${await deadAddress()}/v1`).catch((cause: unknown) => cause);
-    expect(failure).toBeInstanceOf(TypeError);
-    expect(failure).toMatchObject({ message: "fetch failed", cause: { code: "ECONNREFUSED" } });
-    const url = await serve((_, response) => {
-      response.socket?.end("HTTP/1.1 799 Odd\r\ncontent-length: 0\r\n\r\n");
-    });
-    await expect(fetchWithoutTimeout(url)).rejects.toThrow("fetch failed");
   });
 
   it("ends with its signal: before it begins, while it waits, and while it is read", async () => {

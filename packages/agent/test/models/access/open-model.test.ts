@@ -1,6 +1,5 @@
 // Model objects of the AI SDK that a program passes in.
 import { createAnthropic } from "@ai-sdk/anthropic";
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, it } from "vitest";
 import { fromSdkModel } from "../../../src/models/index.ts";
 import { startWire } from "../../fakes/wires/wire-in-test.ts";
@@ -44,21 +43,6 @@ describe("a model object of the AI SDK", () => {
     expect(wire.requests[1]?.raw).toContain('"input":{}');
   });
 
-  it("may be of an older version", async () => {
-    const wire = await startWire("chat", [{ text: "Forty metres." }]);
-    const v4 = createOpenAICompatible({ name: "mine", baseURL: wire.url })("qwen3");
-    const v3 = {
-      specificationVersion: "v3",
-      provider: "mine.chat",
-      modelId: "qwen3",
-      supportedUrls: {},
-      doStream: v4.doStream.bind(v4),
-    };
-    const model = await fromSdkModel(v3);
-    expect(model.identity).toMatchObject({ provider: "mine", apiMode: "chat_completions" });
-    expect((await replyOf(model)).message.content).toBe("Forty metres.");
-  });
-
   it("that ignores the signal is left behind", async () => {
     const cancelled = Promise.withResolvers<void>();
     const stream = new ReadableStream({ cancel: () => cancelled.resolve() });
@@ -70,24 +54,6 @@ describe("a model object of the AI SDK", () => {
     };
     const model = await fromSdkModel(stubborn);
     expect(await failureOf(model, { ...ASKED, staleAfterMs: 30 })).toMatchObject({ kind: "stalled" });
-    await cancelled.promise;
-  });
-
-  it("that answers after the call has ended is cancelled", async () => {
-    const cancelled = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<{ stream: ReadableStream }>();
-    const late = {
-      specificationVersion: "v4",
-      provider: "mine",
-      modelId: "m",
-      doStream: () => answer.promise,
-    };
-    const stop = new AbortController();
-    const reason = new Error("enough");
-    const call = (await fromSdkModel(late)).stream({ ...ASKED, signal: stop.signal });
-    stop.abort(reason);
-    await expect(call).rejects.toBe(reason);
-    answer.resolve({ stream: new ReadableStream({ cancel: () => cancelled.resolve() }) });
     await cancelled.promise;
   });
 

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { replyLimit } from "../../../src/models/access/stream.ts";
-import { type ModelRequest, openModel, toTextModel } from "../../../src/models/index.ts";
-import { ASKED, chosenFor, ear, failureOf, KINDS, replyOf, wireModel } from "./over-http.ts";
+import { type ModelRequest, openModel } from "../../../src/models/index.ts";
+import { ASKED, chosenFor, ear, failureOf, replyOf, wireModel } from "./over-http.ts";
 
 const LIMITED: ModelRequest = { ...ASKED, maxReplyChars: 50_000 };
 const MB = 1024 * 1024;
@@ -124,44 +124,10 @@ describe("a reply without an end", () => {
     expect(counts.sent).toBeLessThan(30 * MB);
   });
 
-  it.each([
-    [
-      "Id and name with every piece",
-      { id: "c", function: { name: "todo_with_a_long_name", arguments: "1, 2" } },
-    ],
-    ["Pieces without them", { function: { arguments: "1, 2" } }],
-  ])("is no call in many pieces. %s", async (_what, piece) => {
-    const first = call({ id: "c", function: { name: "todo_with_a_long_name", arguments: '{"list":[' } });
-    const rest = call(piece).repeat(2_000);
-    const last = call({ function: { arguments: "]}" } });
-    const end = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n';
-    const { url } = await endless(() => [first, rest, last, end]);
-    const reply = await replyOf(await openModel(chosenFor("chat", url)), LIMITED);
-    expect(reply.message.toolCalls).toMatchObject([{ id: "c" }]);
-  });
-
-  it("is a failure for summaries and titles, too", async () => {
-    const { url } = await endless(() => repeated(delta({ content: "a word and ".repeat(2_000) })));
-    const model = toTextModel(await openModel(chosenFor("chat", url)));
-    await expect(model.complete({ prompt: "Sum up." })).rejects.toThrow(/stopped at 400,000 characters/);
-  });
-
   it("is one of any length below the limit", async () => {
     const text = "word ".repeat(9_999);
     const { model } = await wireModel("chat", [{ text, reasoning: "", chunkChars: 2_000 }]);
     expect((await replyOf(model, LIMITED)).message.content).toBe(text);
-  });
-});
-
-describe.each(KINDS)("on the %s wire", (kind) => {
-  it.each([
-    ["text", { text: "word ".repeat(20_000) }],
-    ["reasoning", { reasoning: "word ".repeat(20_000) }],
-    ["arguments", { toolCalls: [{ name: "todo", arguments: { text: "word ".repeat(20_000) } }] }],
-    ["names of calls", { toolCalls: Array(101).fill({ name: "n".repeat(500), arguments: {} }) }],
-  ] as const)("a reply with too much %s is ended", async (_what, reply) => {
-    const { model } = await wireModel(kind, [{ ...reply, chunkChars: 2_000 }]);
-    expect(await failureOf(model, LIMITED)).toMatchObject({ kind: "reply_too_long" });
   });
 });
 

@@ -154,15 +154,6 @@ describe("the prompt", () => {
       expect(roles(mode), mode).toEqual(["system", "user", keeping.includes(mode) ? "system" : "user"]);
   });
 
-  it("leaves out unknown roles and answers to nothing", () => {
-    expect(
-      prompt([
-        { role: "session_meta", content: "x" },
-        { role: "tool", content: "x" },
-      ]),
-    ).toEqual([]);
-  });
-
   it("knows images by address and inline, and shows other parts as text", () => {
     const content = [
       { type: "text", text: "See" },
@@ -183,32 +174,6 @@ describe("the prompt", () => {
       { type: "text", text: JSON.stringify(content[3]) },
       { type: "text", text: '{"type":"strange","value":1}' },
     ]);
-  });
-
-  it("sends text parts whose name is that of another wire's", () => {
-    const [message] = prompt([{ role: "user", content: [{ type: "input_text", text: "hello" }] }]);
-    expect(message?.content).toEqual([{ type: "text", text: "hello" }]);
-  });
-
-  it("gives a tool's result the name of its call, whatever the message calls itself", () => {
-    const calls = [{ id: "c1", function: { name: "measure", arguments: "{}" } }];
-    const [, result] = prompt([
-      { role: "assistant", content: "", tool_calls: calls },
-      { role: "tool", tool_call_id: "c1", tool_name: "other", content: "40 m" },
-    ]);
-    expect(result).toMatchObject({
-      content: [{ toolName: "measure", output: { type: "text", value: "40 m" } }],
-    });
-  });
-
-  it("passes arguments on as the model wrote them, also with keys that parsers fear", () => {
-    const given = ['{"b": 1,  "a": 12345678901234567890}', '{"__proto__": {"x": 1}}', "[1]", "{broken"];
-    const calls = given.map((text, index) => ({ id: `c${index}`, function: { name: "f", arguments: text } }));
-    const [message] = prompt([{ role: "assistant", content: "", tool_calls: calls }]);
-    const inputs = (message as Assistant).content.map((part) => (part as { input: unknown }).input);
-    expect(inputs[0]).toBe(given[0]);
-    expect(JSON.stringify(inputs[1])).toBe('{"__proto__":{"x":1}}');
-    expect(inputs.slice(2)).toEqual(["{}", "{}"]);
   });
 
   it("carries cache markers of messages and parts as Anthropic's options", () => {
@@ -243,22 +208,6 @@ describe("the prompt", () => {
       prompt(messages, mode).map(({ content }) => (content[0] as { toolCallId: string }).toolCallId);
     expect(ids("anthropic_messages")).toEqual(["functions_measure_0", "functions_measure_0"]);
     expect(ids("chat_completions")).toEqual(["functions.measure:0", "functions.measure:0"]);
-  });
-
-  it("leaves out the details of other wires", () => {
-    const message: ChatRow = {
-      role: "assistant",
-      content: "hi",
-      reasoning_details: [
-        { type: "thinking", thinking: "t", signature: "s" },
-        { type: "reasoning.text", text: "r" },
-      ],
-      codex_reasoning_items: [{ type: "reasoning", id: "rs", encrypted_content: "e", summary: [] }],
-    };
-    const kinds = MODES.map((mode) =>
-      (prompt([message], mode)[0] as Assistant).content.map(({ type }) => type),
-    );
-    expect(kinds).toEqual([["reasoning", "text"], ["text"], ["reasoning", "text"], ["text"]]);
   });
 
   it("keeps the phases of a reply apart, unless its text was changed since", () => {
@@ -309,25 +258,6 @@ describe("what vouches for a thought", () => {
       },
     ]);
   });
-
-  it("of Google stays with the text or the thought it came with", () => {
-    const signed = (value: string) => ({ providerMetadata: { google: { thoughtSignature: value } } });
-    const parts: LanguageModelV4StreamPart[] = [
-      { type: "reasoning-start", id: "0" },
-      { type: "reasoning-delta", id: "0", delta: "Hm.", ...signed("b25l") },
-      { type: "text-delta", id: "1", delta: "40 m" },
-      { type: "text-delta", id: "1", delta: "", ...signed("dHdv") },
-    ];
-    const message = heard(parts, "google");
-    expect(message.reasoning_details).toEqual([
-      { type: "google.thought_signature", part: "reasoning", text: "Hm.", thought_signature: "b25l" },
-      { type: "google.thought_signature", part: "text", thought_signature: "dHdv" },
-    ]);
-    expect(prompt([message], "google")[0]?.content).toEqual([
-      { type: "reasoning", text: "Hm.", providerOptions: { google: { thoughtSignature: "b25l" } } },
-      { type: "text", text: "40 m", providerOptions: { google: { thoughtSignature: "dHdv" } } },
-    ]);
-  });
 });
 
 it("an id of two halves is a call's and an item's", () => {
@@ -343,20 +273,4 @@ it("an id of two halves is a call's and an item's", () => {
       function: { name: "f", arguments: "{}" },
     },
   ]);
-});
-
-it("a call and its result of two halves have the same id on every wire", () => {
-  const rows = ["call_1|fc_1", "call_2|fc_2"].flatMap((id) => [
-    { role: "assistant", content: null, tool_calls: [{ id, function: { name: "f", arguments: "{}" } }] },
-    { role: "tool", tool_call_id: id, content: "done" },
-  ]);
-  const idsOn = (apiMode: ApiMode) =>
-    prompt(rows, apiMode).flatMap(({ content }) =>
-      typeof content === "string"
-        ? []
-        : content.flatMap((part) => ("toolCallId" in part ? [part.toolCallId] : [])),
-    );
-  expect(idsOn("responses")).toEqual(["call_1", "call_1", "call_2", "call_2"]);
-  expect(idsOn("chat_completions")).toEqual(["call_1|fc_1", "call_1|fc_1", "call_2|fc_2", "call_2|fc_2"]);
-  expect(idsOn("anthropic_messages")).toEqual(["call_1_fc_1", "call_1_fc_1", "call_2_fc_2", "call_2_fc_2"]);
 });

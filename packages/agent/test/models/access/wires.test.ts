@@ -114,13 +114,6 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
     expect(wire.requests[0]?.raw).toMatch(/"(?:arguments":"\{\}"|input":\{\}|args":\{\})/);
   });
 
-  it("shows tools that may not be called", async () => {
-    const { wire, model } = await wireModel(kind, [{ text: "ok" }]);
-    await replyOf(model, { ...ASKED, tools: [TOOL], toolChoice: "none" });
-    expect(wire.requests[0]?.tools).toEqual(["measure"]);
-    expect(wire.requests[0]?.raw).toMatch(/"tool_choice":(?:"none"|\{"type":"none"\})|"mode":"NONE"/);
-  });
-
   it("says when a reply was cut at its limit or by a filter", async () => {
     const { model } = await wireModel(kind, [
       { text: "Forty", finish: "length" },
@@ -142,12 +135,5 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
     expect(JSON.stringify(request?.headers)).toContain(KEY);
     expect(request?.raw).not.toContain(KEY);
     expect(request?.path).not.toContain(KEY);
-  });
-
-  it("sends no header for a key where there is none", async () => {
-    const { wire, model } = await wireModel(kind, [{ text: "ok" }], { chosen: { apiKey: "" } });
-    await replyOf(model);
-    for (const name of ["authorization", "x-api-key", "x-goog-api-key"])
-      expect(wire.requests[0]?.headers).not.toHaveProperty(name);
   });
 });

@@ -63,21 +63,6 @@ describe("the order", () => {
       model: "anthropic/claude-e",
     });
   });
-
-  it("takes blanks and `auto` for nothing", () => {
-    const flags = { model: "  ", provider: "auto", baseUrl: "", apiKey: " " };
-    expect(chosen({ flags, env: KEYS, model: { default: "claude-c", provider: "auto" } })).toMatchObject({
-      provider: "anthropic",
-      model: "claude-c",
-      keySource: "ANTHROPIC_API_KEY",
-    });
-  });
-
-  it("does not use a configured model with a provider that it is not of", () => {
-    const error = refusal({ flags: { provider: "openai" }, env: KEYS, model: { default: "claude-c" } });
-    expect(error).toMatchObject({ kind: "no_model" });
-    expect(error.message).toContain("openai");
-  });
 });
 
 describe("a model's name", () => {
@@ -111,10 +96,6 @@ describe("a model's name", () => {
       router,
     );
     expect(chosen({ flags: { model: name }, env: ROUTER })).toMatchObject(router);
-  });
-
-  it("with a tag of Ollama's stays whole", () => {
-    expect(chosen({ model: { default: "qwen3:8b", provider: "ollama" } }).model).toBe("qwen3:8b");
   });
 
   it("of a flag chooses another provider than the configured one", () => {
@@ -159,9 +140,17 @@ describe("addresses", () => {
     expect(at("https://openrouter.ai/api/v1")).toMatchObject({ provider: "openrouter" });
   });
 
-  it("keep a name with a slash whole", () => {
-    const flags = { model: "openai/gpt-x", baseUrl: "http://127.0.0.1:4000" };
-    expect(chosen({ flags })).toMatchObject({ provider: "custom", model: "openai/gpt-x" });
+  it("are checked", () => {
+    expect(refusal({ flags: { model: "m", provider: "custom" } })).toMatchObject({ kind: "bad_address" });
+    expect(refusal({ flags: { model: "m", baseUrl: "ftp://x" } })).toMatchObject({ kind: "bad_address" });
+  });
+
+  it("are the configured one only for the configured provider", () => {
+    const model = { default: "m", provider: "ollama", baseUrl: "http://127.0.0.1:9999/v1" };
+    expect(chosen({ flags: { model: "other" }, model }).baseUrl).toBe(model.baseUrl);
+    expect(chosen({ flags: { model: "claude-x", provider: "anthropic" }, env: KEYS, model }).baseUrl).toBe(
+      "",
+    );
   });
 
   it("from OPENAI_BASE_URL count for OpenAI and when no provider is named, with OpenAI's key", () => {
@@ -179,19 +168,6 @@ describe("addresses", () => {
     });
     const model = { default: "m", provider: "custom", baseUrl: "http://127.0.0.1:5000/v1" };
     expect(chosen({ env, model })).toMatchObject({ baseUrl: model.baseUrl, apiKey: "" });
-  });
-
-  it("are checked", () => {
-    expect(refusal({ flags: { model: "m", provider: "custom" } })).toMatchObject({ kind: "bad_address" });
-    expect(refusal({ flags: { model: "m", baseUrl: "ftp://x" } })).toMatchObject({ kind: "bad_address" });
-  });
-
-  it("are the configured one only for the configured provider", () => {
-    const model = { default: "m", provider: "ollama", baseUrl: "http://127.0.0.1:9999/v1" };
-    expect(chosen({ flags: { model: "other" }, model }).baseUrl).toBe(model.baseUrl);
-    expect(chosen({ flags: { model: "claude-x", provider: "anthropic" }, env: KEYS, model }).baseUrl).toBe(
-      "",
-    );
   });
 });
 
@@ -233,6 +209,16 @@ describe("a key", () => {
         apiKey: "k",
         keySource: name,
       });
+  });
+
+  it("of the environment comes before config's at a vendor, and after it at the user's own server", () => {
+    const model = { default: "claude-x", provider: "anthropic", apiKey: "key-config" };
+    expect(chosen({ env: ANTHROPIC, model })).toMatchObject({ keySource: "ANTHROPIC_API_KEY" });
+    const own = { ...model, baseUrl: "https://models.example/anthropic" };
+    expect(chosen({ env: ANTHROPIC, model: own })).toMatchObject({
+      apiKey: "key-config",
+      keySource: "config",
+    });
   });
 
   it("of a flag comes first", () => {

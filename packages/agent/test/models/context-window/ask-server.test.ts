@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { askServer } from "../../../src/models/context-window/ask-server.ts";
 import { resolveContextWindow } from "../../../src/models/context-window/resolve.ts";
 import { type Answers, deadAddress, modelServer, ollamaAnswers } from "../../fakes/model-server.ts";
 
@@ -19,16 +18,6 @@ describe("a model server on this machine", () => {
     });
   });
 
-  it("that is Ollama will use what the model's file asks for, never more than the model has", async () => {
-    expect(await windowOf("m", ollamaAnswers("m", { numCtx: 16_384 }))).toMatchObject({
-      tokens: 16_384,
-      isProvisional: false,
-    });
-    expect(await windowOf("m", ollamaAnswers("m", { most: 4096, numCtx: 16_384 }))).toMatchObject({
-      tokens: 4096,
-    });
-  });
-
   it("that is Ollama and has not loaded the model can only tell its maximum, which is provisional", async () => {
     expect(await windowOf("m", ollamaAnswers("m", { most: 40_960 }))).toMatchObject({
       tokens: 40_960,
@@ -36,30 +25,6 @@ describe("a model server on this machine", () => {
       isProvisional: true,
     });
     expect(await windowOf("m:cloud", ollamaAnswers("m:cloud", {}))).toMatchObject({ isProvisional: false });
-  });
-
-  it("that is Ollama is asked by the name with its tag, and 'latest' goes without saying", async () => {
-    const answers = ollamaAnswers("qwen3:latest", { loaded: 12_288 });
-    expect(await windowOf("qwen3", answers)).toMatchObject({ tokens: 12_288 });
-    const { url, asked } = await modelServer(ollamaAnswers("deepseek:7b", { loaded: 5120 }));
-    expect(await resolveContextWindow({ model: "deepseek:7b", baseUrl: url })).toMatchObject({
-      tokens: 5120,
-    });
-    expect(asked.find(({ path }) => path === "/api/show")).toMatchObject({
-      method: "POST",
-      body: expect.stringContaining('"deepseek:7b"'),
-    });
-  });
-
-  it("that has loaded the model is told apart from one that only could", async () => {
-    const ask = async (answers: Answers) => {
-      const { url } = await modelServer(answers);
-      const base = new URL(`${url}/v1`);
-      return askServer({ model: "m", provider: "", base, apiKey: "", timeoutMs: 2_000, fetch });
-    };
-    expect(await ask(ollamaAnswers("m", { loaded: 8192 }))).toMatchObject({ tokens: 8192, isLoaded: true });
-    expect(await ask(ollamaAnswers("m", { most: 8192 }))).toMatchObject({ tokens: 8192, isLoaded: false });
-    expect(await ask({})).toBeUndefined();
   });
 
   it("that is LM Studio tells the loaded window, else the maximum", async () => {
@@ -97,23 +62,6 @@ describe("a model server on this machine", () => {
       source: "server",
       server: "OpenAI-compatible",
       isProvisional: false,
-    });
-  });
-
-  it("with a single model serves that one under any name; with several it has to be named", async () => {
-    const one = { id: "served", max_model_len: 9000 };
-    expect(await windowOf("mine", { "/v1/models": { data: [one] } })).toMatchObject({ tokens: 9000 });
-    const two = { "/v1/models": { data: [one, { id: "b", max_model_len: 8000 }] } };
-    expect(await windowOf("mine", two)).toMatchObject({ source: "default" });
-  });
-
-  it("is found from an address without path, with a slash, and from Ollama's own", async () => {
-    const answers = ollamaAnswers("m", { loaded: 6144 });
-    for (const path of ["", "/", "/v1", "/v1/", "/api"])
-      expect(await windowOf("m", answers, path), path).toMatchObject({ tokens: 6144 });
-    const { url } = await modelServer({ "/v1/models": { data: [{ id: "m", max_model_len: 7000 }] } });
-    expect(await resolveContextWindow({ model: "m", baseUrl: url.replace("http://", "") })).toMatchObject({
-      tokens: 7000,
     });
   });
 

@@ -41,12 +41,6 @@ describe("the window of a model", () => {
     expect(asked).toEqual([]);
   });
 
-  it("that was set for one model is not another model's", async () => {
-    const config = await configOf("model: {default: anthropic:claude-a, context_length: 50000}\n");
-    expect(await resolveContextWindow({ model: "claude-a" }, { config })).toMatchObject({ tokens: 50_000 });
-    expect(await resolveContextWindow({ model: "claude-b" }, { config })).toMatchObject({ tokens: 200_000 });
-  });
-
   it("is what the entry of a custom provider says, found by its address or its name", async () => {
     const config = await configOf(
       "custom_providers:\n  - {name: Lab, base_url: 'https://models.example/v1/', models: {big: {context_length: 77000}, odd: {context_length: 1M}}}\n",
@@ -184,28 +178,6 @@ describe("the cache of windows", () => {
     }
   });
 
-  it.each([
-    ["kimi-k2", 32_768, 32_769],
-    ["MiniMax-M3", 204_800, 300_000],
-    ["x-ai/grok-4.3", 256_000, 256_001],
-  ])("forgets what older versions wrote down wrongly of %s", async (model, wrong, right) => {
-    const file = (tokens: number) => `context_lengths:\n  ${model}@${REMOTE}: ${tokens}\n`;
-    expect(await cached(homeWith(file(wrong)), { model, baseUrl: REMOTE })).toBeUndefined();
-    expect(await cached(homeWith(file(right)), { model, baseUrl: REMOTE })).toBe(right);
-  });
-
-  it("is passed over for Codex above its limit, for LM Studio and for Nous", async () => {
-    const home = homeWith(
-      `context_lengths:\n  gpt-5@${REMOTE}: 400000\n  m@${REMOTE}: 50000\n  m@https://inference-api.nousresearch.com/v1: 50000\n`,
-    );
-    const codex = { model: "gpt-5", provider: "openai-codex", baseUrl: REMOTE };
-    expect(await cached(home, codex)).toBeUndefined();
-    expect(await cached(home, { ...codex, provider: "openai" })).toBe(400_000);
-    expect(await cached(home, { model: "m", provider: "lmstudio", baseUrl: REMOTE })).toBeUndefined();
-    const nous = { model: "m", baseUrl: "https://inference-api.nousresearch.com/v1" };
-    expect(await cached(home, nous)).toBeUndefined();
-  });
-
   it("comes after what a server on this machine says now, and helps when that is silent", async () => {
     const { url } = await modelServer(ollamaAnswers("m", { loaded: 8192 }));
     const home = homeWith(`context_lengths:\n  m@${url}/v1: 131072\n`);
@@ -240,44 +212,6 @@ describe("the cache of windows", () => {
     expect(await windowAfter(20_000, idle)).toEqual({ ...stated, isProvisional: true });
   });
 
-  it("gives way to what a server on this machine has loaded the model with, also when that is more", async () => {
-    const loaded: readonly Answers[] = [
-      ollamaAnswers("m", { loaded: 65_536 }),
-      { "/props": { default_generation_settings: { n_ctx: 65_536 } } },
-      { "/api/v0/models": { data: [{ id: "m", state: "loaded", loaded_context_length: 65_536 }] } },
-      { "/v1/models": { data: [{ id: "m", max_model_len: 65_536 }] } },
-    ];
-    for (const answers of loaded) {
-      const { url } = await modelServer(answers);
-      const home = homeWith(`context_lengths:\n  m@${url}/v1: 20000\n`);
-      const window = await resolveContextWindow({ model: "m", baseUrl: `${url}/v1` }, { home });
-      expect(window).toMatchObject({ tokens: 65_536, source: "server" });
-    }
-  });
-
-  it("knows a vendor at its usual place by name, and a model with and without that in front", async () => {
-    const home = tempDirectory();
-    await rememberWindow(home, { model: "claude-opus-4-6", provider: "anthropic", baseUrl: "" }, 200_000);
-    for (const model of ["claude-opus-4-6", "anthropic:claude-opus-4-6"]) {
-      const ask = (provider: string) => resolveContextWindow({ model, provider, baseUrl: "" }, { home });
-      expect(await ask("anthropic")).toMatchObject({ tokens: 200_000, source: "cache" });
-      expect(await ask("openrouter")).toMatchObject({ source: "table" });
-      expect(await ask("")).toMatchObject({ source: "table" });
-    }
-    await rememberWindow(home, { model: "openai:gpt-5", provider: "openai", baseUrl: `${REMOTE} ` }, 100_000);
-    expect(await cached(home, { model: "gpt-5", provider: "openai", baseUrl: REMOTE })).toBe(100_000);
-  });
-
-  it("takes a new window and keeps everything else that is in the file", async () => {
-    const home = homeWith(`# mine\ncontext_lengths:\n  a@x: 5000\nconfirmed: {a: 1}\n`);
-    expect(await rememberWindow(home, key, 70_000)).toEqual({ ok: true, value: { changed: true } });
-    expect(await rememberWindow(home, key, 70_000)).toEqual({ ok: true, value: { changed: false } });
-    expect(readFileSync(join(home, "context_length_cache.yaml"), "utf8")).toBe(
-      `# mine\ncontext_lengths:\n  a@x: 5000\n  m@${REMOTE}: 70000\nconfirmed: { a: 1 }\n`,
-    );
-    expect(await cached(home, { model: "m", baseUrl: REMOTE })).toBe(70_000);
-  });
-
   it("is as good as none when it is damaged, and is not written over", async () => {
     for (const text of ["context_lengths: [1", "- a\n", "context_lengths: 5\n"]) {
       const home = homeWith(text);
@@ -291,5 +225,37 @@ describe("the cache of windows", () => {
     const odd = homeWith(`context_lengths:\n  m@${REMOTE}: lots\n  n@${REMOTE}: 12\n`);
     expect(await cached(odd, { model: "m", baseUrl: REMOTE })).toBeUndefined();
     expect(await cached(odd, { model: "n", baseUrl: REMOTE })).toBeUndefined();
+  });
+
+  it("is passed over for Codex above its limit, for LM Studio and for Nous", async () => {
+    const home = homeWith(
+      `context_lengths:\n  gpt-5@${REMOTE}: 400000\n  m@${REMOTE}: 50000\n  m@https://inference-api.nousresearch.com/v1: 50000\n`,
+    );
+    const codex = { model: "gpt-5", provider: "openai-codex", baseUrl: REMOTE };
+    expect(await cached(home, codex)).toBeUndefined();
+    expect(await cached(home, { ...codex, provider: "openai" })).toBe(400_000);
+    expect(await cached(home, { model: "m", provider: "lmstudio", baseUrl: REMOTE })).toBeUndefined();
+    const nous = { model: "m", baseUrl: "https://inference-api.nousresearch.com/v1" };
+    expect(await cached(home, nous)).toBeUndefined();
+  });
+
+  it("takes a new window and keeps everything else that is in the file", async () => {
+    const home = homeWith(`# mine\ncontext_lengths:\n  a@x: 5000\nconfirmed: {a: 1}\n`);
+    expect(await rememberWindow(home, key, 70_000)).toEqual({ ok: true, value: { changed: true } });
+    expect(await rememberWindow(home, key, 70_000)).toEqual({ ok: true, value: { changed: false } });
+    expect(readFileSync(join(home, "context_length_cache.yaml"), "utf8")).toBe(
+      `# mine\ncontext_lengths:\n  a@x: 5000\n  m@${REMOTE}: 70000\nconfirmed: { a: 1 }\n`,
+    );
+    expect(await cached(home, { model: "m", baseUrl: REMOTE })).toBe(70_000);
+  });
+
+  it.each([
+    ["kimi-k2", 32_768, 32_769],
+    ["MiniMax-M3", 204_800, 300_000],
+    ["x-ai/grok-4.3", 256_000, 256_001],
+  ])("forgets what older versions wrote down wrongly of %s", async (model, wrong, right) => {
+    const file = (tokens: number) => `context_lengths:\n  ${model}@${REMOTE}: ${tokens}\n`;
+    expect(await cached(homeWith(file(wrong)), { model, baseUrl: REMOTE })).toBeUndefined();
+    expect(await cached(homeWith(file(right)), { model, baseUrl: REMOTE })).toBe(right);
   });
 });

@@ -10,15 +10,15 @@ import type {
   ContextEngine,
   LeftOut,
   Notice,
+  Redact,
   StoredMessages,
   SummaryFailure,
   UnchangedReason,
 } from "../engine.ts";
 import { repairPairs } from "../list-repair.ts";
 import { localHandoff } from "../summary/local-summary.ts";
-import { type SummaryProgress, summarise, type Unsummarised } from "../summary/summarise.ts";
+import { focusOf, serialiseTurns, summarise, type Unsummarised } from "../summary/summarise.ts";
 import { SummaryModels, type SummaryOptions } from "../summary/summary-models.ts";
-import { focusOf, type Redact, serialiseTurns } from "../summary/summary-request.ts";
 import { estimateMessages, fitTokens, shortenSections } from "../tokens.ts";
 import {
   type CompressorSettings,
@@ -45,7 +45,6 @@ export type ContextCompressorOptions = Pick<CompressorSettings, "contextLength">
   SummaryOptions & {
     /** Time zone of the date in a summary. Default: the system's. */
     readonly timeZone?: string;
-    readonly onProgress?: (progress: SummaryProgress) => void;
   };
 
 /** A smaller saving, as a share of the list, is not worth a compaction. */
@@ -141,7 +140,6 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
         providerText: providerText ? redact(providerText) : undefined,
         windowOf: ({ rank }) => (rank === "first" ? first : main),
         signal,
-        onProgress: this.#options.onProgress,
       },
       this.#models,
     );

@@ -3,18 +3,18 @@
 // meanwhile, the compaction starts again from the new state.
 import { type Clock, randomHex } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
-import type { Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
+import type { SessionStore, SummaryNode } from "../../sessions/index.ts";
 import { type Assembled, assemble, handoffText } from "../compressor/handoff.ts";
 import type { TooLarge } from "../compressor/plan.ts";
 import type {
   ConfirmDigest,
   DigestQuestion,
+  Redact,
   Span,
   StoredMessages,
   SummaryFailure,
   UnchangedReason,
 } from "../engine.ts";
-import type { Redact } from "../summary/summary-request.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Budgets } from "../trigger.ts";
 import { cutIntoLeaves, sourceTexts, toCovered, toMessage } from "./leaves.ts";
@@ -62,7 +62,6 @@ export type Compaction =
 export type CompactionJob = {
   readonly store: SessionStore;
   readonly sessionId: string;
-  readonly scope: Scope;
   readonly settings: LcmSettings;
   readonly budgets: Budgets;
   readonly contextLength: number;
@@ -88,7 +87,7 @@ export async function compactLossless(messages: readonly Message[], job: Compact
   let isAgreed = false;
   const { settings, contextLength, roomTokens } = job;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const lineage = await loadLineage(job.store, job.sessionId, job.scope);
+    const lineage = await loadLineage(job.store, job.sessionId);
     const plan = planLossless(messages, lineage, { ...settings, contextLength, roomTokens }, job.budgets);
     if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, job.contextLength));
     const bare = assemble(messages, plan.boundaries, "");
@@ -112,7 +111,7 @@ export async function compactLossless(messages: readonly Message[], job: Compact
     const [first = job.sessionId] = lineage.sessions;
     const root = attempt < ATTEMPTS ? first : `${job.sessionId}:${randomHex(4)}`;
     const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
-    if (nodes.length > 0 && !(await job.store.insertSummaryNodes(nodes))) continue;
+    if (nodes.length > 0 && !(await job.store.summaries.insertSummaryNodes(nodes))) continue;
     const { unstored, boundaries } = plan;
     const span = { from: boundaries.headEnd, to: boundaries.tailStart };
     return { kind: "compacted", isAgreed, ...list, ...excerptsAndFailures(grown), span, unstored };
@@ -153,7 +152,7 @@ async function writeLeaves(
 ): Promise<readonly Draft[]> {
   const rowIds = toCover.flatMap((key) => rowOf(key) ?? []);
   const isKnown = (id: string): boolean => forest.nodes.has(id);
-  const rows = await job.store.getMessagesById(rowIds, job.scope);
+  const rows = await job.store.getMessagesById(rowIds);
   const leaves = cutIntoLeaves(
     rows.map((row) => toCovered(row, isKnown)),
     job.settings.leafTokens,
@@ -321,7 +320,7 @@ async function improveExcerpts(lineage: Lineage, job: CompactionJob): Promise<re
       const { text: summary, tokens, method } = written[at] ?? { text: "", tokens: 0, method: "extract" };
       // Without sources the original messages are gone, and the excerpt is all there is.
       if (method !== "model" || sources[at]?.texts.length === 0) continue;
-      if (await job.store.improveSummaryNode(node.node_id, { summary, tokens, method }))
+      if (await job.store.summaries.improveSummaryNode(node.node_id, { summary, tokens, method }))
         improved.set(node.node_id, { ...node, summary, tokens, method });
     }
   }
@@ -332,17 +331,14 @@ async function sourceOf(
   node: SummaryNode,
   { forest, rowOf }: Lineage,
   improved: ReadonlyMap<string, SummaryNode>,
-  { store, scope, redact }: CompactionJob,
+  { store, redact }: CompactionJob,
 ): Promise<NodeSource> {
   const { source_tokens: sourceTokens } = node;
   if (node.depth > 0) {
     const children = childrenOf(forest, node).map((child) => improved.get(child.node_id) ?? child);
     return { kind: "summaries", texts: children.map(({ summary }) => summary), sourceTokens };
   }
-  const rows = await store.getMessagesById(
-    messageKeys(node).flatMap((key) => rowOf(key) ?? []),
-    scope,
-  );
+  const rows = await store.getMessagesById(messageKeys(node).flatMap((key) => rowOf(key) ?? []));
   const texts = sourceTexts(rows.map(toMessage), (id) => forest.nodes.has(id), redact);
   return { kind: "messages", texts, sourceTokens };
 }

@@ -10,7 +10,8 @@ import {
   toolCallsOf,
 } from "../../message/index.ts";
 import { handoffBody, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
-import { type Redact, serialiseTurn } from "../summary/summary-request.ts";
+import type { Redact } from "../engine.ts";
+import { serialiseTurn } from "../summary/summarise.ts";
 import { estimateMessage } from "../tokens.ts";
 import { isOverviewOf, isPureOverview } from "./overview.ts";
 

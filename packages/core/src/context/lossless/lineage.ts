@@ -1,6 +1,6 @@
 // Everything the database knows about one conversation, over all sessions it was continued in: its messages, each once even if
 // compaction copied it, and their summaries. Loaded again each time; nothing is cached.
-import type { MessageKey, Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
+import type { MessageKey, SessionStore, SummaryNode } from "../../sessions/index.ts";
 
 /** The key of a message is the row id of its original. Copies have other rows and the same key. */
 export type Lineage = {
@@ -15,12 +15,12 @@ export type Lineage = {
   rowOf(key: number): number | undefined;
 };
 
-type LineageStore = Pick<SessionStore, "listContinued" | "listMessageKeys" | "listSummaryNodes">;
+type LineageStore = Pick<SessionStore, "listContinued" | "listMessageKeys" | "summaries">;
 
-export async function loadLineage(store: LineageStore, sessionId: string, scope: Scope): Promise<Lineage> {
-  const sessions = await store.listContinued(sessionId, scope);
-  const rows = await store.listMessageKeys(sessions, scope);
-  return toLineage(sessions, rows, await store.listSummaryNodes(sessions, scope));
+export async function loadLineage(store: LineageStore, sessionId: string): Promise<Lineage> {
+  const sessions = await store.listContinued(sessionId);
+  const rows = await store.listMessageKeys(sessions);
+  return toLineage(sessions, rows, await store.summaries.listSummaryNodes(sessions));
 }
 
 /**

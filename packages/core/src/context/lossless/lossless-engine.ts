@@ -3,12 +3,19 @@
 import { HermesError, systemClock } from "../../lib/index.ts";
 import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import { type MessageRow, readScope, type Scope, type SessionStore } from "../../sessions/index.ts";
+import {
+  type HomeStore,
+  type MessageRow,
+  narrowed,
+  readScope,
+  type Scope,
+  type SessionStore,
+} from "../../sessions/index.ts";
 import type { ToolDefinition } from "../../tools/index.ts";
 import { type InKind, readList } from "../chat-rows.ts";
 import type { CompressOptions, CompressOutcome, ContextEngine } from "../engine.ts";
+import { focusOf } from "../summary/summarise.ts";
 import { SummaryModels, type SummaryOptions } from "../summary/summary-models.ts";
-import { focusOf } from "../summary/summary-request.ts";
 import { fitTokens, shortenSections } from "../tokens.ts";
 import { soundFactor, WatchedEngine } from "../trigger.ts";
 import { type Compaction, type CompactionJob, compactLossless } from "./compact.ts";
@@ -22,17 +29,11 @@ import { NodeWriter } from "./writer.ts";
 /** The store and session whose messages are summarised, the window, and the model that summarises. */
 export type LosslessEngineOptions = SummaryOptions &
   Partial<LcmSettings> & {
-    readonly store: SessionStore;
+    /** Of one person, or of the whole home: then the sessions of the session's own user are read. */
+    readonly store: HomeStore | SessionStore;
     /** The conversation; `onSessionStart` sets the next one. */
     readonly sessionId: string;
     readonly contextLength: number;
-    /**
-     * Whose sessions may be read. Absent: those of the session's own user, or all if it has no user. Passing `undefined` is an
-     * error.
-     */
-    readonly userId?: string;
-    /** The platform `userId` belongs to. */
-    readonly userPlatform?: string;
   };
 
 const LEAST_GAIN = 0.1;
@@ -43,7 +44,6 @@ const PROVIDER_SHARE = 0.1;
 export class LosslessEngine extends WatchedEngine implements ContextEngine {
   readonly name = "lcm";
   readonly #options: LosslessEngineOptions;
-  readonly #scope: Scope;
   readonly #settings: LcmSettings;
   readonly #models: SummaryModels;
   #sessionId: string;
@@ -53,8 +53,8 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     const { contextLength, tokenFactor } = options;
     const { threshold, freshTailRatio: targetRatio } = settings;
     super({ contextLength, threshold, targetRatio, tokenFactor });
-    this.#options = options;
-    this.#scope = readScope(options);
+    // Where 0.3 had the user, for programs without types.
+    this.#options = { ...options, store: narrowed(options.store, readScope(options as Scope)) };
     this.#settings = settings;
     this.#sessionId = options.sessionId;
     this.#models = new SummaryModels(options);
@@ -122,7 +122,6 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     return lcmTool(name, args, {
       store: this.#options.store,
       sessionId: this.#sessionId,
-      user: this.#scope,
       status: this.getStatus(),
       tokenFactor: this.tokenFactor,
       live: messages,
@@ -132,13 +131,10 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   /** The stored messages of a leaf, in order. Empty for a node above, or a node of another conversation. */
   async expand(nodeId: string): Promise<readonly MessageRow[]> {
     const { store } = this.#options;
-    const lineage = await loadLineage(store, this.#sessionId, this.#scope);
+    const lineage = await loadLineage(store, this.#sessionId);
     const node = lineage.forest.nodes.get(nodeId);
     if (node === undefined) return [];
-    return store.getMessagesById(
-      messageKeys(node).flatMap((key) => lineage.rowOf(key) ?? []),
-      this.#scope,
-    );
+    return store.getMessagesById(messageKeys(node).flatMap((key) => lineage.rowOf(key) ?? []));
   }
 
   async #compact(messages: readonly Message[], options: CompressOptions): Promise<Compaction | Refusal> {
@@ -171,7 +167,6 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     return {
       store,
       sessionId: this.#sessionId,
-      scope: this.#scope,
       settings,
       budgets,
       contextLength,

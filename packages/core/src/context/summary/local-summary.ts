@@ -5,9 +5,9 @@ import { isResult, type Message, roleOf, toolCallsOf } from "../../message/index
 import { isTaskList } from "../compressor/handoff.ts";
 import { whereStored } from "../compressor/notices.ts";
 import { parseArguments } from "../compressor/prune.ts";
-import type { LeftOut, StoredMessages, SummaryFailure } from "../engine.ts";
+import type { LeftOut, Redact, StoredMessages, SummaryFailure } from "../engine.ts";
 import { estimateText, fitTokens, lastCodePoints, shortenSections } from "../tokens.ts";
-import { contentText, type Redact } from "./summary-request.ts";
+import { contentText } from "./summarise.ts";
 
 export type LocalHandoff = {
   /** Turns that no model has read. */

@@ -1,11 +1,21 @@
 // Asks models for a summary of any number of turns: in one call if they fit the model's window, otherwise chunk by chunk, where
 // the summary so far is the previous summary of the next chunk.
-import { err, ok, type Result } from "../../lib/index.ts";
-import { withoutFrame } from "../compressor/handoff.ts";
-import type { SummaryFailure } from "../engine.ts";
-import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
+import { codePointLength, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
+import {
+  type Content,
+  envelopeSummary,
+  isResult,
+  type Message,
+  partName,
+  roleOf,
+  textOf,
+  toolCallsOf,
+} from "../../message/index.ts";
+import { fenceUntrusted } from "../../security/index.ts";
+import { isTaskList, withoutFrame, withoutHandoff } from "../compressor/handoff.ts";
+import type { Redact, SummaryFailure } from "../engine.ts";
+import { cutMiddle, estimateText, fairLimit, fitTokens, lastCodePoints, shortenSections } from "../tokens.ts";
 import { type SummaryModel, type SummaryModels, summaryFailure } from "./summary-models.ts";
-import { type Focus, promptOverhead, summaryPrompt } from "./summary-request.ts";
 
 /** The window of one model. */
 export type ReadingWindow = {
@@ -26,10 +36,7 @@ type SummaryJob = {
   readonly providerText?: string;
   readonly windowOf: (model: SummaryModel) => ReadingWindow;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: SummaryProgress) => void;
 };
-
-export type SummaryProgress = { readonly turnsDone: number; readonly turnsTotal: number };
 
 type Summarised = {
   readonly body: string;
@@ -122,7 +129,6 @@ async function summariseWith(
       soFar: withoutFrame(answer.value), // some models write the handoff's prefix and end marker too
       shortened: state.shortened + (carried === previous ? 0 : 1),
     };
-    report(job, state.turnsDone);
   }
   return { state };
 }
@@ -163,14 +169,6 @@ function divideWindow(job: SummaryJob, window: number): CallBudget {
   const words = estimateText(promptOverhead()) + estimateText(job.focus?.topic ?? "");
   const turnTokens = usable - words - outputTokens - previousTokens - estimateText(providerText ?? "");
   return { budgetTokens, turnTokens, previousTokens, providerText };
-}
-
-function report({ onProgress, turns }: SummaryJob, turnsDone: number): void {
-  try {
-    onProgress?.({ turnsDone, turnsTotal: turns.length });
-  } catch {
-    // A failing progress display must not lose the summary.
-  }
 }
 
 // Chunks: a long conversation is cut into pieces that a summary model reads one after the other.
@@ -215,4 +213,195 @@ function pack(turns: readonly string[], capacityTokens: number): string[][] | un
     room -= cost;
   }
   return chunks;
+}
+
+// The request: instructions, source texts, sections to fill. In plain words, because some vendors'
+// filters refuse a request that argues with what the turns might say.
+
+type SummaryRequest = {
+  /** Turns as text, blocks joined by blank lines. */
+  readonly turns: string;
+  readonly previousSummary?: string;
+  readonly budgetTokens: number;
+  /** `YYYY-MM-DD`; undefined when no clock could be read. */
+  readonly today?: string;
+  readonly focus?: Focus;
+  /** Notes of the memory providers. */
+  readonly providerText?: string;
+};
+
+/** Heading and what belongs under it, in order. The four marked Historical are not to be acted upon later. */
+export const SUMMARY_SECTIONS: readonly (readonly [heading: string, holds: string])[] = [
+  [
+    "## Historical Task Snapshot",
+    "The newest user input that has not been fulfilled, word for word: a task, a question, a choice that is still open, a discussion where a reply is owed. Open items only. If the user took something back (stop, undo, never mind, a new topic), quote that and let it cancel the older task. Write None. only if everything is truly resolved.",
+  ],
+  ["## Goal", "What the user wants to achieve overall."],
+  ["## Constraints & Preferences", "Preferences, style, limits and decisions of the user that still hold."],
+  [
+    "## Completed Actions",
+    "A numbered list. For each: what was done, to what, how it ended, and with which tool.",
+  ],
+  [
+    "## Active State",
+    "Working directory and branch, files that were changed, state of the tests, running processes, the environment.",
+  ],
+  ["## Historical In-Progress State", "What was under way when these turns ended."],
+  ["## Blocked", "What stands in the way, with the exact error messages."],
+  ["## Key Decisions", "What was decided, and why."],
+  ["## Resolved Questions", "Questions that were answered, with their answers."],
+  [
+    "## Historical Pending User Asks",
+    "Requests that were open when these turns ended. They may be stale and are for reference. None. if there are none.",
+  ],
+  ["## Relevant Files", "Files that were read, written or created, each with a short note."],
+  ["## Historical Remaining Work", "What was left to do. It may be stale and is for reference."],
+  [
+    "## Critical Context",
+    "Values, error messages and settings that would otherwise be lost. No credentials.",
+  ],
+];
+
+export function summaryPrompt(request: SummaryRequest): string {
+  const { previousSummary, today, focus, providerText } = request;
+  return [
+    ROLE,
+    previousSummary === undefined
+      ? `TURNS TO SUMMARIZE:\n${request.turns}`
+      : `PREVIOUS SUMMARY:\n${previousSummary}\n\nNEW TURNS TO INCORPORATE:\n${request.turns}`,
+    ...providerNotes(providerText),
+    ...(previousSummary === undefined ? [] : [UPDATE]),
+    ...(today === undefined ? [] : [anchoring(today)]),
+    structure(request.budgetTokens),
+    ...(focus === undefined ? [] : [focusBlock(focus)]),
+  ].join("\n\n");
+}
+
+/** The block of a prompt with the notes of the memory providers, if there are any. */
+export function providerNotes(text: string | undefined): readonly string[] {
+  return text ? [`NOTES OF THE MEMORY PROVIDERS:\n${fenceUntrusted(text, "memory providers")}`] : [];
+}
+
+/** The wording without any source text, to measure its tokens. */
+function promptOverhead(): string {
+  const focus: Focus = { kind: "named", topic: "" };
+  return summaryPrompt({ turns: "", previousSummary: "", budgetTokens: 10_000, today: "2000-01-01", focus });
+}
+
+const ROLE =
+  "Write a checkpoint of a conversation between a user and an assistant. The assistant goes on from the checkpoint without the turns it stands for, so whatever it needs has to be in there. " +
+  "The turns below are source material for it: record what was asked and what happened. " +
+  "Write in the language the user writes in. Leave passwords, keys, tokens and other secrets out: put [REDACTED] in their place and note that credentials were present. " +
+  "Answer with the structured body alone, without a greeting, an introduction or a closing remark.";
+
+const UPDATE =
+  "Bring the previous summary up to date with the new turns. Keep every fact in it that still holds. Go on with the numbering of the completed actions. " +
+  "Move work that is finished now to the completed actions and questions that are answered now to the resolved questions. " +
+  "Refresh the active state and the task snapshot so that they describe the end of the new turns. Delete something only if it is clearly obsolete.";
+
+function anchoring(today: string): string {
+  return (
+    `TEMPORAL ANCHORING: today is ${today}. Write finished actions as facts in the past tense with their date where the turns or this line tell it, ` +
+    "so that nobody takes them for something still to be done. Do not make up dates."
+  );
+}
+
+function structure(budgetTokens: number): string {
+  const sections = SUMMARY_SECTIONS.map(([heading, holds]) => `${heading}\n(${holds})`);
+  return (
+    `Aim for about ${budgetTokens} tokens. Be concrete: paths, commands, numbers, names, messages as they were. ` +
+    `Use exactly these sections in this order, and write what belongs there in place of the text in brackets:\n\n${sections.join("\n\n")}`
+  );
+}
+
+function focusBlock({ kind, topic }: Focus): string {
+  const order =
+    kind === "named"
+      ? "Keep everything about this topic in full detail; it may take about 60-70 % of the length. Compress the rest harder. Secrets stay out here too."
+      : "Take care that nothing these messages depend on gets lost. Secrets stay out here too.";
+  return `FOCUS TOPIC: "${topic}"\n${order}`;
+}
+
+// The focus: the topic the user named, otherwise the user's newest messages.
+
+export type Focus = {
+  /** A named topic gets most of the room; for a guessed one the model is only asked to take care. */
+  readonly kind: "named" | "guessed";
+  readonly topic: string;
+};
+
+const MESSAGES = 3;
+const MESSAGE_CHARS = 260;
+const GUESSED_CHARS = 700;
+const NAMED_CHARS = 2_000;
+
+export function focusOf(
+  messages: readonly Message[],
+  named: string | undefined,
+  redact: Redact,
+): Focus | undefined {
+  const topic = pyStrip(redact(named ?? ""));
+  if (topic !== "") return { kind: "named", topic: withEllipsis(topic, NAMED_CHARS) };
+  const newest: string[] = [];
+  for (let index = messages.length - 1; index >= 0 && newest.length < MESSAGES; index -= 1) {
+    const text = usersText(messages[index], redact);
+    if (text !== "") newest.push(`- ${withEllipsis(text, MESSAGE_CHARS)}`);
+  }
+  if (newest.length === 0) return undefined;
+  const lines = ["Recent user focus:", ...newest.reverse()].join("\n");
+  return { kind: "guessed", topic: withEllipsis(lines, GUESSED_CHARS) };
+}
+
+function usersText(message: Message | undefined, redact: Redact): string {
+  if (message?.role !== "user" || isTaskList(message)) return "";
+  const own = withoutHandoff(message);
+  return own === undefined ? "" : pyStrip(redact(contentText(own.content)).replace(/\s+/g, " "));
+}
+
+/** At most `limit` code points, the ellipsis included. */
+export function withEllipsis(text: string, limit: number): string {
+  return codePointLength(text) > limit ? `${takeCodePoints(text, limit - 1)}…` : text;
+}
+
+// Turns as text: one labelled block each, secrets removed, long texts cut in the middle.
+
+const CONTENT_LIMIT = 6_000;
+const CONTENT_HEAD = 4_000;
+const CONTENT_TAIL = 1_500;
+const ARGUMENTS_LIMIT = 1_500;
+const ARGUMENTS_HEAD = 1_200;
+const TRUNCATED = "\n...[truncated]...\n";
+const IMAGE = "[image]";
+const MEDIA = /MEDIA:\S+/g;
+
+/** One text per message; join them with a blank line. */
+export function serialiseTurns(messages: readonly Message[], redact: Redact): readonly string[] {
+  return messages.map((message) => serialiseTurn(message, redact));
+}
+
+export function serialiseTurn(message: Message, redact: Redact): string {
+  const text = shortened(redact(contentText(message.content)).replace(MEDIA, "[media attachment]"));
+  if (isResult(message)) return `[TOOL RESULT ${message.toolCallId || "unknown"}]: ${text}`;
+  const calls = toolCallsOf(message).map(
+    (call) => `  ${call.name}(${shortArguments(redact(call.arguments))})`,
+  );
+  const label = (roleOf(message) || "unknown").toUpperCase();
+  const block = `[${label}]: ${text}`;
+  return calls.length === 0 ? block : `${block}\n[Tool calls:\n${calls.join("\n")}\n]`;
+}
+
+/** The text of a content, with a placeholder for every image. */
+export function contentText(content: Content): string {
+  const summary = envelopeSummary(content);
+  if (summary !== undefined) return [summary, IMAGE].join("\n").trim();
+  return textOf(content, { image: IMAGE, other: partName });
+}
+
+function shortened(text: string): string {
+  if (codePointLength(text) <= CONTENT_LIMIT) return text;
+  return takeCodePoints(text, CONTENT_HEAD) + TRUNCATED + lastCodePoints(text, CONTENT_TAIL);
+}
+
+function shortArguments(text: string): string {
+  return codePointLength(text) > ARGUMENTS_LIMIT ? `${takeCodePoints(text, ARGUMENTS_HEAD)}...` : text;
 }

@@ -13,8 +13,7 @@ import {
   takeCodePoints,
 } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import type { SummaryFailure } from "../engine.ts";
-import type { Redact } from "./summary-request.ts";
+import type { Redact, SummaryFailure } from "../engine.ts";
 
 /** Options of every engine that summarises. */
 export type SummaryOptions = {

@@ -1,11 +1,10 @@
 // Writes that wait for the user's approval: one private JSON file each, in the form the Python original uses.
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   describeCause,
   err,
+  findStaged,
   isRecord,
-  isStagedId,
   isStringList,
   listStagedFiles,
   namesIn,
@@ -77,10 +76,10 @@ export function readPendingWrites(directory: string): PendingWrites {
 
 /** An error for an id under which no usable write waits. */
 export function readPendingWrite(directory: string, id: string): Result<PendingRecord, MemoryError> {
-  const path = join(directory, `${id}.json`);
-  if (!isStagedId(id) || !existsSync(path)) return err(unknownId(id));
-  const record = readRecord(path);
-  if (record?.id === id) return ok(record);
+  const found = findStaged(directory, id, readRecord);
+  if (found.ok) return found;
+  const { kind, path } = found.error;
+  if (kind === "unknown") return err(unknownId(id));
   return refused({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
 }
 

@@ -1,16 +1,24 @@
 // Which memory providers there are: the bundled ones, then the plugins in `<home>/plugins`. Plugin folders are inspected by reading text;
-// no code of a plugin runs.
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+// no code of a plugin runs. The bundled ones are in a package of their own: core knows their names, and their manifests and code are
+// imported when that package is installed.
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { describeCause, isFile, namesIn, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { BUNDLED_NAMES, type BundledProvider, findBundled } from "./bundled.ts";
+import { errnoCode, HermesError, isFile, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { MemoryProvider } from "../contract.ts";
 import {
-  type EntryFile,
+  cannotInspect,
+  EMPTY_MANIFEST,
+  entryProblem,
   findEntryFile,
+  isProviderName,
   MANIFEST_FILE,
   type PluginManifest,
+  PYTHON_ENTRY,
+  pluginFolders,
+  pluginsDirectory,
   readManifest,
-} from "./plugin-files.ts";
+} from "./plugins.ts";
 
 /** A provider that config can select. */
 export type FoundProvider = {
@@ -37,18 +45,14 @@ export type LookedUp =
   | { readonly found: FoundProvider; readonly bundled: BundledProvider }
   | { readonly found: FoundProvider; readonly entry?: string };
 
-export function pluginsDirectory(home: string): string {
-  return join(home, "plugins");
-}
-
 /** Lists the bundled providers and the plugins of a home, without running their code. */
 export async function findProviders(home: string): Promise<FoundProviders> {
   const bundled = (await Promise.all(BUNDLED_NAMES.map(findBundled))).flatMap((each) =>
     each ? [toFound(each)] : [],
   );
-  const { directories, warnings } = listDirectories(pluginsDirectory(home));
+  const warnings: string[] = [];
   const users: FoundProvider[] = [];
-  for (const name of directories) {
+  for (const name of pluginFolders(pluginsDirectory(home), warnings, "bundled providers")) {
     const directory = join(pluginsDirectory(home), name);
     const inspected = await inspectPlugin(directory, name);
     const obstacle = inspected.found && obstacleOf(name, directory);
@@ -58,7 +62,7 @@ export async function findProviders(home: string): Promise<FoundProviders> {
       if (inspected.found) users.push(inspected.found);
     }
   }
-  return { providers: [...bundled, ...users.sort(byName)], warnings };
+  return { providers: [...bundled, ...users], warnings };
 }
 
 export async function findProvider(home: string, name: string): Promise<FoundProvider | undefined> {
@@ -75,18 +79,12 @@ export async function lookUp(home: string, name: string): Promise<LookedUp | und
 
 // ---- Names ----
 
-const PROVIDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const NO_PROVIDER = ["", "builtin", "built-in", "none"];
 
 /** `memory.provider` trimmed, and "" for every value that means "built-in memory only". */
 export function activeProviderName(configValue: string): string {
   const name = pyStrip(configValue);
   return NO_PROVIDER.includes(name.toLowerCase()) ? "" : name;
-}
-
-/** A name becomes part of a path, so it may not contain anything that leads to another directory. */
-export function isProviderName(name: string): boolean {
-  return PROVIDER_NAME.test(name);
 }
 
 /** Why a provider in this directory can never be selected. */
@@ -104,32 +102,7 @@ function toFound({ name, manifest, problem }: BundledProvider): FoundProvider {
   return { name, source: "bundled", manifest, problem };
 }
 
-function byName(one: FoundProvider, other: FoundProvider): number {
-  if (one.name === other.name) return 0;
-  return one.name < other.name ? -1 : 1;
-}
-
 // ---- Plugin directories ----
-
-function listDirectories(parent: string): { directories: string[]; warnings: string[] } {
-  const warnings: string[] = [];
-  const isDirectory = (name: string): boolean => {
-    const path = join(parent, name);
-    try {
-      return statSync(path).isDirectory(); // follows links: a plugin under development is often one
-    } catch (cause) {
-      warnings.push(cannotInspect(path, cause));
-      return false;
-    }
-  };
-  try {
-    const names = namesIn(parent).filter((name) => !/^[._]/.test(name));
-    return { directories: names.filter(isDirectory), warnings };
-  } catch (cause) {
-    const warning = `Cannot read ${parent}: ${describeCause(cause)}. Only bundled providers are known.`;
-    return { directories: [], warnings: [warning] };
-  }
-}
 
 type Inspected = {
   /** Absent when the directory is not a memory provider. */
@@ -142,7 +115,6 @@ type Inspected = {
 /** Texts that show that a source file is a memory provider. */
 const SIGNS = ["register_memory_provider", "registerMemoryProvider", "MemoryProvider"];
 const SCANNED_CHARS = 8192;
-const PYTHON_ENTRY = "__init__.py";
 
 async function inspectPlugin(directory: string, name: string): Promise<Inspected> {
   try {
@@ -167,23 +139,8 @@ async function inspect(directory: string, name: string): Promise<Inspected> {
   const warnings = warning === undefined ? [] : [warning];
   const found: FoundProvider = { name, source: "user", directory, manifest };
   if (isOurs && entry.kind === "file") return { found, entry: entry.path, warnings };
-  const problem = !isOurs && isPython ? PYTHON_PROBLEM : entryProblem(entry);
+  const problem = entryProblem(entry, !isOurs && isPython);
   return { found: { ...found, problem }, warnings };
-}
-
-const PYTHON_PROBLEM =
-  `It is a Python plugin (${PYTHON_ENTRY}), and this program loads JavaScript and TypeScript only. ` +
-  "Use it with the Python edition, or look for an edition with an index.ts or index.js.";
-
-function entryProblem(entry: EntryFile): string {
-  switch (entry.kind) {
-    case "outside":
-      return `Its package.json names '${entry.named}', which is outside of the plugin's directory. Name a file inside.`;
-    case "missing":
-      return `Its package.json names '${entry.named}', which does not exist. Build the plugin, or correct the name.`;
-    default:
-      return "It has no entry file. Add index.ts, index.mts, index.js or index.mjs, or name one in package.json.";
-  }
 }
 
 /** Whether the first 8,192 characters contain one of the signs. */
@@ -200,6 +157,126 @@ function hasSign(path: string): boolean {
   }
 }
 
-function cannotInspect(path: string, cause: unknown): string {
-  return `Cannot look into ${path}: ${describeCause(cause)}. It is passed over.`;
+// ---- The bundled providers ----
+
+/** What `@hermes-memory/providers` exports for core. */
+export type BundledProviders = {
+  readonly providers: readonly BundledProvider[];
+  /** Entries of the curated files that the outbox knows. Throws `HermesError` when its file cannot be read. */
+  readonly knownEntries: (home: string, provider: string) => readonly KnownEntry[];
+  /** Providers that are not active but still have records of this user, or without one of the owner, with one sentence each. */
+  readonly findStoresElsewhere: (
+    home: string,
+    active: string,
+    user: StoreUser | undefined,
+  ) => Promise<readonly { readonly provider: string; readonly found: string }[]>;
+  readonly unreadableOutboxes: (home: string) => readonly LostOutbox[];
+};
+
+export type BundledProvider = {
+  readonly name: string;
+  readonly manifest: PluginManifest;
+  /** Why it cannot be loaded: its package is not installed. */
+  readonly problem?: string;
+  /** Imports the factory; each call of the factory creates a new instance for a home. */
+  readonly load: () => Promise<(place: ProviderPlace) => MemoryProvider>;
+  /** The provider's own commands: a module with the exports of a plugin's `cli.ts`. */
+  readonly loadCommands?: () => Promise<object>;
+  /** One sentence if the owner's store contains the text, or else undefined. Does not start the provider, changes nothing. */
+  readonly findTraces?: (home: string, text: string) => Promise<string | undefined>;
+  /** One sentence if anything is stored for this user, or without one for the owner. Changes nothing. */
+  readonly findStore?: (home: string, user: StoreUser | undefined) => Promise<string | undefined>;
+  /** The stores of the home's users that hold the text, and how to erase it there. Changes nothing. */
+  readonly findUserTraces?: (home: string, text: string) => Promise<readonly UserTrace[]>;
+  /** Settings that name the profile, for one that was made as a copy. One sentence if something was copied. Throws `HermesError`. */
+  readonly cloneSettings?: (from: string, to: string) => Promise<string | undefined>;
+  /** Keeps entries in a model's words, so that it cannot be asked whether it has one. */
+  readonly rephrases?: true;
+  /** What a backup of this memory needs, as absolute paths, where the provider's code need not be loaded for it. */
+  readonly backupPaths?: (home: string) => readonly string[];
+};
+
+/** What a bundled provider is made with: `isAvailable` has no arguments, and its settings are in the home. */
+type ProviderPlace = { readonly home: string; readonly log?: Logger };
+
+export type StoreUser = { readonly platform: string; readonly userId: string };
+
+export type UserTrace = { readonly path: string; readonly reach: string };
+
+/** An entry of the curated files in the owner's lane: it was sent, it waits, or the server refused it. */
+export type KnownEntry = {
+  readonly target: string;
+  readonly text: string;
+  readonly state: "sent" | "waiting" | "refused";
+};
+
+/** A file with writes that no command can search or erase. `problem` is a sentence, `remedy` what to do. */
+export type LostOutbox = { readonly path: string; readonly problem: string; readonly remedy: string };
+
+export const BUNDLED_NAMES = [
+  "byterover",
+  "hindsight",
+  "holographic",
+  "honcho",
+  "mem0",
+  "openviking",
+  "retaindb",
+  "supermemory",
+];
+
+const NOT_INSTALLED =
+  "It comes with the package @hermes-memory/providers, which is not installed: 'npm install @hermes-memory/providers'.";
+
+// Not a literal, so that bundlers of programs without the package do not look for it.
+const PACKAGE = "@hermes-memory/providers";
+let loading: Promise<BundledProviders | undefined> | undefined;
+
+/** Undefined when the package is not installed. */
+export function bundledProviders(): Promise<BundledProviders | undefined> {
+  loading ??= load();
+  return loading;
+}
+
+async function load(): Promise<BundledProviders | undefined> {
+  try {
+    const module = (await import(/* @vite-ignore */ PACKAGE)) as { bundledProviders: BundledProviders };
+    return module.bundledProviders;
+  } catch (cause) {
+    if (errnoCode(cause) === "ERR_MODULE_NOT_FOUND" && String(cause).includes(PACKAGE)) return undefined;
+    throw cause;
+  }
+}
+
+export async function findBundled(name: string): Promise<BundledProvider | undefined> {
+  if (!BUNDLED_NAMES.includes(name)) return undefined;
+  const known = (await bundledProviders())?.providers.find((each) => each.name === name);
+  return known ?? { name, manifest: { ...EMPTY_MANIFEST, name }, problem: NOT_INSTALLED, load: notInstalled };
+}
+
+async function notInstalled(): Promise<never> {
+  throw new HermesError("providers-not-installed", NOT_INSTALLED);
+}
+
+/** Where bundled providers keep texts in a home. */
+const STORES = ["memory_outbox.db", "memory_store.db", "byterover", "supermemory.db"];
+
+/** Stores of bundled providers that nobody can look into, because the package that could is not installed. */
+export function unreachableStores(home: string): readonly LostOutbox[] {
+  return STORES.map((name) => join(home, name))
+    .filter((path) => existsSync(path))
+    .map((path) => ({
+      path,
+      problem: `${path} belongs to a provider of @hermes-memory/providers, which is not installed.`,
+      remedy: "Install it with 'npm install @hermes-memory/providers', then try again.",
+    }));
+}
+
+/** For work that goes on without the outbox; `unreadableOutboxes` names the file. */
+export function ifReadable<T>(read: () => readonly T[]): readonly T[] {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof HermesError) return [];
+    throw cause;
+  }
 }

@@ -1,26 +1,29 @@
 // Loading one provider: its code is imported (once per process), a new instance is created from its exports, and the instance is checked
-// against the contract.
+// against the contract. Below: the commands that it adds to the command line.
+import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { pathToFileURL } from "node:url";
-import { err, isRecord, ok, pyStrip, type Result, snakeCase } from "../../lib/index.ts";
+import { err, ok, type Result } from "../../lib/index.ts";
 import { DEADLINES_MS, type MemoryProvider, PROVIDER_CONTRACT } from "../contract.ts";
 import {
-  describeForeign,
   type ForeignFailure,
   type ForeignRules,
   oneLine,
+  runAsProvider,
   runForeign,
 } from "../kit/foreign-code.ts";
-import { neededVariables } from "../setup/questions.ts";
-import { findBundled } from "./bundled.ts";
+import { neededVariables } from "../setup/setup.ts";
+import { type FoundProvider, findBundled, findProviders, type LookedUp, lookUp } from "./find-providers.ts";
 import {
-  type FoundProvider,
-  findProviders,
+  checkPlugin,
+  findModule,
+  importFile,
+  instantiatePlugin,
   isProviderName,
-  type LookedUp,
-  lookUp,
+  type PluginFault,
+  type PluginKind,
   pluginsDirectory,
-} from "./find-providers.ts";
+  registrations,
+} from "./plugins.ts";
 
 /** Why a provider could not be loaded. */
 export type LoadFailure = {
@@ -75,12 +78,7 @@ export function isOwnFault({ kind }: LoadFailure): boolean {
   return kind === "import-failed" || kind === "no-provider" || kind === "wrong-contract";
 }
 
-/** Imports a plugin's module. Node runs it at the first import only, and strips the types of TypeScript. */
-export function importFile(path: string): Promise<unknown> {
-  return import(/* @vite-ignore */ pathToFileURL(path).href);
-}
-
-async function providerOf(home: string, looked: LookedUp): Promise<Result<MemoryProvider, StructureFault>> {
+async function providerOf(home: string, looked: LookedUp): Promise<Result<MemoryProvider, PluginFault>> {
   if ("bundled" in looked) return ok((await looked.bundled.load())({ home }));
   return instantiate(await importFile(looked.entry ?? ""));
 }
@@ -119,7 +117,7 @@ function remedy(name: string, entry: string, code: string | undefined): string {
   }
 }
 
-function noProvider({ name }: FoundProvider, { kind, message }: StructureFault): LoadFailure {
+function noProvider({ name }: FoundProvider, { kind, message }: PluginFault): LoadFailure {
   if (kind === "wrong-contract") return { kind, message: `Cannot use '${name}': ${message}.` };
   return {
     kind,
@@ -159,122 +157,7 @@ export async function backupPathsOf(
   return told.value.filter((path): path is string => typeof path === "string" && isAbsolute(path));
 }
 
-// ---- From a plugin's exports to a provider ----
-//
-// Tried in this order: `register(ctx)`, the default export, then the other exports by name: classes, objects and functions named
-// `create...Provider`. The message of a failure lists every attempt.
-
-type Exports = Readonly<Record<string, unknown>>;
-type Callable = (...args: readonly unknown[]) => unknown;
-
-type Attempt = {
-  /** For the message: `register()`, `class Notes`. */
-  readonly what: string;
-  readonly make: () => unknown;
-};
-
-const FACTORY_NAME = /^create\w*Provider$/;
-
-/** Runs the plugin's code; the caller sets the deadline. */
-export async function instantiate(module: unknown): Promise<Result<MemoryProvider, StructureFault>> {
-  const faults: StructureFault[] = [];
-  for (const { what, make } of attempts(exportsOf(module))) {
-    try {
-      const checked = checkProvider(await make());
-      if (checked.ok) return checked;
-      faults.push({ ...checked.error, message: `${what} ${checked.error.message}` });
-    } catch (cause) {
-      faults.push({ kind: "no-provider", message: `${what} failed: ${describeForeign(cause)}` });
-    }
-  }
-  const message = faults.map((fault) => fault.message).join("; ") || "it exports nothing of that kind";
-  return err(faults.find((fault) => fault.kind === "wrong-contract") ?? { kind: "no-provider", message });
-}
-
-function attempts(exports: Exports): readonly Attempt[] {
-  const { register, default: standard } = exports;
-  const named = Object.keys(exports)
-    .filter((name) => !["register", "default", "module.exports", "__esModule"].includes(name))
-    .sort();
-  return [
-    ...(isFunction(register) ? [registration("register()", register)] : []),
-    ...fromDefault(standard),
-    ...named.flatMap((name) => fromNamed(name, exports[name])),
-  ];
-}
-
-function fromDefault(value: unknown): readonly Attempt[] {
-  const what = "the default export";
-  if (isClass(value)) return [{ what, make: () => Reflect.construct(value, []) }];
-  if (isFunction(value))
-    return [value.length > 0 ? registration(what, value) : { what, make: () => value() }];
-  if (!isRecord(value)) return [];
-  const { register } = value;
-  if (!isFunction(register)) return [{ what, make: () => value }];
-  return [registration(`register() of ${what}`, register.bind(value))];
-}
-
-function fromNamed(name: string, value: unknown): readonly Attempt[] {
-  if (isClass(value)) {
-    // The constructor of an unrelated class might do anything.
-    if (!resemblesProvider(value.prototype)) return [];
-    return [{ what: `class ${name}`, make: () => Reflect.construct(value, []) }];
-  }
-  if (isFunction(value))
-    return FACTORY_NAME.test(name) && value.length === 0 ? [{ what: `${name}()`, make: () => value() }] : [];
-  return resemblesProvider(value) ? [{ what: `'${name}'`, make: () => value }] : [];
-}
-
-/** The last registered provider counts; a returned provider is accepted too. */
-function registration(what: string, register: Callable): Attempt {
-  const make = async (): Promise<unknown> => {
-    let provider: unknown;
-    const take = (value: unknown): void => {
-      provider = value;
-    };
-    const ignore = (): void => {}; // for plugins of other kinds; a memory provider has its tools and hooks as members
-    const returned = await register({
-      registerMemoryProvider: take,
-      register_memory_provider: take,
-      registerTool: ignore,
-      register_tool: ignore,
-      registerHook: ignore,
-      register_hook: ignore,
-      registerCliCommand: ignore,
-      register_cli_command: ignore,
-    });
-    if (provider === undefined && returned === undefined) throw new Error("it registered no provider");
-    return provider ?? returned;
-  };
-  return { what, make };
-}
-
-/** A CommonJS module compiled from ESM has its exports inside `default`. */
-function exportsOf(module: unknown): Exports {
-  if (!isRecord(module)) return {};
-  const { default: inner } = module;
-  return isRecord(inner) && inner.__esModule === true ? inner : module;
-}
-
-function isClass(value: unknown): value is new () => unknown {
-  if (!isFunction(value)) return false;
-  if (/^class\b/.test(Function.prototype.toString.call(value))) return true;
-  const prototype: unknown = value.prototype;
-  return isRecord(prototype) && Object.getOwnPropertyNames(prototype).length > 1; // a class compiled to a function
-}
-
-function isFunction(value: unknown): value is Callable & { readonly prototype?: unknown } {
-  return typeof value === "function";
-}
-
-// ---- Whether a value is a memory provider ----
-// Decided by its members, because a plugin has no base class to inherit from.
-
-type StructureFault = {
-  readonly kind: "no-provider" | "wrong-contract";
-  /** Continues a sentence after the name of the value: `has no isAvailable()`. */
-  readonly message: string;
-};
+// ---- What a memory provider is ----
 
 type Method = Exclude<keyof MemoryProvider, "contract" | "name" | "preCompressCheckpointApiVersion">;
 
@@ -308,55 +191,38 @@ const METHODS: Readonly<Record<Method, "required" | "optional">> = {
   selfTest: "optional",
 };
 
-const METHOD_NAMES = Object.keys(METHODS);
+const PROVIDER: PluginKind<MemoryProvider> = {
+  short: "provider",
+  reserved: "builtin",
+  contract: PROVIDER_CONTRACT,
+  factory: /^create\w*Provider$/,
+  members: METHODS,
+  args: [],
+  /** The last registered provider counts; a returned provider is accepted too. */
+  async registered(register) {
+    let provider: unknown;
+    const take = (value: unknown): void => {
+      provider = value;
+    };
+    const returned = await register(registrations({ MemoryProvider: take }));
+    if (provider === undefined && returned === undefined) throw new Error("it registered no provider");
+    return provider ?? returned;
+  },
+  faultOf(provider) {
+    // A provider with tools also needs `handleToolCall`.
+    return provider.handleToolCall == null && offersTools(provider)
+      ? "offers tools, but has no handleToolCall()"
+      : undefined;
+  },
+};
 
-/** Calls `getToolSchemas` once, as registration does: a provider with tools also needs `handleToolCall`. */
-export function checkProvider(value: unknown): Result<MemoryProvider, StructureFault> {
-  if (typeof value !== "object" || value === null) return fault(`is ${kindOf(value)}, not a provider object`);
-  try {
-    return check(value as Readonly<Record<string, unknown>>);
-  } catch (cause) {
-    return fault(`cannot be looked at: ${describeForeign(cause)}`);
-  }
+export function instantiate(module: unknown): Promise<Result<MemoryProvider, PluginFault>> {
+  return instantiatePlugin(module, PROVIDER);
 }
 
-/** Whether it has at least one method of the contract, in either spelling. Recognises a provider's class without creating an instance. */
-function resemblesProvider(prototype: unknown): boolean {
-  if (typeof prototype !== "object" || prototype === null) return false;
-  return METHOD_NAMES.some((name) => name in prototype || snakeCase(name) in prototype);
-}
-
-function check(value: Readonly<Record<string, unknown>>): Result<MemoryProvider, StructureFault> {
-  const { contract = 1, name } = value;
-  if (typeof contract !== "number" || !Number.isInteger(contract) || contract < 1)
-    return fault("has a 'contract' that is no version number");
-  if (contract > PROVIDER_CONTRACT) {
-    const message =
-      `is made for version ${contract} of the provider contract, and this program knows version ${PROVIDER_CONTRACT}. ` +
-      "Update hermes-memory, or use an older version of the plugin";
-    return err({ kind: "wrong-contract", message });
-  }
-  if (typeof name !== "string" || pyStrip(name) === "") return fault("has no 'name'");
-  if (name === "builtin") return fault("calls itself 'builtin', which is reserved");
-
-  const faults = METHOD_NAMES.map((method) => methodFault(value, method)).filter((text) => text !== "");
-  if (faults.length > 0) return fault(faults.join(", "));
-  // Every member was checked above; the results of the methods are checked by their callers.
-  const provider = value as unknown as MemoryProvider;
-  if (provider.handleToolCall == null && offersTools(provider))
-    return fault("offers tools, but has no handleToolCall()");
-  return ok(provider);
-}
-
-function methodFault(value: Readonly<Record<string, unknown>>, method: string): string {
-  const member = value[method] ?? undefined;
-  if (typeof member === "function") return "";
-  if (member !== undefined) return `has a '${method}' that is no function`;
-  const other = snakeCase(method);
-  // Without this fault the method would silently never be called.
-  if (other !== method && typeof value[other] === "function")
-    return `has ${other}(), but the contract calls it ${method}()`;
-  return METHODS[method as Method] === "required" ? `has no ${method}()` : "";
+/** Calls `getToolSchemas` once, as registration does. */
+export function checkProvider(value: unknown): Result<MemoryProvider, PluginFault> {
+  return checkPlugin(value, PROVIDER);
 }
 
 function offersTools(provider: MemoryProvider): boolean {
@@ -368,11 +234,95 @@ function offersTools(provider: MemoryProvider): boolean {
   }
 }
 
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return "nothing";
-  return typeof value === "function" ? "a function or class" : `a ${typeof value}`;
+// ---- Commands that the active provider adds to the command line. Only its `cli` file is imported, not the provider itself ----
+
+export type ProviderCommand = {
+  readonly name: string;
+  readonly help: string;
+  readonly description: string;
+  /** Passes the command object to the plugin, which adds its subcommands. May throw. */
+  readonly setup: (command: unknown) => void;
+  readonly handler?: (args: unknown) => unknown;
+};
+
+/** At most one of the two fields. Neither: the provider has no commands. */
+export type ProviderCommands = { readonly command?: ProviderCommand; readonly warning?: string };
+
+/** `activeName` is the result of `activeProviderName`; for "" there are no commands. */
+export async function loadProviderCommands(
+  home: string,
+  activeName: string,
+  options: LoadOptions = {},
+): Promise<ProviderCommands> {
+  const looked = await lookUp(home, activeName);
+  const importCommands = looked && importerOf(looked);
+  if (looked === undefined || importCommands === undefined) return {};
+  const module = await runForeign({ timeoutMs: DEADLINES_MS.load, ...options }, importCommands);
+  const read = module.ok
+    ? readCommand(looked, module.value, options)
+    : err(`Loading them ${module.error.message}`);
+  if (!read.ok) return { warning: `The commands of '${activeName}' are not available. ${read.error}.` };
+  return { command: read.value };
 }
 
-function fault(message: string): { ok: false; error: StructureFault } {
-  return err({ kind: "no-provider", message });
+/** For a help page: the command group of the active provider, read from its files without running them. */
+export async function describeProviderCommands(
+  home: string,
+  activeName: string,
+): Promise<Pick<ProviderCommand, "name" | "help"> | undefined> {
+  const looked = await lookUp(home, activeName);
+  if (looked === undefined || !registersCommands(looked)) return undefined;
+  return { name: looked.found.name, help: helpOf(looked.found) };
+}
+
+function registersCommands(looked: LookedUp): boolean {
+  if ("bundled" in looked) return looked.bundled.loadCommands !== undefined;
+  const path = commandsFile(looked.found);
+  try {
+    return path !== undefined && /\bregister(?:Cli|_cli)\b/.test(readFileSync(path, "utf8"));
+  } catch {
+    return false; // unreadable: running the command reports why
+  }
+}
+
+function helpOf({ name, manifest }: FoundProvider): string {
+  return manifest.description === "" ? `Manage ${name} memory plugin` : manifest.description;
+}
+
+function importerOf(looked: LookedUp): (() => Promise<unknown>) | undefined {
+  if ("bundled" in looked) return looked.bundled.loadCommands;
+  const path = commandsFile(looked.found);
+  return path === undefined ? undefined : () => importFile(path);
+}
+
+function commandsFile({ directory, problem }: FoundProvider): string | undefined {
+  return directory === undefined || problem !== undefined ? undefined : findModule(directory, "cli");
+}
+
+function readCommand(
+  { found }: LookedUp,
+  module: unknown,
+  { onStray = () => {} }: LoadOptions,
+): Result<ProviderCommand | undefined, string> {
+  const exports = module as Readonly<Record<string, unknown>>;
+  const register = exports.registerCli ?? exports.register_cli;
+  if (register === undefined) return ok(undefined);
+  if (typeof register !== "function") return err("Its registerCli is no function");
+  return ok({
+    name: found.name,
+    help: helpOf(found),
+    description: found.manifest.description,
+    setup: (command) => void runAsProvider(onStray, () => register(command)),
+    handler: handlerOf(found.name, exports),
+  });
+}
+
+/** `<name>_command`, or `honcho_command`: plugins copied from Honcho, the first provider with commands, still use that name. */
+function handlerOf(
+  name: string,
+  exports: Readonly<Record<string, unknown>>,
+): ((args: unknown) => unknown) | undefined {
+  const names = [`${name}_command`, `${name.replace(/[^A-Za-z0-9_]/g, "_")}_command`, "honcho_command"];
+  const handler = names.map((candidate) => exports[candidate]).find((value) => typeof value === "function");
+  return handler === undefined ? undefined : (args) => (handler as (args: unknown) => unknown)(args);
 }

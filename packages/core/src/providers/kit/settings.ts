@@ -1,5 +1,5 @@
-// Settings of a provider that are not secret: the file `<home>/<provider>.json`, in which other programs may have keys too, reading
-// values that users and wizards may have written as text, and which answers setup accepts.
+// Settings of a provider that are not secret: the file `<home>/<provider>.json`, in which other programs may have keys too, and reading
+// values that users and wizards may have written as text.
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
@@ -8,11 +8,9 @@ import {
   errnoCode,
   isRecord,
   ok,
-  pyStrip,
   type Result,
   writeFileAtomic,
 } from "../../lib/index.ts";
-import type { ConfigField } from "../contract.ts";
 
 type Settings = {
   readonly values: Readonly<Record<string, unknown>>;
@@ -111,58 +109,4 @@ export function readNumber(
 export function readText(value: unknown, standard: string): string {
   if (typeof value === "string") return value.trim() === "" ? standard : value.trim();
   return typeof value === "number" || typeof value === "boolean" ? String(value) : standard;
-}
-
-// ---- Answers of setup ----
-
-/** The answer to save, or why it is refused, as the continuation of a sentence after the field's name: `must be ...`. */
-export function checkAnswer(field: ConfigField, text: string): Result<string, string> {
-  const answer = pyStrip(text);
-  if (answer === "") return field.required === true ? err("must not be empty") : ok("");
-  if (/[\r\n\0]/.test(answer)) return err("must be a single line");
-  const { choices } = field;
-  if (choices === undefined) return checkTyped(field, answer);
-  const folded =
-    choices.find((choice) => choice === answer) ??
-    choices.find((choice) => choice.toLowerCase() === answer.toLowerCase());
-  return folded === undefined ? err(`must be one of ${choices.join(", ")}`) : ok(folded);
-}
-
-/** A boolean becomes `true` or `false`; a number stays as it was written. */
-export function checkTyped(field: ConfigField, answer: string): Result<string, string> {
-  switch (field.type) {
-    case "boolean": {
-      const word = YES_NO[answer.toLowerCase()] ?? answer;
-      const value = readBoolean(word, true);
-      return value === readBoolean(word, false) ? ok(String(value)) : err("must be yes or no");
-    }
-    case "number":
-    case "integer":
-      return isInBounds(field, answer) ? ok(answer) : err(`must be ${boundsText(field)}`);
-    default:
-      return ok(answer);
-  }
-}
-
-const YES_NO: Readonly<Record<string, string>> = { y: "yes", n: "no" };
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)$/;
-/** For steps such as 0.1, which no double has exactly. */
-const TOLERANCE = 1e-9;
-
-function isInBounds({ type, minimum, maximum, step }: ConfigField, answer: string): boolean {
-  const value = Number(answer);
-  if (!NUMBER.test(answer) || !Number.isFinite(value)) return false;
-  if (type === "integer" && !Number.isSafeInteger(value)) return false;
-  if (value < (minimum ?? -Infinity) || value > (maximum ?? Infinity)) return false;
-  if (step === undefined) return true;
-  const steps = (value - (minimum ?? 0)) / step;
-  return Math.abs(steps - Math.round(steps)) < TOLERANCE * Math.max(1, Math.abs(steps));
-}
-
-function boundsText({ type, minimum, maximum, step }: ConfigField): string {
-  const kind = type === "integer" ? "a whole number" : "a number";
-  const steps = step === undefined ? "" : ` in steps of ${step}`;
-  if (minimum !== undefined && maximum !== undefined) return `${kind} from ${minimum} to ${maximum}${steps}`;
-  if (minimum !== undefined) return `${kind} of at least ${minimum}${steps}`;
-  return maximum === undefined ? `${kind}${steps}` : `${kind} of at most ${maximum}${steps}`;
 }

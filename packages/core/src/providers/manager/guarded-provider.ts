@@ -13,9 +13,6 @@ export type CallOutcome<T> =
   | { readonly kind: "ok"; readonly value: T }
   | { readonly kind: "failed" | "timeout" | "skipped" | "stopped"; readonly message: string };
 
-/** How much longer the calls of one step (a turn's start, a switch, a shutdown, ...) may wait for a provider that hangs. */
-export type StepBudget = { leftMs: number };
-
 export type CallRules<T> = {
   readonly deadlineMs: number;
   /** Called with an answer that comes after the deadline. */
@@ -24,8 +21,8 @@ export type CallRules<T> = {
   readonly isBackground?: boolean;
   /** Skipped while an earlier call of this hook still runs: a provider that hangs costs one turn its deadline, not every turn. */
   readonly isOneAtATime?: boolean;
-  /** Shortens the wait, not the call, while the provider hangs. Absent: the caller waits until the deadline. */
-  readonly budget?: StepBudget;
+  /** The caller waits until the deadline also while the provider hangs; default: `hangingMs` at most. The call keeps its deadline. */
+  readonly isPatient?: boolean;
 };
 
 export type GuardedProviderOptions = {
@@ -34,13 +31,11 @@ export type GuardedProviderOptions = {
   readonly selectedAs: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Wait in one step, in milliseconds, for a provider that hangs. */
+  /** Wait for one call, in milliseconds, of a provider that hangs. */
   readonly hangingMs: number;
   /** Told once, in words for the user, when a call fails or is not answered in time. */
   readonly onTrouble: ((text: string) => void) | undefined;
 };
-
-export const BUILTIN = "builtin";
 
 /** Failures of these hooks are logged as errors every time: the model was waiting for an answer. */
 const LOUD_HOOKS: readonly Hook[] = ["handleToolCall"];
@@ -48,7 +43,7 @@ const LOUD_HOOKS: readonly Hook[] = ["handleToolCall"];
 /** Two calls in a row that settled late mean that the provider hangs; a single one may be chance. */
 const LATE_CALLS = 2;
 
-const NO_TIME_LEFT = "no answer at once, and calls before it had used up the time there was";
+const NO_TIME_LEFT = "no answer at once, and the call before it had used up the time there was";
 const STOPPED = "it had not answered when the agent shut down";
 
 export class GuardedProvider {
@@ -68,8 +63,7 @@ export class GuardedProvider {
     this.name = name;
     this.provider = provider;
     this.#options = options;
-    const fileName = name === BUILTIN ? name : (options.selectedAs ?? name);
-    this.health = new HealthRecorder(options.home, fileName, options.clock);
+    this.health = new HealthRecorder(options.home, options.selectedAs ?? name, options.clock);
   }
 
   /** A call runs past its deadline, or the last two settled only after theirs. */
@@ -92,7 +86,13 @@ export class GuardedProvider {
     rules: CallRules<T>,
     work: (provider: MemoryProvider, signal: AbortSignal) => T | Promise<T>,
   ): Promise<CallOutcome<T>> {
-    const { deadlineMs, onLate, isBackground, isOneAtATime = false, budget } = rules;
+    const {
+      deadlineMs,
+      onLate,
+      isBackground,
+      isOneAtATime = false,
+      isPatient = isBackground === true,
+    } = rules;
     const startedAt = performance.now();
     if (isOneAtATime) {
       const since = this.#running.get(hook);
@@ -100,7 +100,9 @@ export class GuardedProvider {
         return this.skip(hook, "an earlier call has not come back yet");
       this.#running.set(hook, startedAt);
     }
-    const waitMs = this.#waitMs(deadlineMs, budget);
+    // A deadline of Infinity was set by the user in config and is kept.
+    const isShort = !isPatient && this.isHanging && deadlineMs !== Number.POSITIVE_INFINITY;
+    const waitMs = isShort ? Math.min(deadlineMs, this.#options.hangingMs) : deadlineMs;
     const limits = {
       ms: deadlineMs,
       waitMs,
@@ -113,7 +115,6 @@ export class GuardedProvider {
       // The deadline is set inside, so that listeners of the signal count as the provider's code, also when they throw.
       const answer = await this.#asProvider(() => withDeadline(limits, watched));
       const ms = performance.now() - startedAt;
-      if (budget !== undefined && waitMs < deadlineMs) budget.leftMs = Math.max(0, budget.leftMs - ms);
       if (answer.kind === "done") {
         this.health.call(hook, { outcome: "ok", ms });
         return { kind: "ok", value: answer.value };
@@ -186,12 +187,6 @@ export class GuardedProvider {
     };
   }
 
-  /** A deadline of Infinity was set by the user in config and is kept. */
-  #waitMs(deadlineMs: number, budget: StepBudget | undefined): number {
-    if (budget === undefined || deadlineMs === Number.POSITIVE_INFINITY || !this.isHanging) return deadlineMs;
-    return Math.min(deadlineMs, budget.leftMs);
-  }
-
   #asProvider<T>(work: () => T): T {
     return runAsProvider((cause) => this.#strayFailure(cause), work);
   }
@@ -237,11 +232,8 @@ export class GuardedProvider {
   }
 }
 
-/** The provider's name, or why it cannot be registered: there is a slot named `builtin` and one for an external provider. */
-export function nameToRegister(
-  provider: MemoryProvider,
-  registered: readonly GuardedProvider[],
-): Result<string, string> {
+/** The provider's name, or why it cannot be registered: there is room for one. */
+export function nameToRegister(provider: MemoryProvider, active: string | undefined): Result<string, string> {
   const declared = readDeclaration(provider);
   if (declared === undefined) return err("A memory provider without a readable name was not taken.");
   const { name, contract } = declared;
@@ -249,12 +241,9 @@ export function nameToRegister(
     return err(
       `The memory provider '${name}' needs version ${contract} of the provider contract; this program has ${PROVIDER_CONTRACT}. Update hermes-memory.`,
     );
-  if (registered.some((other) => other.name === name))
-    return err(`The memory provider '${name}' is registered already.`);
-  const external = registered.find((other) => other.name !== BUILTIN);
-  if (name === BUILTIN || !external) return ok(name);
+  if (active === undefined) return ok(name);
   return err(
-    `The memory provider '${name}' was not taken: '${external.name}' is active, and there can be only one. Choose with memory.provider in config.yaml.`,
+    `The memory provider '${name}' was not taken: '${active}' is active, and there can be only one. Choose with memory.provider in config.yaml.`,
   );
 }
 

@@ -69,34 +69,21 @@ export type HealthDelta = Partial<Omit<ProviderHealth, "provider" | "since" | "u
 
 const NO_CALLS: HookCounts = { calls: 0, failures: 0, timeouts: 0, skipped: 0, total_ms: 0, max_ms: 0 };
 const NO_TEXTS: ProviderHealth["texts"] = { cut: 0, unfenced: 0, blocked: 0 };
+const NO_LOSSES = { dropped_tasks: 0, stray_errors: 0 };
 
 export function emptyHealth(provider: string, now: string): ProviderHealth {
-  return {
-    provider,
-    since: now,
-    updated_at: now,
-    hooks: {},
-    texts: NO_TEXTS,
-    dropped_tasks: 0,
-    stray_errors: 0,
-  };
+  return { provider, since: now, updated_at: now, hooks: {}, texts: NO_TEXTS, ...NO_LOSSES };
 }
 
 export function addHealth(health: ProviderHealth, delta: HealthDelta, now: string): ProviderHealth {
   const hooks = { ...health.hooks };
-  for (const [hook, counts] of Object.entries(delta.hooks ?? {})) {
-    hooks[hook] = addCounts(hooks[hook] ?? NO_CALLS, counts);
-  }
-  const texts = delta.texts ?? NO_TEXTS;
+  for (const [hook, counts] of Object.entries(delta.hooks ?? {}))
+    hooks[hook] = sum(hooks[hook] ?? NO_CALLS, counts);
   return {
     ...health,
     updated_at: now,
     hooks,
-    texts: {
-      cut: health.texts.cut + texts.cut,
-      unfenced: health.texts.unfenced + texts.unfenced,
-      blocked: health.texts.blocked + texts.blocked,
-    },
+    texts: sum(health.texts, delta.texts ?? NO_TEXTS),
     dropped_tasks: health.dropped_tasks + (delta.dropped_tasks ?? 0),
     stray_errors: health.stray_errors + (delta.stray_errors ?? 0),
     last_error: delta.last_error ?? health.last_error,
@@ -105,84 +92,45 @@ export function addHealth(health: ProviderHealth, delta: HealthDelta, now: strin
   };
 }
 
-function addCounts(a: HookCounts, b: HookCounts): HookCounts {
-  return {
-    calls: a.calls + b.calls,
-    failures: a.failures + b.failures,
-    timeouts: a.timeouts + b.timeouts,
-    skipped: a.skipped + b.skipped,
-    total_ms: Math.round((a.total_ms + b.total_ms) * 1000) / 1000,
-    max_ms: Math.max(a.max_ms, b.max_ms),
-  };
+/** Of every count; `max_ms` is the larger one. */
+function sum<T extends object>(one: T, other: T): T {
+  const counts = Object.entries(one) as [keyof T, number][];
+  const added = counts.map(([name, count]) => {
+    const more = other[name] as number;
+    return [name, name === "max_ms" ? Math.max(count, more) : Math.round((count + more) * 1000) / 1000];
+  });
+  return Object.fromEntries(added) as T;
 }
 
 /** From a file that a user may have edited: unusable values are replaced by 0 or left out. Throws when the value is no object. */
 export function parseHealth(value: unknown, provider: string): ProviderHealth {
-  if (typeof value !== "object" || value === null) throw new TypeError("Not a health record.");
-  const given = value as Record<string, unknown>;
-  const since = typeof given.since === "string" ? given.since : new Date(0).toISOString();
-  const texts = recordOrEmpty(given.texts);
-  const hooks = Object.entries(recordOrEmpty(given.hooks));
+  if (!isRecord(value)) throw new TypeError("Not a health record.");
+  const { since: from, updated_at, hooks, texts, last_error, availability, connection } = value;
+  const since = typeof from === "string" ? from : new Date(0).toISOString();
+  const counted = Object.entries(isRecord(hooks) ? hooks : {});
   return {
     provider,
     since,
-    updated_at: typeof given.updated_at === "string" ? given.updated_at : since,
-    hooks: Object.fromEntries(hooks.map(([hook, counts]) => [hook, parseCounts(counts)])),
-    texts: { cut: count(texts.cut), unfenced: count(texts.unfenced), blocked: count(texts.blocked) },
-    dropped_tasks: count(given.dropped_tasks),
-    stray_errors: count(given.stray_errors),
-    last_error: parseLastError(given.last_error),
-    availability: parseAvailability(given.availability),
-    connection: parseConnection(given.connection),
+    updated_at: typeof updated_at === "string" ? updated_at : since,
+    hooks: Object.fromEntries(counted.map(([hook, counts]) => [hook, countsLike(NO_CALLS, counts)])),
+    texts: countsLike(NO_TEXTS, texts),
+    ...countsLike(NO_LOSSES, value),
+    last_error: ifText(last_error, "message", "at"),
+    availability: ifText(availability, "checked_by", "checked_at"),
+    connection: ifText(connection, "message", "checked_at"),
   };
 }
 
-function parseCounts(value: unknown): HookCounts {
-  const given = recordOrEmpty(value);
-  return {
-    calls: count(given.calls),
-    failures: count(given.failures),
-    timeouts: count(given.timeouts),
-    skipped: count(given.skipped),
-    total_ms: count(given.total_ms),
-    max_ms: count(given.max_ms),
-  };
+function countsLike<T extends object>(names: T, value: unknown): T {
+  const given = isRecord(value) ? value : {};
+  const count = (item: unknown) =>
+    typeof item === "number" && Number.isFinite(item) && item >= 0 ? item : 0;
+  return Object.fromEntries(Object.keys(names).map((name) => [name, count(given[name])])) as T;
 }
 
-function parseLastError(value: unknown): ProviderHealth["last_error"] {
-  const { hook, message, at } = recordOrEmpty(value);
-  if (typeof hook !== "string" || typeof message !== "string" || typeof at !== "string") return undefined;
-  return { hook, message, at };
-}
-
-function parseAvailability(value: unknown): ProviderHealth["availability"] {
-  const { available, reason, variables, checked_at, checked_by } = recordOrEmpty(value);
-  const by = (["setup", "test", "activation"] as const).find((each) => each === checked_by);
-  if (typeof available !== "boolean" || typeof checked_at !== "string" || by === undefined) return undefined;
-  return {
-    available,
-    reason: typeof reason === "string" ? reason : undefined,
-    ...(Array.isArray(variables)
-      ? { variables: variables.filter((name): name is string => typeof name === "string") }
-      : {}),
-    checked_at,
-    checked_by: by,
-  };
-}
-
-function parseConnection(value: unknown): ProviderHealth["connection"] {
-  const { ok, message, checked_at } = recordOrEmpty(value);
-  if (typeof ok !== "boolean" || typeof message !== "string" || typeof checked_at !== "string")
-    return undefined;
-  return { ok, message, checked_at };
-}
-
-function recordOrEmpty(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function count(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : 0;
+/** A record as this program wrote it; undefined for one whose fields of these names are no texts. */
+function ifText<T>(value: unknown, ...names: readonly string[]): T | undefined {
+  return isRecord(value) && names.every((name) => typeof value[name] === "string") ? (value as T) : undefined;
 }
 
 // ---- The file ----
@@ -252,14 +200,6 @@ export function recordConnection(
 const WRITE_DELAY_MS = 250;
 const MESSAGE_CHARS = 600;
 
-type Unwritten = {
-  hooks: Record<string, HookCounts>;
-  texts: { cut: number; unfenced: number; blocked: number };
-  dropped_tasks: number;
-  stray_errors: number;
-  last_error?: ProviderHealth["last_error"];
-};
-
 export type CallRecord = {
   readonly outcome: "ok" | "failed" | "timeout" | "skipped";
   readonly ms?: number;
@@ -271,7 +211,7 @@ export class HealthRecorder {
   readonly #home: string | undefined;
   readonly #provider: string;
   readonly #clock: Clock;
-  #unwritten: Unwritten | undefined;
+  #unwritten: ProviderHealth | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** `provider` names the file. Without a home nothing is written. */
@@ -282,35 +222,32 @@ export class HealthRecorder {
   }
 
   call(hook: string, { outcome, ms = 0, message }: CallRecord): void {
-    const { hooks } = this.#counts();
-    const rounded = Math.round(ms * 1000) / 1000;
-    hooks[hook] = addCounts(hooks[hook] ?? NO_CALLS, {
+    const counts: HookCounts = {
       calls: outcome === "skipped" ? 0 : 1,
       failures: outcome === "failed" ? 1 : 0,
       timeouts: outcome === "timeout" ? 1 : 0,
       skipped: outcome === "skipped" ? 1 : 0,
-      total_ms: rounded,
-      max_ms: rounded,
-    });
-    if (outcome !== "ok") this.#note(hook, message ?? outcome);
+      total_ms: ms,
+      max_ms: Math.round(ms * 1000) / 1000,
+    };
+    this.#add(
+      { hooks: { [hook]: counts } },
+      outcome === "ok" ? undefined : { hook, message: message ?? outcome },
+    );
   }
 
   text(change: { wasCut: boolean; wasFenced: boolean; blockedParagraphs: number }): void {
-    const { texts } = this.#counts();
-    texts.cut += change.wasCut ? 1 : 0;
-    texts.unfenced += change.wasFenced ? 1 : 0;
-    texts.blocked += change.blockedParagraphs;
-    if (change.wasCut || change.wasFenced || change.blockedParagraphs > 0) this.#writeSoon();
+    const { wasCut, wasFenced, blockedParagraphs: blocked } = change;
+    this.#add({ texts: { cut: wasCut ? 1 : 0, unfenced: wasFenced ? 1 : 0, blocked } });
+    if (wasCut || wasFenced || blocked > 0) this.#writeSoon();
   }
 
   dropped(tasks: number): void {
-    this.#counts().dropped_tasks += tasks;
-    this.#note("worker", `${tasks} background task(s) dropped`);
+    this.#add({ dropped_tasks: tasks }, { hook: "worker", message: `${tasks} background task(s) dropped` });
   }
 
   stray(message: string): void {
-    this.#counts().stray_errors += 1;
-    this.#note("stray", message);
+    this.#add({ stray_errors: 1 }, { hook: "stray", message });
   }
 
   /** Adds the counts to the file. Counts that cannot be written now are kept for the next time. */
@@ -328,16 +265,20 @@ export class HealthRecorder {
     if (this.#home !== undefined && existsSync(this.#home)) this.write();
   }
 
-  #counts(): Unwritten {
+  #add(delta: HealthDelta, error?: { readonly hook: string; readonly message: string }): void {
     if (this.#unwritten === undefined && this.#home !== undefined) writeWhenProcessExits(this);
-    this.#unwritten ??= { hooks: {}, texts: { ...NO_TEXTS }, dropped_tasks: 0, stray_errors: 0 };
-    return this.#unwritten;
-  }
-
-  #note(hook: string, message: string): void {
     const at = this.#clock.now().toISOString();
-    this.#counts().last_error = { hook, message: preview(redactSecrets(message), MESSAGE_CHARS), at };
-    this.#writeSoon();
+    const last_error = error && {
+      hook: error.hook,
+      message: preview(redactSecrets(error.message), MESSAGE_CHARS),
+      at,
+    };
+    this.#unwritten = addHealth(
+      this.#unwritten ?? emptyHealth(this.#provider, at),
+      { ...delta, last_error },
+      at,
+    );
+    if (error !== undefined) this.#writeSoon();
   }
 
   #writeSoon(): void {

@@ -1,5 +1,5 @@
-// The only place that calls providers. The manager has a slot for one external provider and one named `builtin`, passes every event on
-// in order, and makes sure that a provider costs the agent at most the deadline of each hook.
+// The only place that calls a provider. The manager passes every event on in order, and makes sure that the provider costs the agent at
+// most the deadline of each hook.
 import { systemClock } from "../../lib/index.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import {
@@ -10,10 +10,15 @@ import {
   toOpenAi,
 } from "../../message/index.ts";
 import {
+  argumentPreview,
   definitionOf,
+  described,
+  namesLike,
   PROVIDER_RESERVED_NAMES,
+  readForeignTools,
   type Tool,
   type ToolDefinition,
+  ToolTable,
   textOutcome,
 } from "../../tools/index.ts";
 import {
@@ -27,14 +32,7 @@ import {
   type TurnStartOptions,
 } from "../contract.ts";
 import { SerialQueue } from "../kit/serial-queue.ts";
-import {
-  BUILTIN,
-  type CallOutcome,
-  GuardedProvider,
-  type Hook,
-  nameToRegister,
-  type StepBudget,
-} from "./guarded-provider.ts";
+import { type CallOutcome, GuardedProvider, type Hook, nameToRegister } from "./guarded-provider.ts";
 import {
   type MirroredWrite,
   type ProviderForgot,
@@ -52,23 +50,14 @@ import {
   type SwitchOptions,
 } from "./options.ts";
 import { isBlank, isTrivialPrompt, toPromptText, withoutSkillScaffolding } from "./provider-text.ts";
-import { ProviderTools } from "./provider-tools.ts";
 import { Recall, readRecallStatus } from "./recall.ts";
 
 type Messages = readonly (Message | OpenAiMessage)[];
 
-/** One registered provider. */
+/** The registered provider. */
 type Slot = { readonly guarded: GuardedProvider; readonly recall: Recall };
 
 type Work = (provider: MemoryProvider, call: CallOptions) => unknown;
-
-type TellRules = {
-  readonly deadlineMs: number;
-  readonly budget?: StepBudget;
-  /** The slots share the deadline. Default: each has all of it. */
-  readonly isShared?: boolean;
-  readonly isOneAtATime?: boolean;
-};
 
 const DEFAULT_RECALL_CHARS = 16_000;
 const DEFAULT_MAX_AGE_TURNS = 2;
@@ -77,18 +66,18 @@ const MAX_WAITING_TASKS = 100;
 /** No context window holds more, and a cut answer would not be valid JSON. */
 const MAX_RESULT_CHARS = 1_000_000;
 
-/** Runs memory providers: a deadline for each hook, a breaker, a queue for writes, and a fence around what they recall. */
+/** Runs a memory provider: a deadline for each hook, a breaker, a queue for writes, and a fence around what it recalls. */
 export class MemoryManager {
   readonly #options: MemoryManagerOptions;
   readonly #log: Logger;
   readonly #deadlines: Deadlines;
-  readonly #slots: Slot[] = [];
-  readonly #tools: ProviderTools;
   readonly #queue = new SerialQueue({ maxWaiting: MAX_WAITING_TASKS });
+  #slot: Slot | undefined;
+  #tools = new ToolTable([]);
+  #refusedTools: ReadonlySet<string> = new Set();
   #turn = 0;
-  /** The time that `onTurnStart` took, and its budget: the recall of the same turn gets the rest of both. */
+  /** The time that `onTurnStart` took: the recall of the same turn gets the rest. */
   #turnStartMs = 0;
-  #turnBudget: StepBudget | undefined;
   #recallStatus: readonly RecallStatus[] = [];
   /** The last session ended with queued work that did not finish in time. */
   #isQueueStuck = false;
@@ -98,24 +87,18 @@ export class MemoryManager {
     this.#options = options;
     this.#log = options.log ?? silentLogger;
     this.#deadlines = deadlinesOf(options);
-    this.#tools = new ProviderTools({
-      log: this.#log,
-      coreToolNames: options.coreToolNames ?? PROVIDER_RESERVED_NAMES,
-      deadlineMs: this.#deadlines.toolSchemas,
-      run: async (name, args) => textOutcome(await this.handleToolCall(name, args)),
-    });
   }
 
   // ---- Registration ----
 
   /** False when the provider was refused; the log says why. */
   addProvider(provider: MemoryProvider): boolean {
-    const name = nameToRegister(provider, this.#guarded);
+    const name = nameToRegister(provider, this.#slot?.guarded.name);
     if (!name.ok) {
       this.#log.warn(name.error);
       return false;
     }
-    const { home, selectedAs, onTrouble, clock = systemClock } = this.#options;
+    const { home, selectedAs, onTrouble, clock = systemClock, prefetchMaxAgeTurns } = this.#options;
     const guarded = new GuardedProvider(name.value, provider, {
       home,
       selectedAs,
@@ -124,41 +107,45 @@ export class MemoryManager {
       hangingMs: this.#deadlines.hanging,
       onTrouble,
     });
-    const maxAgeTurns = this.#options.prefetchMaxAgeTurns ?? DEFAULT_MAX_AGE_TURNS;
-    this.#slots.push({
-      guarded,
-      recall: new Recall(guarded, { maxAgeTurns, maxChars: this.#recallMaxChars }),
+    const maxAgeTurns = prefetchMaxAgeTurns ?? DEFAULT_MAX_AGE_TURNS;
+    const recall = new Recall(guarded, { maxAgeTurns, maxChars: this.#recallMaxChars });
+    this.#slot = { guarded, recall };
+    // Asked again after `initialize`, where a provider chooses its tools: one that answers asynchronously has none until then.
+    const offered = guarded.callNow<unknown>("getToolSchemas", () => {
+      const answer: unknown = toolsOf(provider);
+      if (!isThenable(answer)) return answer;
+      Promise.resolve(answer).catch(() => {});
+      return [];
     });
-    this.#tools.add(guarded);
+    this.#takeTools(guarded, offered);
     return true;
   }
 
+  /** The registered provider, in a list. */
   get providers(): readonly MemoryProvider[] {
-    return this.#guarded.map(({ provider }) => provider);
+    return this.#slot === undefined ? [] : [this.#slot.guarded.provider];
   }
 
-  getProvider(name: string): MemoryProvider | undefined {
-    return this.#guarded.find((guarded) => guarded.name === name)?.provider;
-  }
-
-  /** Sets the providers up for a session, then asks for their tools again. */
+  /** Sets the provider up for a session, then asks for its tools again. */
   async initializeAll(sessionId: string, options: InitializeAllOptions = {}): Promise<void> {
     const home = options.hermes_home ?? this.#options.home;
     if (home === undefined)
-      throw new Error("A memory manager needs a home directory before it can start its providers.");
+      throw new Error("A memory manager needs a home directory before it can start its provider.");
     const known = { ...withoutEmpty(options), hermes_home: home };
-    await this.#tell("initialize", { deadlineMs: this.#deadlines.initialize }, (provider, call) =>
+    await this.#tell("initialize", this.#deadlines.initialize, (provider, call) =>
       provider.initialize(sessionId, { ...known, ...call }),
     );
-    const budget = this.#newBudget();
-    for (const guarded of this.#guarded) await this.#tools.refresh(guarded, budget);
+    const guarded = this.#slot?.guarded;
+    if (guarded === undefined) return;
+    const rules = { deadlineMs: this.#deadlines.toolSchemas };
+    this.#takeTools(guarded, await guarded.call<unknown>("getToolSchemas", rules, toolsOf));
   }
 
   // ---- Tools ----
 
-  /** The tools that providers offer now, in their order. A call goes through `handleToolCall`, with its deadline and limits. */
+  /** The tools that the provider offers now, in its order. A call goes through `handleToolCall`, with its deadline and limits. */
   tools(): readonly Tool[] {
-    return this.#tools.table.tools;
+    return this.#tools.tools;
   }
 
   getAllToolSchemas(): readonly ToolDefinition[] {
@@ -169,25 +156,26 @@ export class MemoryManager {
     return new Set(this.tools().map(({ name }) => name));
   }
 
-  /** Names of tools that were offered and refused. No other tool may be taken for them. */
+  /** Names of tools that were offered and refused. A model that writes one means that tool, so no other tool may be taken for it. */
   getRefusedToolNames(): ReadonlySet<string> {
-    return this.#tools.refusedNames;
+    return this.#refusedTools;
   }
 
   hasTool(name: string): boolean {
-    return this.#tools.table.has(name);
+    return this.#tools.has(name);
   }
 
   /** The provider's JSON text, or one with an `error`. Never rejects. */
   async handleToolCall(name: string, args: unknown): Promise<string> {
-    const guarded = this.#tools.ownerOf(name);
-    if (!guarded) return toolError(`No memory provider handles tool '${name}'`);
+    const guarded = this.#slot?.guarded;
+    if (guarded === undefined || !this.hasTool(name))
+      return toolError(`No memory provider handles tool '${name}'`);
     const failure = `Memory tool '${name}' failed`;
     if (this.#isShutDown) return toolError(`${failure}: its provider has been shut down`);
     const given = typeof args === "object" && args !== null ? (args as Record<string, unknown>) : {};
     const outcome = await guarded.call<unknown>(
       "handleToolCall",
-      { deadlineMs: this.#deadlines.toolCall },
+      { deadlineMs: this.#deadlines.toolCall, isPatient: true },
       (provider, signal) => provider.handleToolCall?.(name, given, { signal }),
     );
     if (outcome.kind !== "ok") return toolError(`${failure}: ${outcome.message}`);
@@ -199,13 +187,44 @@ export class MemoryManager {
     return value;
   }
 
+  #takeTools(guarded: GuardedProvider, offered: CallOutcome<unknown>): void {
+    const { name: provider } = guarded;
+    const answer = offered.kind === "ok" ? offered.value : [];
+    const { definitions, refused } = readForeignTools(answer, {
+      who: `The memory provider '${provider}'`,
+      reserved: namesLike(PROVIDER_RESERVED_NAMES),
+    });
+    for (const { remark } of refused) guarded.warnOnce(remark, remark, {});
+    // Without handleToolCall no tool can run, so none is offered.
+    const usable = guarded.has("handleToolCall") ? definitions : [];
+    this.#tools = new ToolTable(
+      usable.map((definition): Tool => {
+        const { name } = definition;
+        return {
+          ...described(definition),
+          owner: { kind: "provider", name: provider },
+          policy: { toolset: "memory", effect: "write", untrustedSource: `${provider}/${name}` },
+          preview: argumentPreview,
+          run: async (args) => textOutcome(await this.handleToolCall(name, args)),
+        };
+      }),
+    );
+    this.#refusedTools = new Set(
+      refused.flatMap(({ name }) => name ?? []).filter((name) => !this.hasTool(name)),
+    );
+  }
+
   // ---- A turn ----
 
-  /** The providers' texts for the system prompt, made safe for a prompt; without a fence. */
+  /** The provider's text for the system prompt, made safe for a prompt; without a fence. */
   async buildSystemPrompt(): Promise<string> {
-    return this.#collect("systemPromptBlock", this.#deadlines.systemPromptBlock, (provider, call) =>
-      provider.systemPromptBlock?.(call),
+    if (this.#isShutDown) return "";
+    const outcome = await this.#tell(
+      "systemPromptBlock",
+      this.#deadlines.systemPromptBlock,
+      (provider, call) => provider.systemPromptBlock?.(call),
     );
+    return this.#forPrompt("systemPromptBlock", outcome);
   }
 
   async onTurnStart(turn: number, message: unknown, options: TurnStartOptions = {}): Promise<void> {
@@ -213,49 +232,36 @@ export class MemoryManager {
     this.#turn = turn;
     const startedAt = performance.now();
     const text = typeof message === "string" ? message : "";
-    const budget = this.#newBudget();
-    this.#turnBudget = budget;
-    const rules = { deadlineMs: this.#deadlines.turnStart, budget, isShared: true, isOneAtATime: true };
-    await this.#tell("onTurnStart", rules, (provider, call) =>
-      provider.onTurnStart?.(turn, text, { ...options, ...call }),
+    await this.#tell(
+      "onTurnStart",
+      this.#deadlines.turnStart,
+      (provider, call) => provider.onTurnStart?.(turn, text, { ...options, ...call }),
+      { isOneAtATime: true },
     );
     this.#turnStartMs = performance.now() - startedAt;
   }
 
   /** Recall for this turn, made safe for a prompt; `buildMemoryContextBlock` puts the fence around it. */
   async prefetchAll(query: unknown, options: { readonly session_id?: string } = {}): Promise<string> {
-    const until = performance.now() + Math.max(0, this.#deadlines.turnStart - this.#turnStartMs);
+    const deadlineMs = Math.max(0, this.#deadlines.turnStart - this.#turnStartMs);
     this.#turnStartMs = 0;
-    const budget = this.#turnBudget ?? this.#newBudget();
-    this.#turnBudget = undefined;
     this.#recallStatus = [];
     const text = withoutSkillScaffolding(query);
-    if (!text || isTrivialPrompt(text) || this.#isShutDown) return "";
-    const parts: string[] = [];
-    const statuses: RecallStatus[] = [];
-    for (const { guarded, recall } of this.#slots) {
-      if (!guarded.has("prefetch")) continue;
-      const recalled = await recall.ask({
-        query: text,
-        sessionId: options.session_id ?? "",
-        turn: this.#turn,
-        deadlineMs: Math.max(0, until - performance.now()),
-        budget,
-      });
-      const part = this.#forPrompt(guarded, "prefetch", recalled.text);
-      parts.push(part);
-      if (recalled.isFresh && !isBlank(part)) statuses.push(...this.#statusOf(guarded));
-    }
-    this.#recallStatus = statuses;
-    return joinTexts(parts);
+    const slot = this.#slot;
+    if (!text || isTrivialPrompt(text) || this.#isShutDown || !slot?.guarded.has("prefetch")) return "";
+    const sessionId = options.session_id ?? "";
+    const recalled = await slot.recall.ask({ query: text, sessionId, turn: this.#turn, deadlineMs });
+    const part = this.#forPrompt("prefetch", { kind: "ok", value: recalled.text });
+    if (recalled.isFresh && !isBlank(part)) this.#recallStatus = statusOf(slot.guarded);
+    return part;
   }
 
-  /** How much the providers recalled in the last `prefetchAll`; empty when that gave no text, or they do not tell. */
+  /** How much was recalled in the last `prefetchAll`; empty when that gave no text, or the provider does not tell. */
   recallStatus(): readonly RecallStatus[] {
     return this.#recallStatus;
   }
 
-  /** Hands a completed turn to the providers. Interrupted and failed turns, and turns without text, are not handed over. */
+  /** Hands a completed turn to the provider. Interrupted and failed turns, and turns without text, are not handed over. */
   finishTurn(turn: FinishedTurn): void {
     if (turn.interrupted || turn.failed) return;
     const user = flattenContent(turn.user);
@@ -299,23 +305,19 @@ export class MemoryManager {
     );
   }
 
-  /** The providers' texts for the summary request, made safe for a prompt. */
+  /** The provider's text for the summary request, made safe for a prompt. */
   async onPreCompress(messages: Messages): Promise<string> {
     return (await this.checkpoint(messages)).text;
   }
 
-  /** `onPreCompress`, and whether the external provider has stored the messages durably. */
+  /** `onPreCompress`, and whether the provider has stored the messages durably. */
   async checkpoint(messages: Messages): Promise<Checkpoint> {
-    if (this.#isShutDown) return { text: "", missing: "the memory providers have been shut down" };
+    if (this.#isShutDown) return { text: "", missing: "the memory provider has been shut down" };
     const rows = toRows(messages);
-    const outcomes = new Map<GuardedProvider, CallOutcome<unknown>>();
-    const text = await this.#collect(
-      "onPreCompress",
-      this.#deadlines.preCompress,
-      (provider, call) => provider.onPreCompress?.([...rows], call),
-      outcomes,
+    const outcome = await this.#tell("onPreCompress", this.#deadlines.preCompress, (provider, call) =>
+      provider.onPreCompress?.([...rows], call),
     );
-    return { text, missing: this.#missingCheckpoint(outcomes) };
+    return { text: this.#forPrompt("onPreCompress", outcome), missing: this.#missingCheckpoint(outcome) };
   }
 
   // ---- Writes of the built-in memory ----
@@ -328,8 +330,9 @@ export class MemoryManager {
     metadata: MemoryWriteMetadata = {},
   ): void {
     if (action === "remove" && this.#options.mirrorRemove === false) return;
-    const tell: Work = (provider) => provider.onMemoryWrite?.(action, target, content, { ...metadata });
-    this.#later("onMemoryWrite", tell, this.#external);
+    this.#later("onMemoryWrite", (provider) =>
+      provider.onMemoryWrite?.(action, target, content, { ...metadata }),
+    );
   }
 
   /**
@@ -342,16 +345,18 @@ export class MemoryManager {
     deadlineMs: number,
   ): Promise<{ readonly failed?: string; readonly reports: readonly WriteReport[] }> {
     const reports: WriteReport[] = [];
-    const [external] = this.#external;
-    if (!external?.has("onMemoryWrite")) return { reports };
+    const guarded = this.#slot?.guarded;
+    if (!guarded?.has("onMemoryWrite")) return { reports };
     const until = performance.now() + deadlineMs;
     for (const { target, op } of writes) {
       if (op.action === "remove" && this.#options.mirrorRemove === false) continue;
       const content = op.action === "remove" ? "" : op.content;
       const metadata = metadataOf(op.action === "add" ? undefined : op.oldText);
       const left = Math.max(0, until - performance.now());
-      const outcome = await external.call<unknown>("onMemoryWrite", { deadlineMs: left }, async (provider) =>
-        provider.onMemoryWrite?.(op.action, target, content, { ...metadata }),
+      const outcome = await guarded.call<unknown>(
+        "onMemoryWrite",
+        { deadlineMs: left, isPatient: true },
+        async (provider) => provider.onMemoryWrite?.(op.action, target, content, { ...metadata }),
       );
       if (outcome.kind !== "ok") return { failed: `onMemoryWrite: ${outcome.message}.`, reports };
       reports.push(readWriteReport(outcome.value));
@@ -359,36 +364,29 @@ export class MemoryManager {
     return { reports };
   }
 
-  /** Erases a text in the external provider; with `isDryRun` only counts what would be erased. */
-  async forget(
-    text: string,
-    { isDryRun, deadlineMs }: { readonly isDryRun: boolean; readonly deadlineMs: number },
-  ): Promise<ProviderForgot> {
-    const [external] = this.#external;
-    if (!external?.has("forget")) return { kind: "cannot" };
-    const outcome = await external.call<unknown>("forget", { deadlineMs }, (provider, signal) =>
-      provider.forget?.(text, { signal, dry_run: isDryRun || undefined }),
-    );
-    if (outcome.kind !== "ok") return { kind: "failed", reason: `forget: ${outcome.message}.` };
-    return readForgetReport("forget", outcome.value);
+  /** Erases a text in the provider; with `isDryRun` only counts what would be erased. */
+  forget(text: string, rules: EraseRules): Promise<ProviderForgot> {
+    return this.#erase("forget", rules, (provider, options) => provider.forget?.(text, options));
   }
 
-  /** Erases everything of this manager's user in the external provider; with `isDryRun` only counts it. */
-  async eraseUser({
-    isDryRun,
-    deadlineMs,
-  }: {
-    readonly isDryRun: boolean;
-    readonly deadlineMs: number;
-  }): Promise<ProviderForgot> {
-    const [external] = this.#external;
-    if (!external?.has("eraseUser")) return { kind: "cannot" };
-    if (!isDryRun) for (const { recall } of this.#slots) recall.forgetSession();
-    const outcome = await external.call<unknown>("eraseUser", { deadlineMs }, (provider, signal) =>
-      provider.eraseUser?.({ signal, dry_run: isDryRun || undefined }),
+  /** Erases everything of this manager's user in the provider; with `isDryRun` only counts it. */
+  eraseUser(rules: EraseRules): Promise<ProviderForgot> {
+    if (!rules.isDryRun) this.#slot?.recall.forgetSession();
+    return this.#erase("eraseUser", rules, (provider, options) => provider.eraseUser?.(options));
+  }
+
+  async #erase(
+    hook: "forget" | "eraseUser",
+    { isDryRun, deadlineMs }: EraseRules,
+    work: (provider: MemoryProvider, options: { signal: AbortSignal; dry_run: true | undefined }) => unknown,
+  ): Promise<ProviderForgot> {
+    const guarded = this.#slot?.guarded;
+    if (!guarded?.has(hook)) return { kind: "cannot" };
+    const outcome = await guarded.call<unknown>(hook, { deadlineMs, isPatient: true }, (provider, signal) =>
+      work(provider, { signal, dry_run: isDryRun || undefined }),
     );
-    if (outcome.kind !== "ok") return { kind: "failed", reason: `eraseUser: ${outcome.message}.` };
-    return readForgetReport("eraseUser", outcome.value);
+    if (outcome.kind !== "ok") return { kind: "failed", reason: `${hook}: ${outcome.message}.` };
+    return readForgetReport(hook, outcome.value);
   }
 
   // ---- The end of a session, and of the agent ----
@@ -396,21 +394,20 @@ export class MemoryManager {
   /** Turns that were queued before are synced first, as far as 5 s allow. */
   async onSessionEnd(messages: Messages = []): Promise<void> {
     if (this.#isShutDown) return;
-    const budget = this.#newBudget();
-    this.#isQueueStuck = !(await this.#drain(budget));
+    this.#isQueueStuck = !(await this.#drain());
     const rows = toRows(messages);
-    await this.#tell("onSessionEnd", { deadlineMs: this.#deadlines.sessionEnd, budget }, (provider, call) =>
+    await this.#tell("onSessionEnd", this.#deadlines.sessionEnd, (provider, call) =>
       provider.onSessionEnd?.([...rows], call),
     );
   }
 
   async onSessionSwitch(newSessionId: string | null | undefined, options: SwitchOptions = {}): Promise<void> {
     if (!newSessionId || this.#isShutDown) return;
-    for (const { recall } of this.#slots) recall.forgetSession();
+    this.#slot?.recall.forgetSession();
     const { rewound, parent_session_id = "", reset = false, ...rest } = options;
     // By the contract, `rewound` is present only when true.
     const known = { ...rest, parent_session_id, reset, ...(rewound ? { rewound: true as const } : {}) };
-    await this.#tell("onSessionSwitch", { deadlineMs: this.#deadlines.sessionSwitch }, (provider, call) =>
+    await this.#tell("onSessionSwitch", this.#deadlines.sessionSwitch, (provider, call) =>
       provider.onSessionSwitch?.(newSessionId, { ...known, ...call }),
     );
   }
@@ -420,145 +417,85 @@ export class MemoryManager {
     return (await this.#queue.drain(timeoutMs)) === 0;
   }
 
-  /** Runs queued work as far as time allows, then shuts the providers down, the last one first. May be called twice. */
+  /** Runs queued work as far as time allows, then shuts the provider down. May be called twice. */
   shutdownAll(): Promise<void> {
     this.#shutdown ??= this.#shutDown();
     return this.#shutdown;
   }
 
   async #shutDown(): Promise<void> {
-    for (const { recall } of this.#slots) recall.forgetSession();
-    const budget = this.#newBudget();
+    this.#slot?.recall.forgetSession();
     // Work that did not finish within the drain of the session's end does not get another one.
-    if (!this.#isQueueStuck) await this.#drain(budget);
-    this.#closeQueue();
-    for (const guarded of this.#guarded) guarded.stopCalls(); // a hanging call may hold a socket that keeps the process alive
-    await this.#shutDownProviders(budget);
-    for (const { health } of this.#guarded) health.write();
-  }
-
-  /** Tasks that have not finished are counted as dropped. */
-  #closeQueue(): void {
+    if (!this.#isQueueStuck) await this.#drain();
+    const guarded = this.#slot?.guarded;
     const lost = this.#queue.close();
-    if (lost === 0) return;
-    for (const { health } of this.#guarded) health.dropped(lost);
-    this.#log.warn(`${lost} background task(s) of memory providers did not finish before shutdown.`, {
-      lost,
-    });
-  }
-
-  async #shutDownProviders(budget: StepBudget): Promise<void> {
-    const until = performance.now() + this.#deadlines.shutdown;
-    for (const guarded of this.#guarded.toReversed()) {
-      if (!guarded.has("shutdown")) continue;
-      const startedAt = performance.now();
-      const left = Math.max(0, until - startedAt);
-      // A shortened deadline instead of a shortened wait: this is the last call, so it has to end when the manager stops waiting.
-      const { isHanging } = guarded;
-      const deadlineMs = isHanging ? Math.min(left, budget.leftMs) : left;
-      await guarded.call<unknown>("shutdown", { deadlineMs }, (provider, signal) =>
-        provider.shutdown?.({ signal }),
-      );
-      if (isHanging) budget.leftMs = Math.max(0, budget.leftMs - (performance.now() - startedAt));
+    if (lost > 0) {
+      guarded?.health.dropped(lost);
+      const message = `${lost} background task(s) of memory providers did not finish before shutdown.`;
+      this.#log.warn(message, { lost });
     }
+    guarded?.stopCalls(); // a hanging call may hold a socket that keeps the process alive
+    // A shortened deadline instead of a shortened wait: this is the last call, so it has to end when the manager stops waiting.
+    const { shutdown, hanging } = this.#deadlines;
+    const deadlineMs = guarded?.isHanging ? Math.min(shutdown, hanging) : shutdown;
+    await this.#tell("shutdown", deadlineMs, (provider, call) => provider.shutdown?.(call));
+    guarded?.health.write();
   }
 
   // ---- Ways to call a hook ----
 
-  /** Calls the hook of each provider, in order, and awaits it. */
-  async #tell(hook: Hook, rules: TellRules, work: Work): Promise<void> {
-    const { isOneAtATime, isShared = false, budget = this.#newBudget() } = rules;
-    const startedAt = performance.now();
-    for (const guarded of this.#having(hook)) {
-      const used = isShared ? performance.now() - startedAt : 0;
-      const deadlineMs = Math.max(0, rules.deadlineMs - used);
-      await this.#call(guarded, hook, { deadlineMs, isOneAtATime, budget }, work);
-    }
-  }
-
-  /** The texts that the hooks return, made safe for a prompt and joined by blank lines. `outcomes` gets the outcome of each call. */
-  async #collect(
+  /** Undefined without a provider, or one without the hook. */
+  async #tell(
     hook: Hook,
     deadlineMs: number,
     work: Work,
-    outcomes?: Map<GuardedProvider, CallOutcome<unknown>>,
-  ): Promise<string> {
-    if (this.#isShutDown) return "";
-    const parts: string[] = [];
-    const budget = this.#newBudget();
-    for (const guarded of this.#having(hook)) {
-      const outcome = await this.#call(guarded, hook, { deadlineMs, budget }, work);
-      outcomes?.set(guarded, outcome);
-      const raw = outcome.kind === "ok" && typeof outcome.value === "string" ? outcome.value : "";
-      parts.push(this.#forPrompt(guarded, hook, raw));
-    }
-    return joinTexts(parts);
+    rules: { readonly isOneAtATime?: boolean; readonly isBackground?: boolean } = {},
+  ): Promise<CallOutcome<unknown> | undefined> {
+    const guarded = this.#slot?.guarded;
+    if (!guarded?.has(hook)) return undefined;
+    return guarded.call<unknown>(hook, { deadlineMs, ...rules }, (provider, signal) =>
+      work(provider, { signal }),
+    );
   }
 
-  /** Why the external provider has not durably stored what it was handed before a compaction; undefined: it has. */
-  #missingCheckpoint(outcomes: ReadonlyMap<GuardedProvider, CallOutcome<unknown>>): string | undefined {
-    const [external] = this.#external;
-    if (external === undefined) return NO_PROVIDER;
-    if (checkpointVersion(external.provider) !== 2)
-      return `the memory provider '${external.name}' does not promise to store them before a compaction`;
-    const outcome = outcomes.get(external);
+  /** Why the provider has not durably stored what it was handed before a compaction; undefined: it has. */
+  #missingCheckpoint(outcome: CallOutcome<unknown> | undefined): string | undefined {
+    const guarded = this.#slot?.guarded;
+    if (guarded === undefined) return NO_PROVIDER;
+    if (checkpointVersion(guarded.provider) !== 2)
+      return `the memory provider '${guarded.name}' does not promise to store them before a compaction`;
     if (outcome?.kind === "ok") return undefined;
     const why = outcome?.message ?? "it has no onPreCompress()";
-    return `the memory provider '${external.name}' did not confirm that it has stored them (${why})`;
-  }
-
-  #statusOf(guarded: GuardedProvider): readonly RecallStatus[] {
-    if (!guarded.has("recallStatus")) return [];
-    const outcome = guarded.callNow<unknown>("recallStatus", (provider) => provider.recallStatus?.());
-    const status = outcome.kind === "ok" ? readRecallStatus(outcome.value) : undefined;
-    return status === undefined ? [] : [status];
+    return `the memory provider '${guarded.name}' did not confirm that it has stored them (${why})`;
   }
 
   /** In the background, after everything that was queued before. */
-  #later(hook: Hook, work: Work, told: readonly GuardedProvider[] = this.#guarded): void {
-    const concerned = told.filter((guarded) => guarded.has(hook));
-    if (concerned.length === 0) return;
+  #later(hook: Hook, work: Work): void {
+    const guarded = this.#slot?.guarded;
+    if (!guarded?.has(hook)) return;
     if (this.#queue.isClosed) {
       this.#log.debug(`Nothing is handed to memory providers after shutdown (${hook}).`, { hook });
-      return;
-    }
-    if (this.#queue.isFull) {
-      for (const guarded of concerned) {
-        guarded.skip(hook, `${MAX_WAITING_TASKS} tasks wait already, so this one was dropped`);
-        guarded.health.dropped(1);
-      }
-      return;
-    }
-    const rules = { deadlineMs: this.#deadlines.background, isBackground: true };
-    void this.#queue.push(async () => {
-      for (const guarded of concerned) {
-        if (this.#queue.isClosed) return; // shut down while the provider before this one hung
-        await this.#call(guarded, hook, rules, work);
-      }
-    });
+    } else if (this.#queue.isFull) {
+      guarded.skip(hook, `${MAX_WAITING_TASKS} tasks wait already, so this one was dropped`);
+      guarded.health.dropped(1);
+    } else
+      void this.#queue.push(async () => {
+        await this.#tell(hook, this.#deadlines.background, work, { isBackground: true });
+      });
   }
 
-  #call(
-    guarded: GuardedProvider,
-    hook: Hook,
-    rules: Parameters<GuardedProvider["call"]>[1],
-    work: Work,
-  ): Promise<CallOutcome<unknown>> {
-    return guarded.call<unknown>(hook, rules, (provider, signal) => work(provider, { signal }));
+  /** True when the queue is empty. When the provider hangs, stops as soon as no task has ended for a second. */
+  async #drain(): Promise<boolean> {
+    const { drain, hanging } = this.#deadlines;
+    const idleMs = this.#slot?.guarded.isHanging ? hanging : drain;
+    return (await this.#queue.drain(drain, { idleMs })) === 0;
   }
 
-  /** True when the queue is empty. When a provider hangs, stops as soon as no task has ended for as long as the budget allows. */
-  async #drain(budget: StepBudget): Promise<boolean> {
-    const { drain } = this.#deadlines;
-    if (!this.#guarded.some(({ isHanging }) => isHanging)) return (await this.#queue.drain(drain)) === 0;
-    const idleMs = budget.leftMs;
-    const isDone = (await this.#queue.drain(drain, { idleMs })) === 0;
-    if (!isDone) budget.leftMs = Math.max(0, budget.leftMs - Math.min(idleMs, drain));
-    return isDone;
-  }
-
-  #forPrompt(guarded: GuardedProvider, hook: Hook, raw: string): string {
-    if (isBlank(raw)) return "";
+  /** The text of an answer, made safe for a prompt. */
+  #forPrompt(hook: Hook, outcome: CallOutcome<unknown> | undefined): string {
+    const guarded = this.#slot?.guarded;
+    const raw = outcome?.kind === "ok" && typeof outcome.value === "string" ? outcome.value : "";
+    if (guarded === undefined || isBlank(raw)) return "";
     const { allowSecrets = false } = this.#options;
     const { text, ...change } = toPromptText(raw, this.#recallMaxChars, { allowSecrets });
     guarded.health.text(change);
@@ -566,24 +503,7 @@ export class MemoryManager {
       const message = `Text of the memory provider '${guarded.name}' was changed before it reached a prompt.`;
       guarded.warnOnce(`${hook} text`, message, { hook, ...change });
     }
-    return text;
-  }
-
-  #newBudget(): StepBudget {
-    return { leftMs: this.#deadlines.hanging };
-  }
-
-  #having(hook: Hook): readonly GuardedProvider[] {
-    return this.#guarded.filter((guarded) => guarded.has(hook));
-  }
-
-  get #guarded(): readonly GuardedProvider[] {
-    return this.#slots.map(({ guarded }) => guarded);
-  }
-
-  /** Not the built-in one: the built-in memory is where writes come from. */
-  get #external(): readonly GuardedProvider[] {
-    return this.#guarded.filter(({ name }) => name !== BUILTIN);
+    return isBlank(text) ? "" : text;
   }
 
   get #recallMaxChars(): number {
@@ -593,6 +513,23 @@ export class MemoryManager {
   get #isShutDown(): boolean {
     return this.#shutdown !== undefined;
   }
+}
+
+type EraseRules = { readonly isDryRun: boolean; readonly deadlineMs: number };
+
+function toolsOf(provider: MemoryProvider): unknown {
+  return provider.getToolSchemas === undefined ? [] : provider.getToolSchemas();
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+function statusOf(guarded: GuardedProvider): readonly RecallStatus[] {
+  if (!guarded.has("recallStatus")) return [];
+  const outcome = guarded.callNow<unknown>("recallStatus", (provider) => provider.recallStatus?.());
+  const status = outcome.kind === "ok" ? readRecallStatus(outcome.value) : undefined;
+  return status === undefined ? [] : [status];
 }
 
 /** 1 for a getter that throws. */
@@ -608,11 +545,6 @@ function deadlinesOf({ prefetchTimeoutS, deadlinesMs }: MemoryManagerOptions): D
   const seconds = prefetchTimeoutS ?? DEADLINES_MS.turnStart / 1000;
   const turnStart = seconds === 0 ? Number.POSITIVE_INFINITY : seconds * 1000;
   return { ...DEADLINES_MS, turnStart, ...deadlinesMs };
-}
-
-/** Blank texts are left out; the others are not trimmed. */
-function joinTexts(parts: readonly string[]): string {
-  return parts.filter((part) => !isBlank(part)).join("\n\n");
 }
 
 function toRows(messages: Messages): readonly OpenAiMessage[] {

@@ -12,8 +12,6 @@ export type MemoryManagerOptions = {
   readonly selectedAs?: string;
   readonly log?: Logger;
   readonly clock?: Clock;
-  /** Tool names that providers may not take. Default: those of the agent's own tools. */
-  readonly coreToolNames?: ReadonlySet<string>;
   /** Config `memory.recall_max_chars`. */
   readonly recallMaxChars?: number;
   /** Config `memory.allow_secrets`: credentials in recalled text are not cut out. */

@@ -5,7 +5,7 @@ import { isRecord, preview } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { MemoryProvider, RecallStatus } from "../contract.ts";
 import { LOST_CALL_MS } from "../kit/breaker.ts";
-import type { GuardedProvider, StepBudget } from "./guarded-provider.ts";
+import type { GuardedProvider } from "./guarded-provider.ts";
 import { isBlank, shortened } from "./provider-text.ts";
 
 export type RecallRequest = {
@@ -13,7 +13,6 @@ export type RecallRequest = {
   readonly sessionId: string;
   readonly turn: number;
   readonly deadlineMs: number;
-  readonly budget: StepBudget;
 };
 
 export type RecallLimits = { readonly maxAgeTurns: number; readonly maxChars: number };
@@ -53,10 +52,7 @@ export class Recall {
     this.#late = undefined;
   }
 
-  async #fresh(
-    { query, deadlineMs, budget, ...stamp }: RecallRequest,
-    session: AbortSignal,
-  ): Promise<string> {
+  async #fresh({ query, deadlineMs, ...stamp }: RecallRequest, session: AbortSignal): Promise<string> {
     const onLate = (text: unknown): void => {
       if (typeof text !== "string" || session.aborted) return;
       // A provider that cancels its request may answer "", which does not show that its service is alive.
@@ -65,7 +61,7 @@ export class Recall {
     };
     const ask = (provider: MemoryProvider) =>
       untilUnwanted(session, (signal) => provider.prefetch?.(query, { session_id: stamp.sessionId, signal }));
-    const rules = { deadlineMs, isOneAtATime: true, budget, onLate };
+    const rules = { deadlineMs, isOneAtATime: true, onLate };
     const outcome = await this.#guarded.call<unknown>("prefetch", rules, ask);
     return outcome.kind === "ok" && typeof outcome.value === "string" ? outcome.value : "";
   }

@@ -2,11 +2,15 @@
 import { pyStrip } from "../../lib/index.ts";
 import { sanitizeContext } from "../../security/index.ts";
 import { DEADLINES_MS } from "../contract.ts";
-import { bundledProviders, findBundled, ifReadable, type KnownEntry } from "../discovery/bundled.ts";
-import { activeProviderName } from "../discovery/find-providers.ts";
+import {
+  activeProviderName,
+  bundledProviders,
+  findBundled,
+  ifReadable,
+  type KnownEntry,
+} from "../discovery/find-providers.ts";
 import { loadProvider } from "../discovery/load-provider.ts";
-import { inspectConnection } from "../setup/connection.ts";
-import { currentSettings } from "../setup/saved-setup.ts";
+import { currentSettings, inspectConnection } from "../setup/setup.ts";
 import { type Failed, type None, type OneOffRequest, withProvider } from "./activate.ts";
 import type { MemoryManager } from "./manager.ts";
 import { writeMetadata } from "./memory-writes.ts";

@@ -1,18 +1,10 @@
 // Dependencies of a plugin: npm packages, which are installed into its directory, and programs, which are only checked for.
 import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import {
-  describeCause,
-  err,
-  isWhitespaceUnit,
-  ok,
-  pyStrip,
-  type Result,
-  takeCodePoints,
-} from "../../lib/index.ts";
+import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { FoundProvider } from "../discovery/find-providers.ts";
-import { type ExternalDependency, findEntryFile } from "../discovery/plugin-files.ts";
+import { type ExternalDependency, findEntryFile } from "../discovery/plugins.ts";
 import { type ChildEnd, runChild } from "../kit/child-process.ts";
 
 const STDERR_SHOWN_CHARS = 200;
@@ -201,9 +193,7 @@ export async function checkExternal(
   { check }: ExternalDependency,
   { timeoutMs = CHECK_TIMEOUT_MS, env = process.env }: Omit<InstallOptions, "signal"> = {},
 ): Promise<ExternalCheck> {
-  const words = splitCommandLine(check);
-  if (!words.ok) return { kind: "missing", reason: `its check '${check}' cannot be read: ${words.error}` };
-  const [command, ...args] = words.value;
+  const [command, ...args] = splitCommandLine(check);
   if (command === undefined) return { kind: "unchecked" };
   const end = await runChild({ ...KEPT_OUTPUT, command, args, timeoutMs, graceMs: GRACE_MS, env });
   if (end.kind === "exited" && end.code === 0) return { kind: "present" };
@@ -229,32 +219,7 @@ function missingReason(check: string, command: string, end: ChildEnd, timeoutMs:
   }
 }
 
-/** Splits a command line into words as a shell does, without running one. Variables, pipes and redirections have no meaning. */
-export function splitCommandLine(line: string): Result<readonly string[], string> {
-  const words: string[] = [];
-  let word: string | undefined; // undefined between words; "" is a word when it was quoted
-  let quote = "";
-  for (let at = 0; at < line.length; at += 1) {
-    const character = line.charAt(at);
-    if (quote !== "") {
-      if (character === quote) quote = "";
-      else if (character === "\\" && quote === '"' && /["\\$`]/.test(line.charAt(at + 1))) {
-        at += 1;
-        word = (word ?? "") + line.charAt(at);
-      } else word = (word ?? "") + character;
-    } else if (character === "'" || character === '"') {
-      quote = character;
-      word ??= "";
-    } else if (character === "\\") {
-      if (at + 1 >= line.length) return err("it ends with a backslash");
-      at += 1;
-      word = (word ?? "") + line.charAt(at);
-    } else if (isWhitespaceUnit(line.charCodeAt(at))) {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    } else word = (word ?? "") + character;
-  }
-  if (quote !== "") return err(`a ${quote} is never closed`);
-  if (word !== undefined) words.push(word);
-  return ok(words);
+/** The words of a command line, quoted or not. No shell runs it: variables, pipes and redirections have no meaning. */
+export function splitCommandLine(line: string): readonly string[] {
+  return (line.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []).map((word) => word.replace(/^(["'])(.*)\1$/s, "$2"));
 }

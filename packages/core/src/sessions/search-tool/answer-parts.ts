@@ -10,8 +10,9 @@ import {
 } from "../../lib/index.ts";
 import { stringForm } from "../../message/index.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
+import { HIDDEN_SOURCES } from "../search/document.ts";
 import type { SearchAnswer, SearchHit } from "../search/types.ts";
-import type { GivenId, Lookup, SessionFilters } from "./request.ts";
+import type { Lookup, SessionFilters } from "./request.ts";
 import type { SessionSearchSettings } from "./settings.ts";
 
 export function hasFilters({ sources, after, before }: SessionFilters): boolean {
@@ -22,17 +23,6 @@ export function hasFilters({ sources, after, before }: SessionFilters): boolean 
 export function linkTo({ profile }: Pick<Lookup, "profile">, sessionId: string): string {
   return `@session:${profile}/${sessionId}`;
 }
-
-/** Tries the id as given, then without surrounding white space. Null when neither exists. */
-export async function findSession(
-  { store, scope }: Lookup,
-  { asGiven, bare }: GivenId,
-): Promise<SessionRow | null> {
-  const found = await store.getSession(asGiven, scope);
-  return found === null && bare !== asGiven ? store.getSession(bare, scope) : found;
-}
-
-export const HIDDEN_SOURCES: readonly string[] = ["kanban", "subagent", "tool"];
 
 /** Runs of subagents, tools and task boards are hidden unless they were asked for. */
 export function hiddenSources(asked: readonly string[] | undefined): string[] {
@@ -56,14 +46,15 @@ export type ToolMessage = {
   readonly original_content_chars?: number;
 };
 
-export type Failure = { readonly error: string; readonly success: false };
-
-export function failure(error: string): Failure {
+export function failure(error: string): object {
   return { error, success: false };
 }
 
-export function notFound(sessionId: string): Failure {
-  return failure(`session_id not found: ${shown(sessionId)}`);
+/** The call cannot be answered; the message is the tool's error as it is. */
+export class Refusal extends Error {}
+
+export function notFound(sessionId: string): never {
+  throw new Refusal(`session_id not found: ${shown(sessionId)}`);
 }
 
 /** A caught error in one or two sentences: what happened and, if known, what to do. */
@@ -249,50 +240,6 @@ const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g;
 /** Removes terminal sequences, control characters and direction changes. Line breaks and tabs stay. */
 export function cleanText(text: string): string {
   return withoutAnsi(text).replace(/\r\n?/g, "\n").replace(DIRECTION, "").replace(CONTROL, " ");
-}
-
-/**
- * The snippet of a hit as plain text. `content`: the content of its row, if known; a snippet that is not part of it was stored as
- * JSON.
- */
-export function cleanSnippet(snippet: string, content?: unknown): string {
-  const isJson = content === undefined ? looksStored(snippet) : !isWritten(snippet, content);
-  return cleanText(isJson ? withoutJson(snippet) : snippet);
-}
-
-/** True when the message itself quotes JSON: it is shown as written. */
-function isWritten(snippet: string, content: unknown): boolean {
-  if (typeof content !== "string" || content === "") return false;
-  const bare = snippet
-    .replace(/^\.\.\.|\.\.\.$/g, "")
-    .replaceAll(">>>", "")
-    .replaceAll("<<<", "");
-  return !looksStored(snippet) || content.includes(bare.trim());
-}
-
-/** Looks like structured content or tool calls. */
-function looksStored(snippet: string): boolean {
-  const bare = snippet.replaceAll(">>>", "").replaceAll("<<<", "");
-  return (
-    /^\W*[[{]+\s*"(?:id|type|text|function|name|role|index)"\s*:/.test(bare) || /"arguments"\s*:/.test(bare)
-  );
-}
-
-/** Names and values without JSON punctuation; ids and types are left out. */
-function withoutJson(text: string): string {
-  if (!/[{["]/.test(text)) return text;
-  return text
-    .replace(/\\+"/g, '"')
-    .replace(/\\+[nrt]/g, " ")
-    .replace(/\\+u([0-9a-fA-F]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-    .replace(/"(?:id|call_id|type|index)"\s*:\s*(?:"[^"]*"|\d+)\s*,?/g, "")
-    .replace(/"(?:function|text|arguments)"\s*:/g, "")
-    .replace(/"([^"{}[\]]*)"\s*:/g, "$1: ")
-    .replace(/["{}[\]]+/g, " ")
-    .replace(/\s+([,.;:])/g, "$1")
-    .replace(/[ \t]{2,}/g, " ")
-    .trim()
-    .toWellFormed();
 }
 
 // ---- Cutting messages to size ----

@@ -1,17 +1,16 @@
 // The discover mode: the sessions that answer a query, each with the messages around its best match.
-import { codePointLength, err, ok, preview, type Result, withoutUndefined } from "../../lib/index.ts";
+import { codePointLength, preview, withoutUndefined } from "../../lib/index.ts";
 import { contentText } from "../../message/index.ts";
 import { RESET_REASONS } from "../identity.ts";
 import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
+import { HIDDEN_SOURCES } from "../search/document.ts";
 import type { SearchAnswer, SearchFilters, SearchHit, SearchOptions } from "../search/types.ts";
 import { MAX_TITLE_CHARS, startsWithSummary } from "../titles.ts";
 import {
-  cleanSnippet,
+  cleanText,
   cutterFor,
-  failure,
   fitTogether,
   foldedSearch,
-  HIDDEN_SOURCES,
   hasFilters,
   hiddenSources,
   isEarlierSearch,
@@ -20,6 +19,7 @@ import {
   linkTo,
   notSearchedField,
   orderRemark,
+  Refusal,
   shownConfidence,
   toToolMessage,
   weakRemark,
@@ -35,13 +35,16 @@ export async function discover(
   fits: (text: string) => boolean = () => true,
 ): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);
-  if (!bounds.ok) return failure(bounds.error);
   const head = { success: true, mode: "discover", query: shownQuery(request), detail: request.detail };
   const titled = await openTitled(lookup, request);
-  const answer = await find(lookup, request, bounds.value);
+  const answer = await find(lookup, request, bounds);
   if (answer.hits.length === 0 && titled === undefined)
-    return { ...head, ...emptyAnswer(withReason(answer, request, bounds.value), request) };
-  const { places, searched } = await openPlaces(lookup, request, answer.hits, titled);
+    return { ...head, ...emptyAnswer(withReason(answer, request, bounds), request) };
+  // Of more than three results only the first is full. On a database of today's Hermes always, as in its own answers.
+  const most = Math.min(request.limit, answer.hits.length + (titled === undefined ? 0 : 1));
+  const isFew = (request.reach === "lineage" || most <= DEFAULT_RESULTS) && !hasSchema17Rules(lookup);
+  const isWhole = (at: number) => at === 0 || isFew || request.detail === "full";
+  const { places, searched } = await openPlaces(lookup, request, answer.hits, { titled, isWhole });
   const told = titled === undefined ? answer : withCertainty(answer);
   const withFull = (full: number) => {
     const { results, isCut } = toResults(places, lookup, full);
@@ -57,9 +60,7 @@ export async function discover(
     return { found, isCut };
   };
   if (request.detail === "full") return withFull(places.length).found;
-  // On a database of today's Hermes, only the first result is full, as in its own answers.
-  const isFew = places.length <= DEFAULT_RESULTS && !hasSchema17Rules(lookup);
-  for (let full = isFew ? places.length : 1; full > 1; full -= 1) {
+  for (let full = isFew && places.length <= DEFAULT_RESULTS ? places.length : 1; full > 1; full -= 1) {
     const { found, isCut } = withFull(full);
     if (!isCut && fits(JSON.stringify(found))) return found;
   }
@@ -92,10 +93,9 @@ function withCertainty(answer: SearchAnswer): SearchAnswer {
 }
 
 /** Search options that discover and summarize share. */
-export function searchOptions(lookup: Lookup, request: DiscoverRequest, bounds: Bounds): SearchOptions {
+export function searchOptions(request: DiscoverRequest, bounds: Bounds): SearchOptions {
   const { sources, after, before } = request.filters;
   return {
-    ...lookup.scope,
     ...bounds,
     excludeSources: hiddenSources(sources),
     sourceFilter: sources,
@@ -104,6 +104,8 @@ export function searchOptions(lookup: Lookup, request: DiscoverRequest, bounds: 
     sort: request.sort,
     perLineage: true,
     limit: request.limit,
+    // Runs of scheduled jobs repeat themselves every day.
+    lastSources: sources === undefined && request.reach !== "lineage" ? ["cron"] : [],
   };
 }
 
@@ -114,50 +116,6 @@ type Origin = {
   readonly model: string;
   readonly title: string | null;
 };
-
-/**
- * By relevance, runs of scheduled jobs come after everything else, because they repeat themselves every day. In order of time
- * they are not moved.
- */
-export async function searchDemotingCron(
-  { store }: Lookup,
-  { query, filters, reach }: DiscoverRequest,
-  options: SearchOptions,
-): Promise<SearchAnswer> {
-  if (isByTime(options.sort) || filters.sources !== undefined || reach === "lineage")
-    return store.search(query, options);
-  const limit = options.limit ?? 0;
-  const excludeSources = [...(options.excludeSources ?? []), CRON];
-  const first = await store.search(query, { ...options, excludeSources });
-  const isFull = first.hits.length >= limit;
-  if (isFull && first.stage !== "widened") return first;
-  // No run matches either: even without filters on sources nothing was found.
-  if (first.empty === "no-match" || first.empty === "filtered") return first;
-  const together = await store.search(query, options);
-  // If only runs contain every word, messages with some of the words must not displace them.
-  const hasRunsAlone = first.hits.length === 0 || (first.stage === "widened" && together.stage !== "widened");
-  if (hasRunsAlone) return runsLast(together);
-  if (isFull) return first;
-  const known = new Set(first.hits.map((hit) => hit.lineage_root));
-  const runs = together.hits.filter((hit) => isRun(hit) && !known.has(hit.lineage_root));
-  const isSurer = (together.confidence?.score ?? 0) > (first.confidence?.score ?? 0);
-  return {
-    ...first,
-    hits: [...first.hits, ...runs].slice(0, limit),
-    confidence: isSurer ? together.confidence : first.confidence,
-  };
-}
-
-const CRON = "cron";
-
-function isRun({ source }: SearchHit): boolean {
-  return source === CRON;
-}
-
-function runsLast(answer: SearchAnswer): SearchAnswer {
-  const { hits } = answer;
-  return { ...answer, hits: [...hits.filter((hit) => !isRun(hit)), ...hits.filter(isRun)] };
-}
 
 function isByTime(sort: string | undefined): boolean {
   return /^\s*(newest|oldest)\s*$/i.test(sort ?? "");
@@ -188,15 +146,17 @@ const HITS_OF_ONE_LINEAGE = 50;
 
 async function find(lookup: Lookup, request: DiscoverRequest, bounds: Bounds): Promise<SearchAnswer> {
   const options = {
-    ...searchOptions(lookup, request, bounds),
+    ...searchOptions(request, bounds),
     // The current conversation is one lineage, and several places in it are wanted.
     ...(request.reach === "lineage" ? { perLineage: false, limit: HITS_OF_ONE_LINEAGE } : {}),
   };
-  const spoken = { ...options, roleFilter: request.roles ?? DIALOGUE };
-  const answer = await searchDemotingCron(lookup, request, spoken);
-  if (answer.hits.length > 0 || request.roles !== undefined) return answer;
+  const { store } = lookup;
+  const answer = await store.search(request.query, { ...options, roleFilter: request.roles ?? DIALOGUE });
+  // Without filters nothing is found either.
+  const isSettled = answer.hits.length > 0 || answer.empty === "no-match";
+  if (isSettled || request.roles !== undefined) return answer;
   // No user or assistant said it elsewhere, but a tool may have printed it.
-  const printed = await searchDemotingCron(lookup, request, options);
+  const printed = await store.search(request.query, options);
   return printed.hits.length > 0 ? printed : answer;
 }
 
@@ -209,7 +169,7 @@ async function openPlaces(
   lookup: Lookup,
   { reach, limit }: DiscoverRequest,
   hits: readonly SearchHit[],
-  titled: Place | undefined,
+  { titled, isWhole }: { readonly titled: Place | undefined; readonly isWhole: (at: number) => boolean },
 ) {
   const places: Place[] = titled === undefined ? [] : [titled];
   const searched = new Set<string>(places.map(({ hit }) => hit.session_id));
@@ -219,7 +179,9 @@ async function openPlaces(
     if (places.length >= limit) break;
     if (reach !== "lineage" && hit.lineage_root === titled?.hit.lineage_root) continue;
     searched.add(hit.session_id);
-    const place = await openPlace(lookup, hit).catch((cause: unknown) => void failures.push(cause));
+    const place = await openPlace(lookup, hit, isWhole(places.length)).catch(
+      (cause: unknown) => void failures.push(cause),
+    );
     if (place === undefined) continue;
     const anchor = place.view.window.find((row) => row.id === hit.id);
     if (reach === "lineage" && shown.has(anchor?.origin_id ?? hit.id)) continue;
@@ -232,12 +194,13 @@ async function openPlaces(
 
 const BOOKEND = 3;
 
-/** Undefined when the message was deleted between the search and this read. */
-async function openPlace({ store, scope }: Lookup, hit: Found): Promise<Place | undefined> {
+/** Undefined when the message was deleted between the search and this read. A compact result shows no bookends. */
+async function openPlace({ store }: Lookup, hit: Found, isWhole = true): Promise<Place | undefined> {
   // Twice as many as are shown, because compaction summaries among them are skipped.
-  const view = await store.getAnchoredView(hit.session_id, hit.id, { ...scope, bookend: 2 * BOOKEND });
+  const bookend = isWhole ? 2 * BOOKEND : 0;
+  const view = await store.getAnchoredView(hit.session_id, hit.id, { bookend });
   if (view.window.length === 0) return undefined;
-  return { hit, view, root: await store.getSession(hit.lineage_root, scope) };
+  return { hit, view, root: await store.getSession(hit.lineage_root) };
 }
 
 /** True for a compaction summary, which shows neither how a conversation began nor how it ended. */
@@ -247,13 +210,13 @@ function isHandoff({ content }: MessageRow): boolean {
 
 /** The session whose title is the query, from its first message on. Not used with a role filter or an order of time. */
 async function openTitled(lookup: Lookup, request: DiscoverRequest): Promise<Place | undefined> {
-  const { store, scope } = lookup;
+  const { store } = lookup;
   if (request.roles !== undefined || isByTime(request.sort)) return undefined;
   if (codePointLength(request.query) > MAX_TITLE_CHARS) return undefined;
-  const id = await store.resolveSessionByTitle(request.query, { ...scope, ignoreCase: true });
-  const session = id === null ? null : await store.getSession(id, scope);
+  const id = await store.resolveSessionByTitle(request.query, { ignoreCase: true });
+  const session = id === null ? null : await store.getSession(id);
   if (session === null || !isTitleInReach(lookup, request, session)) return undefined;
-  const [first] = await store.listMessageKeys([session.id], scope);
+  const [first] = await store.listMessageKeys([session.id]);
   if (first === undefined) return undefined;
   const place = await openPlace(lookup, {
     id: first.id,
@@ -282,12 +245,12 @@ function isTitleInReach(lookup: Lookup, { reach, filters }: DiscoverRequest, ses
   return !isOwn || (hasSchema17Rules(lookup) && isClosed(session));
 }
 
-async function rootOf({ store, scope }: Lookup, session: SessionRow): Promise<string> {
+async function rootOf({ store }: Lookup, session: SessionRow): Promise<string> {
   const seen = new Set([session.id]);
   let root = session;
   while (root.parent_session_id !== null && !seen.has(root.parent_session_id)) {
     seen.add(root.parent_session_id);
-    const parent = await store.getSession(root.parent_session_id, scope);
+    const parent = await store.getSession(root.parent_session_id);
     if (parent === null) break;
     root = parent;
   }
@@ -336,7 +299,7 @@ function draftOf({ hit, view, root }: Place, isFull: boolean) {
   const isFolded = isEarlierSearch(hit);
   const snippet = isFolded
     ? foldedSearch(hit, contentText(anchor?.content))
-    : shortSnippet(cleanSnippet(hit.snippet, anchor?.content));
+    : shortSnippet(cleanText(hit.snippet));
   const messages = view.window
     .filter((row) => isFull || row.id === hit.id)
     .map((row) => toToolMessage(row, hit.id))
@@ -437,19 +400,19 @@ function filtersOf({ roles, filters, reach }: DiscoverRequest): string[] {
 
 type Bounds = Pick<SearchFilters, "sessionIds" | "excludeSessionIds" | "excludeMessageIds">;
 
-export async function boundsOf(lookup: Lookup, reach: Reach): Promise<Result<Bounds, string>> {
+export async function boundsOf(lookup: Lookup, reach: Reach): Promise<Bounds> {
   const { current } = lookup;
-  if (current === undefined) return reach === "lineage" ? err(NO_CONVERSATION) : ok({});
-  if (reach === "others" && !hasSchema17Rules(lookup)) return ok({ excludeSessionIds: [...current.lineage] });
-  if (reach === "others") {
-    const before = [...(await liveRows(lookup, current)), ...(await openRows(lookup, current))];
-    return ok({ excludeMessageIds: [...new Set(before)] });
+  if (current === undefined) {
+    if (reach === "lineage") throw new Refusal(NO_CONVERSATION);
+    return {};
   }
+  if (reach === "others" && !hasSchema17Rules(lookup)) return { excludeSessionIds: [...current.lineage] };
   const live = [...(await liveRows(lookup, current))];
-  return ok({
-    sessionIds: reach === "lineage" ? [...current.lineage] : undefined,
-    excludeMessageIds: live,
-  });
+  if (reach === "others") {
+    const open = await openRows(lookup, current);
+    return { excludeMessageIds: [...new Set([...live, ...open])] };
+  }
+  return { sessionIds: reach === "lineage" ? [...current.lineage] : undefined, excludeMessageIds: live };
 }
 
 export const NO_CONVERSATION =
@@ -468,27 +431,27 @@ export function isClosed({ end_reason }: SessionRow): boolean {
 }
 
 /** Messages of the lineage's open sessions. Messages compacted in place are not active, so they are not included. */
-async function openRows({ store, scope }: Lookup, { lineage }: CurrentConversation): Promise<number[]> {
-  const sessions = await Promise.all([...lineage].map((id) => store.getSession(id, scope)));
+async function openRows({ store }: Lookup, { lineage }: CurrentConversation): Promise<number[]> {
+  const sessions = await Promise.all([...lineage].map((id) => store.getSession(id)));
   const open = sessions.flatMap((session) => (session === null || isClosed(session) ? [] : [session.id]));
-  return (await store.listMessageKeys(open, scope)).map(({ id }) => id);
+  return (await store.listMessageKeys(open)).map(({ id }) => id);
 }
 
 /** The messages in the model's context, and every copy of them in the lineage: a compaction copies messages. */
 async function liveRows(
-  { store, scope }: Lookup,
+  { store }: Lookup,
   { id, lineage, liveMessageIds }: CurrentConversation,
 ): Promise<ReadonlySet<number>> {
   if (liveMessageIds === undefined || liveMessageIds.size === 0) return new Set();
-  const live = (await store.getMessages(id, scope)).filter((row) => liveMessageIds.has(row.id));
+  const live = (await store.getMessages(id)).filter((row) => liveMessageIds.has(row.id));
   const originIds = live.flatMap(({ origin_id }) => origin_id ?? []);
-  const originals = new Map((await store.getMessagesById(originIds, scope)).map((row) => [row.id, row]));
+  const originals = new Map((await store.getMessagesById(originIds)).map((row) => [row.id, row]));
   const keys = new Set(
     live
       .filter((row) => isWhole(row, originals.get(row.origin_id ?? row.id)))
       .map((row) => row.origin_id ?? row.id),
   );
-  const rows = await store.listMessageKeys([...lineage], scope);
+  const rows = await store.listMessageKeys([...lineage]);
   return new Set([
     ...liveMessageIds,
     ...rows.flatMap((row) => (keys.has(row.origin_id ?? row.id) ? [row.id] : [])),

@@ -1,5 +1,5 @@
 // The `session_search` tool as an entry of the tool table: schema, one-line preview, policy and `run`.
-import { preview, systemClock } from "../../lib/index.ts";
+import { preview } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import {
   described,
@@ -61,18 +61,20 @@ function rowIds(messages: readonly Message[]): readonly number[] {
 
 /** A line for a transcript or a spinner: `search past sessions: "kiln glaze"`. */
 export function sessionSearchPreview(args: unknown): string {
-  const call = parseCall(args, systemClock.now());
-  if (!call.ok) return "search past sessions";
-  const { profile, request } = call.value;
-  return profile === undefined ? lineFor(request) : `${lineFor(request)} (profile ${short(profile)})`;
+  try {
+    const { profile, request } = parseCall(args);
+    return profile === undefined ? lineFor(request) : `${lineFor(request)} (profile ${short(profile)})`;
+  } catch {
+    return "search past sessions"; // the call will be refused
+  }
 }
 
 function lineFor(request: SearchRequest): string {
   switch (request.mode) {
     case "scroll":
-      return `scroll session ${short(request.sessionId.bare)} around message ${request.anchor ?? "?"}`;
+      return `scroll session ${short(request.sessionId)} around message ${request.anchor ?? "?"}`;
     case "read":
-      return `read session ${short(request.sessionId.bare)}`;
+      return `read session ${short(request.sessionId)}`;
     case "browse":
       return "list recent sessions";
     case "discover":

@@ -1,5 +1,4 @@
 // The types of a session_search call: the parsed request of each mode, and the lookup that the modes work with.
-import type { Scope } from "../identity.ts";
 import type { SessionStore } from "../store.ts";
 import type { SessionSearchSettings } from "./settings.ts";
 
@@ -7,15 +6,6 @@ import type { SessionSearchSettings } from "./settings.ts";
  * Where to search: everywhere except in messages the model still has in its context, only in the current conversation, or both.
  */
 export type Reach = "others" | "lineage" | "all";
-
-/**
- * `adaptive`: up to three results in full while they fit; of more, the first in full and of the others only the matching message.
- * `full`: all results in full.
- */
-export type Detail = "adaptive" | "full";
-
-/** A session id as the model wrote it. `bare`: without surrounding white space. */
-export type GivenId = { readonly asGiven: string; readonly bare: string };
 
 export type SessionFilters = {
   readonly sources?: readonly string[];
@@ -26,13 +16,13 @@ export type SessionFilters = {
 
 export type ScrollRequest = {
   readonly mode: "scroll";
-  readonly sessionId: GivenId;
+  readonly sessionId: string;
   /** Undefined when the argument was not a whole number. */
   readonly anchor: number | undefined;
   readonly window: number;
   readonly reach: Reach;
 };
-export type ReadRequest = { readonly mode: "read"; readonly sessionId: GivenId };
+export type ReadRequest = { readonly mode: "read"; readonly sessionId: string };
 export type BrowseRequest = {
   readonly mode: "browse";
   readonly limit: number;
@@ -47,7 +37,11 @@ export type DiscoverRequest = {
   /** Undefined when no roles were given. */
   readonly roles: readonly string[] | undefined;
   readonly reach: Reach;
-  readonly detail: Detail;
+  /**
+   * `adaptive`: up to three results in full while they fit; of more, the first in full and of the others only the matching message.
+   * `full`: all results in full.
+   */
+  readonly detail: "adaptive" | "full";
   readonly filters: SessionFilters;
   readonly summarize: boolean | undefined;
 };
@@ -83,8 +77,6 @@ export type CurrentConversation = {
 
 export type Lookup = {
   readonly store: SearchableStore;
-  /** The user whose sessions may be read. */
-  readonly scope: Scope;
   readonly settings: SessionSearchSettings;
   /** The profile this database belongs to; part of every link. */
   readonly profile: string;

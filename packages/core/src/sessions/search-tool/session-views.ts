@@ -2,13 +2,11 @@
 import type { ListedSession, MessageRow, MessageWindow, SessionRow } from "../rows.ts";
 import {
   cutterFor,
-  type Failure,
-  failure,
-  findSession,
   hasFilters,
   hiddenSources,
   linkTo,
   notFound,
+  Refusal,
   sessionMeta,
   shown,
   toToolMessage,
@@ -19,7 +17,7 @@ import type { BrowseRequest, Lookup, ReadRequest, ScrollRequest, SessionFilters 
 // ---- Browse: recent sessions ----
 
 export async function browse(lookup: Lookup, request: BrowseRequest): Promise<object> {
-  if (request.reach === "lineage" && lookup.current === undefined) return failure(NO_CONVERSATION);
+  if (request.reach === "lineage" && lookup.current === undefined) throw new Refusal(NO_CONVERSATION);
   const rows = await recentSessions(lookup, request);
   const results = rows.map((row) => toResult(lookup, row));
   return { success: true, mode: "browse", results, count: rows.length, message: messageFor(rows, request) };
@@ -34,7 +32,6 @@ async function recentSessions(lookup: Lookup, request: BrowseRequest): Promise<L
   const { sources, after } = filters;
   for (let size = limit + 15; ; size *= 4) {
     const rows = await lookup.store.listSessionsRich({
-      ...lookup.scope,
       limit: size,
       orderByLastActive: true,
       excludeSources: hiddenSources(sources),
@@ -85,9 +82,9 @@ function messageFor(rows: readonly ListedSession[], { filters, reach }: BrowseRe
 
 /** Undefined when this database has no such session. */
 export async function read(lookup: Lookup, { sessionId }: ReadRequest): Promise<object | undefined> {
-  const session = await findSession(lookup, sessionId);
+  const session = await lookup.store.getSession(sessionId);
   if (session === null) return undefined;
-  const rows = await lookup.store.getMessages(session.id, lookup.scope);
+  const rows = await lookup.store.getMessages(session.id);
   const isLong = rows.length > HEAD + TAIL;
   const messages = endsOf(rows, isLong).map((row) => toToolMessage(row));
   const cut = cutterFor(messages, lookup.settings);
@@ -123,14 +120,13 @@ function howToSeeMore(total: number): string {
 /** Other programs rely on the order of these checks. */
 export async function scroll(lookup: Lookup, request: ScrollRequest): Promise<object> {
   const { anchor, sessionId } = request;
-  if (anchor === undefined) return failure("scroll requires integer around_message_id");
-  const session = await findSession(lookup, sessionId);
-  const refusal = await refuseOwn(lookup, request, anchor, session);
-  if (refusal !== undefined) return refusal;
-  if (session === null) return notFound(sessionId.bare);
+  if (anchor === undefined) throw new Refusal("scroll requires integer around_message_id");
+  const session = await lookup.store.getSession(sessionId);
+  await refuseOwn(lookup, request, anchor, session);
+  if (session === null) return notFound(sessionId);
   const found = await locate(lookup, session, anchor, request.window);
   if (found === undefined)
-    return failure(`around_message_id ${anchor} not in session_id ${shown(session.id)}`);
+    throw new Refusal(`around_message_id ${anchor} not in session_id ${shown(session.id)}`);
   return toAnswer(lookup, request, anchor, found);
 }
 
@@ -139,23 +135,23 @@ async function refuseOwn(
   { reach, sessionId }: ScrollRequest,
   anchor: number,
   session: SessionRow | null,
-): Promise<Failure | undefined> {
+): Promise<void> {
   const { current } = lookup;
-  if (!current?.lineage.has(session?.id ?? sessionId.bare)) return undefined;
+  if (!current?.lineage.has(session?.id ?? sessionId)) return;
   const isLive = current.liveMessageIds?.has(anchor);
-  if (reach !== "others" && !isLive) return undefined;
-  if (!isLive && session !== null && (await hasLeftContext(lookup, session, anchor))) return undefined;
+  if (reach !== "others" && !isLive) return;
+  if (!isLive && session !== null && (await hasLeftContext(lookup, session, anchor))) return;
   const rejected = "scroll rejected: anchor lives in the current session lineage";
   if (isLive === false)
-    return failure(`${rejected}, but no longer in your context. Pass scope='lineage' to read it.`);
-  return failure(`${rejected} (already in your active context)`);
+    throw new Refusal(`${rejected}, but no longer in your context. Pass scope='lineage' to read it.`);
+  throw new Refusal(`${rejected} (already in your active context)`);
 }
 
 /** With schema 17 and later: true in a session that was closed, or for a message compacted in place. */
 async function hasLeftContext(lookup: Lookup, session: SessionRow, anchor: number): Promise<boolean> {
   if (!hasSchema17Rules(lookup)) return false;
   if (isClosed(session)) return true;
-  const active = await lookup.store.listMessageKeys([session.id], lookup.scope);
+  const active = await lookup.store.listMessageKeys([session.id]);
   return !active.some(({ id }) => id === anchor);
 }
 
@@ -166,18 +162,18 @@ type Found = { readonly session: SessionRow; readonly window: MessageWindow };
  * conversation.
  */
 async function locate(
-  { store, scope }: Lookup,
+  { store }: Lookup,
   session: SessionRow,
   anchor: number,
   size: number,
 ): Promise<Found | undefined> {
-  const options = { ...scope, window: size };
+  const options = { window: size };
   const window = await store.getMessagesAround(session.id, anchor, options);
   if (window.window.length > 0) return isShown(window, anchor) ? { session, window } : undefined;
-  for (const id of await store.listLineage(session.id, scope)) {
+  for (const id of await store.listLineage(session.id)) {
     if (id === session.id) continue;
     const elsewhere = await store.getMessagesAround(id, anchor, options);
-    const owner = isShown(elsewhere, anchor) ? await store.getSession(id, scope) : null;
+    const owner = isShown(elsewhere, anchor) ? await store.getSession(id) : null;
     if (owner !== null) return { session: owner, window: elsewhere };
   }
   return undefined;
@@ -197,7 +193,7 @@ function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found:
   const { session, window } = found;
   const messages = window.window.map((row) => toToolMessage(row, anchor));
   const cut = cutterFor(messages, lookup.settings);
-  const isNamed = session.id === request.sessionId.asGiven || session.id === request.sessionId.bare;
+  const { sessionId } = request;
   return {
     success: true,
     mode: "scroll",
@@ -208,8 +204,9 @@ function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found:
     messages: messages.map((message) => cut(message)),
     messages_before: window.messages_before,
     messages_after: window.messages_after,
-    warning: isNamed
-      ? undefined
-      : `around_message_id ${anchor} lives in ${session.id} (child of ${request.sessionId.bare}); rebound transparently`,
+    warning:
+      session.id === sessionId
+        ? undefined
+        : `around_message_id ${anchor} lives in ${session.id} (child of ${sessionId}); rebound transparently`,
   };
 }

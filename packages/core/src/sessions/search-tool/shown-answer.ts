@@ -1,9 +1,7 @@
 // A search answer as `hermes sessions search` and /search in a chat show it.
-import type { Scope } from "../identity.ts";
 import type { SearchAnswer, SearchHit } from "../search/types.ts";
 import type { SessionStore } from "../store.ts";
 import {
-  cleanSnippet,
   cleanText,
   foldedSearch,
   isEarlierSearch,
@@ -15,16 +13,13 @@ import {
   shownConfidence,
   weakRemark,
 } from "./answer-parts.ts";
+import { shortSnippet as cutSnippet } from "./discover.ts";
 
 export type NamedHit = SearchHit & { readonly title: string | null };
 
 /** A session without a title gets the title of the first session of its lineage. */
-export function withTitles(
-  store: SessionStore,
-  hits: readonly SearchHit[],
-  scope?: Scope,
-): Promise<NamedHit[]> {
-  const titleOf = (id: string): Promise<string | null> => store.getSessionTitle(id, scope);
+export function withTitles(store: SessionStore, hits: readonly SearchHit[]): Promise<NamedHit[]> {
+  const titleOf = (id: string): Promise<string | null> => store.getSessionTitle(id);
   return Promise.all(
     hits.map(async (hit) => ({
       ...hit,
@@ -64,15 +59,11 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
 
 /** As clean text. For the output of an earlier search: one line that says so, without the snippets in it. */
 function snippetOf(hit: SearchHit): string {
-  if (!isEarlierSearch(hit)) return cleanSnippet(hit.snippet);
+  if (!isEarlierSearch(hit)) return cleanText(hit.snippet);
   return foldedSearch(hit, hit.context.map(({ content }) => content).join("\n"));
 }
 
-/** With the match in it. A snippet is a few words long, but one "word" may be a whole file in base64. */
+/** With the match in it. */
 export function shortSnippet(hit: SearchHit, mostChars: number): string {
-  const snippet = snippetOf(hit);
-  if (snippet.length <= mostChars) return snippet;
-  const start = Math.max(0, snippet.indexOf(">>>") - mostChars / 4);
-  const part = snippet.slice(start, start + mostChars).toWellFormed();
-  return `${start > 0 ? "…" : ""}${part}${start + mostChars < snippet.length ? "…" : ""}`;
+  return cutSnippet(snippetOf(hit), mostChars);
 }

@@ -12,32 +12,26 @@ import {
 } from "../../home.ts";
 import {
   type Clock,
-  err,
   isAbsent,
   isDirectory,
   isRecord,
-  ok,
   pyStrip,
-  type Result,
-  systemClock,
   type TextModel,
   withoutUndefined,
 } from "../../lib/index.ts";
 import { listProfiles } from "../../profiles.ts";
 import { sessionDatabaseUnavailable } from "../errors.ts";
-import { readScope, type Scope } from "../identity.ts";
-import { openSessionStore } from "../open.ts";
+import { readScope, type Scope, WITHOUT_USER } from "../identity.ts";
+import { narrowed, openSessionStore } from "../open.ts";
 import { parseMoment } from "../search/time.ts";
-import type { SessionStore } from "../store.ts";
+import type { HomeStore, SessionStore } from "../store.ts";
 import { summarize } from "../summarize/summarize.ts";
-import { explain, failure, notFound, shown } from "./answer-parts.ts";
+import { explain, failure, notFound, Refusal, shown } from "./answer-parts.ts";
 import { discover } from "./discover.ts";
 import { type Fits, fitAnswer } from "./fit-answer.ts";
 import type {
   CurrentConversation,
-  Detail,
   DiscoverRequest,
-  GivenId,
   Lookup,
   Reach,
   ReadRequest,
@@ -60,15 +54,8 @@ export type SessionSearchContext = {
   readonly home?: string | undefined;
   /** The conversation that the call comes from. It is not searched unless `scope` asks for it. */
   readonly currentSessionId?: string | undefined;
-  /**
-   * Restricts every mode to this user's sessions and switches other profiles off. Passing `undefined` is an error; it does not
-   * mean all users.
-   */
-  readonly userId?: string;
-  /** The platform `userId` belongs to. Absent: that id on every platform. */
-  readonly userPlatform?: string;
-  /** Restricts every mode to the sessions without a user, which are those of the owner of the home. */
-  readonly withoutUser?: true;
+  /** Whose sessions may be read. A user cannot read other profiles. Default: as the store, or the owner of the home if there is none. */
+  readonly scope?: Scope | undefined;
   /** Ids of the messages that the model still has in its context. */
   readonly liveMessageIds?: readonly number[] | undefined;
   /** Writes summaries; without it, raw previews are returned. */
@@ -82,20 +69,20 @@ export type SessionSearchContext = {
 
 /** Runs one call of the tool `session_search` with the arguments as the model wrote them. Answers with the tool's JSON. */
 export async function sessionSearchTool(
-  store: SessionStore | undefined,
+  store: HomeStore | SessionStore | undefined,
   args: unknown,
   given: SessionSearchContext = {},
 ): Promise<object> {
   const context: SessionSearchContext = given ?? {};
   let doing = "session_search failed";
   try {
-    const call = parseCall(args, (context.clock ?? systemClock).now());
-    if (!call.ok) return failure(call.error);
-    doing = FAILED[call.value.request.mode];
-    const found = withoutUndefined(await answer(store, call.value, context));
+    const call = parseCall(args, context.clock);
+    doing = FAILED[call.request.mode];
+    const scope = scopeOf(context, store);
+    const found = withoutUndefined(await answer(store && narrowed(store, scope), scope, call, context));
     return context.fits === undefined ? found : fitAnswer(found, context.fits);
   } catch (cause) {
-    return failure(`${doing}: ${explain(cause)}`);
+    return failure(cause instanceof Refusal ? cause.message : `${doing}: ${explain(cause)}`);
   }
 }
 
@@ -109,41 +96,27 @@ const FAILED = {
 
 async function answer(
   own: SearchableStore | undefined,
+  scope: Scope,
   { profile, request }: SearchCall,
   context: SessionSearchContext,
 ): Promise<object> {
-  if (profile !== undefined) {
-    const refusal = refusalFor(context, own);
-    const { home } = context;
-    if (refusal === undefined && home !== undefined)
-      return inProfile(await openProfile(home, profile, own), { profile, request }, own, context);
-    const isOwn = own !== undefined && isOwnProfile(home, profile, own);
-    if (!isOwn) return failure(`profile '${shown(profile)}': ${refusal}`);
+  const settings = { ...DEFAULT_SESSION_SEARCH_SETTINGS, ...context.settings };
+  const here = { settings, profile: profileNameOf(context.home), current: undefined };
+  const profiles = profilesOf(context.home, scope, settings);
+  if (profile !== undefined && (profiles.isOpen || !isOwnProfile(context.home, profile, own))) {
+    // The conversation that the call comes from is in another database, so nothing is excluded there.
+    await using there = await openProfile(profiles, profile, own);
+    return await run({ ...here, store: there.store, profile: there.name }, request, profiles, context);
   }
-  if (own === undefined) return failure(sessionDatabaseUnavailable());
+  if (own === undefined) throw new Refusal(sessionDatabaseUnavailable());
   const current = await currentConversation(own, context);
-  return run({ ...lookupIn(own, context, profileNameOf(context.home)), current }, request, own, context);
-}
-
-/** The conversation that the call comes from is in another database, so nothing is excluded here. */
-async function inProfile(
-  opened: Result<OpenProfile, string>,
-  { profile, request }: SearchCall,
-  own: SearchableStore | undefined,
-  context: SessionSearchContext,
-): Promise<object> {
-  if (!opened.ok) return failure(`profile '${shown(profile)}': ${opened.error}`);
-  await using there = opened.value;
-  // The other database is not bound: whom the own store is bound to counts there too.
-  const scope = scopeOf(context, own);
-  const lookup = { ...lookupIn(there.store, context, there.name), scope, current: undefined };
-  return await run(lookup, request, own, context);
+  return run({ ...here, store: own, current }, request, profiles, context);
 }
 
 async function run(
   lookup: Lookup,
   request: SearchRequest,
-  own: SearchableStore | undefined,
+  profiles: Profiles,
   context: SessionSearchContext,
 ): Promise<object> {
   switch (request.mode) {
@@ -152,8 +125,8 @@ async function run(
     case "read":
       return (
         (await read(lookup, request)) ??
-        (await readElsewhere(lookup, request, own, context)) ??
-        notFound(request.sessionId.bare)
+        (await readElsewhere(lookup, request, profiles)) ??
+        notFound(request.sessionId)
       );
     case "browse":
       return browse(lookup, request);
@@ -166,178 +139,129 @@ async function run(
   }
 }
 
-/** Finds an id that was given without its profile: users paste ids. */
-async function readElsewhere(
-  lookup: Lookup,
-  request: ReadRequest,
-  own: SearchableStore | undefined,
-  context: SessionSearchContext,
-): Promise<object | undefined> {
-  if (context.home === undefined || refusalFor(context, own) !== undefined) return undefined;
-  for await (const opened of eachProfile(context.home, own)) {
-    await using there = opened;
-    const elsewhere = { ...lookup, store: there.store, profile: there.name, current: undefined };
-    const found = await read(elsewhere, request).catch(() => undefined); // an unreadable profile must not fail this call
-    if (found !== undefined) return { ...found, profile: there.name };
-  }
-  return undefined;
-}
-
 function wantsSummaries({ summarize: mode }: SessionSearchSettings, request: DiscoverRequest): boolean {
   return mode === "always"
     ? request.summarize !== false
     : mode === "on_request" && request.summarize === true;
 }
 
-function lookupIn(
-  store: SearchableStore,
-  context: SessionSearchContext,
-  profile: string,
-): Omit<Lookup, "current"> {
-  return { store, scope: scopeOf(context, store), settings: settingsOf(context), profile };
+/** Of the caller; if it names nobody, of the store. */
+function scopeOf(context: SessionSearchContext, store: Pick<SearchableStore, "scope"> | undefined): Scope {
+  const given = readScope(context.scope ?? (context as Scope)); // where 0.3 had the user, for programs without types
+  return Object.keys(given).length === 0 ? (store?.scope ?? WITHOUT_USER) : given;
 }
 
 async function currentConversation(
   store: SearchableStore,
-  context: SessionSearchContext,
+  { currentSessionId: id, liveMessageIds }: SessionSearchContext,
 ): Promise<CurrentConversation | undefined> {
-  const { currentSessionId: id, liveMessageIds } = context;
   if (typeof id !== "string" || id === "") return undefined; // untyped callers pass null
-  const lineage = new Set([id, ...(await store.listLineage(id, scopeOf(context, store)))]);
+  const lineage = new Set([id, ...(await store.listLineage(id))]);
   const live = Array.isArray(liveMessageIds) ? liveMessageIds.filter(Number.isSafeInteger) : undefined;
   return { id, lineage, liveMessageIds: live && new Set(live) };
-}
-
-/** Of the caller; if it names nobody, of the store. */
-function scopeOf(context: SessionSearchContext, store: Pick<SearchableStore, "scope"> | undefined): Scope {
-  const given = readScope(context);
-  return Object.keys(given).length === 0 ? (store?.scope ?? given) : given;
-}
-
-function settingsOf(context: SessionSearchContext): SessionSearchSettings {
-  return { ...DEFAULT_SESSION_SEARCH_SETTINGS, ...context.settings };
-}
-
-function refusalFor(
-  context: SessionSearchContext,
-  own: Pick<SearchableStore, "scope"> | undefined,
-): string | undefined {
-  const { home } = context;
-  const isOneOfSeveral = scopeOf(context, own).userId !== undefined;
-  return profilesRefusal({ home, isOneOfSeveral, crossProfile: settingsOf(context).crossProfile });
 }
 
 // ---- Arguments ----
 // Untyped arguments become one of four requests. Numbers are clamped. A filter that cannot be parsed is refused, because an
 // answer without it would look like an answer with it.
 
-export function parseCall(args: unknown, now: Date): Result<SearchCall, string> {
+type Given = Readonly<Record<string, unknown>>;
+
+/** Throws a `Refusal`. */
+export function parseCall(args: unknown, clock?: Clock): SearchCall {
   const given = isRecord(args) ? args : {};
-  const place = placeOf(given);
-  if (!place.ok) return place;
-  const { sessionId, profile } = place.value;
-  const request = sessionId === undefined ? searchRequest(given, now) : sessionRequest(given, sessionId);
-  return request.ok ? ok({ profile, request: request.value }) : request;
+  const { sessionId, profile } = placeOf(given);
+  if (sessionId === undefined) return { profile, request: searchRequest(given, clock) };
+  if (given.around_message_id === undefined || given.around_message_id === null)
+    return { profile, request: { mode: "read", sessionId } };
+  return {
+    profile,
+    request: {
+      mode: "scroll",
+      sessionId,
+      anchor: wholeNumber(given.around_message_id),
+      window: clamp(wholeNumber(given.window) ?? 5, 1, 20),
+      reach: reachOf(given.scope),
+    },
+  };
 }
 
 const LINK_PREFIX = "@session:";
 
-type Given = Readonly<Record<string, unknown>>;
-type Place = { readonly sessionId: GivenId | undefined; readonly profile: string | undefined };
-
-function placeOf(given: Given): Result<Place, string> {
-  if (!isAbsent(given.profile) && typeof given.profile !== "string")
-    return err(`profile must be a string, but is ${shown(given.profile)}`);
+/** The id may name the profile too: `other/20260131`, or as a link. */
+function placeOf(given: Given): {
+  readonly sessionId: string | undefined;
+  readonly profile: string | undefined;
+} {
+  for (const name of ["profile", "session_id"]) {
+    const value = given[name];
+    const isNumber = name === "session_id" && typeof value === "number";
+    if (!isAbsent(value) && typeof value !== "string" && !isNumber)
+      throw new Refusal(`${name} must be a string, but is ${shown(value)}`);
+  }
   const profile = text(given.profile);
-  const id = typeof given.session_id === "number" ? String(given.session_id) : given.session_id;
-  if (id !== undefined && id !== null && typeof id !== "string")
-    return err(`session_id must be a string, but is ${shown(id)}`);
-  if (id === undefined || id === null || text(id) === undefined) return ok({ sessionId: undefined, profile });
-  const start = pyStrip(id).startsWith(LINK_PREFIX) ? id.indexOf(LINK_PREFIX) + LINK_PREFIX.length : 0;
-  const link = id.slice(start);
-  const slash = link.indexOf("/");
-  const sessionId = link.slice(slash + 1);
-  if (slash < 0 || text(sessionId) === undefined) return ok({ sessionId: givenId(link), profile });
-  return ok({ sessionId: givenId(sessionId), profile: profile ?? text(link.slice(0, slash)) });
+  const id = typeof given.session_id === "number" ? String(given.session_id) : text(given.session_id);
+  const link = id?.startsWith(LINK_PREFIX) ? id.slice(LINK_PREFIX.length) : id;
+  const slash = link?.indexOf("/") ?? -1;
+  const sessionId = text(link?.slice(slash + 1));
+  if (slash < 0 || sessionId === undefined) return { sessionId: link, profile };
+  return { sessionId, profile: profile ?? text(link?.slice(0, slash)) };
 }
 
-function givenId(asGiven: string): GivenId {
-  return { asGiven, bare: pyStrip(asGiven) };
-}
-
-function sessionRequest(given: Given, sessionId: GivenId): Result<SearchRequest, string> {
-  if (given.around_message_id === undefined || given.around_message_id === null)
-    return ok({ mode: "read", sessionId });
-  const reach = parseReach(given.scope);
-  if (!reach.ok) return reach;
-  return ok({
-    mode: "scroll",
-    sessionId,
-    anchor: wholeNumber(given.around_message_id),
-    window: clamp(wholeNumber(given.window) ?? 5, 1, 20),
-    reach: reach.value,
-  });
-}
-
-function searchRequest(given: Given, now: Date): Result<SearchRequest, string> {
-  const reach = parseReach(given.scope);
-  if (!reach.ok) return reach;
-  const filters = parseFilters(given, now);
-  if (!filters.ok) return filters;
+function searchRequest(given: Given, clock: Clock | undefined): SearchRequest {
   const common = {
+    reach: reachOf(given.scope),
+    filters: filtersOf(given, clock),
     limit: clamp(wholeNumber(given.limit) ?? DEFAULT_RESULTS, 1, MAX_RESULTS),
-    reach: reach.value,
-    filters: filters.value,
   };
   const query = text(given.query);
-  if (query === undefined) return ok({ mode: "browse", ...common });
-  const detail = parseDetail(given.detail);
-  if (!detail.ok) return detail;
-  return ok({
+  if (query === undefined) return { mode: "browse", ...common };
+  return {
     mode: "discover",
     query,
     ...common,
-    detail: detail.value,
+    detail: choice("detail", given.detail, ["adaptive", "full"]),
     sort: typeof given.sort === "string" ? given.sort : undefined,
     roles: names(given.role_filter),
     summarize: typeof given.summarize === "boolean" ? given.summarize : undefined,
-  });
+  };
 }
 
-function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
+function filtersOf(given: Given, clock: Clock | undefined): SessionFilters {
   for (const name of ["source", "role_filter"])
     if (!isAbsent(given[name]) && typeof given[name] !== "string" && !Array.isArray(given[name]))
-      return err(`${name} must be a name or several with commas between them, but is ${shown(given[name])}`);
-  const sources = names(given.source);
+      throw new Refusal(
+        `${name} must be a name or several with commas between them, but is ${shown(given[name])}`,
+      );
   const bounds: { after?: number; before?: number } = {};
   for (const name of ["after", "before"] as const) {
     const value = given[name];
     if (isAbsent(value)) continue;
-    const moment =
-      typeof value === "string" || typeof value === "number" ? parseMoment(value, now) : undefined;
-    if (moment === undefined) {
-      return err(
+    const isTime = typeof value === "string" || typeof value === "number";
+    const moment = isTime ? parseMoment(value, clock?.now() ?? new Date()) : undefined;
+    if (moment === undefined)
+      throw new Refusal(
         `${name} is not a time that can be read: ${shown(value)}. Use a date (2026-01-31), a date with time, or an age such as 12h, 7d, 3mo.`,
       );
-    }
     bounds[name] = moment;
   }
-  return ok({ sources, ...bounds });
+  return { sources: names(given.source), ...bounds };
 }
 
-function parseReach(value: unknown): Result<Reach, string> {
-  if (isAbsent(value)) return ok("others");
-  const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
-  if (word === "others" || word === "lineage" || word === "all") return ok(word);
-  if (word === "current") return ok("lineage"); // the name in newer versions of Hermes Agent
-  return err(`scope must be others, lineage or all, but is ${shown(value)}`);
+/** `current` is the name of `lineage` in newer versions of Hermes Agent. */
+function reachOf(value: unknown): Reach {
+  const isCurrent = typeof value === "string" && pyStrip(value).toLowerCase() === "current";
+  return choice("scope", isCurrent ? "lineage" : value, ["others", "lineage", "all"]);
 }
 
-function parseDetail(value: unknown): Result<Detail, string> {
-  if (isAbsent(value)) return ok("adaptive");
-  const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
-  if (word === "adaptive" || word === "full") return ok(word);
-  return err(`detail must be adaptive or full, but is ${shown(value)}`);
+/** One of the words; the first when there is none. */
+function choice<Word extends string>(name: string, value: unknown, words: readonly [Word, ...Word[]]): Word {
+  if (isAbsent(value)) return words[0];
+  const given = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
+  const found = words.find((word) => word === given);
+  if (found !== undefined) return found;
+  const list = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+  throw new Refusal(`${name} must be ${list}, but is ${shown(value)}`);
 }
 
 /** A comma-separated string or an array; undefined when it is empty. */
@@ -368,32 +292,28 @@ function clamp(value: number, least: number, most: number): number {
 // ---- Other profiles ----
 // Their databases are opened read-only for one call.
 
-type ProfileSettings = {
-  readonly home: string | undefined;
-  /** True when the conversation belongs to one of several users. */
-  readonly isOneOfSeveral: boolean;
-  readonly crossProfile: boolean;
-};
+/** Where the profiles are, or why none of them may be read. */
+type Profiles =
+  | { readonly isOpen: true; readonly root: string; readonly scope: Scope }
+  | { readonly isOpen: false; readonly because: string };
 
 /** A store that is open for one call. */
-type OpenProfile = AsyncDisposable & {
-  readonly name: string;
-  readonly store: SearchableStore;
-};
+type OpenProfile = AsyncDisposable & { readonly name: string; readonly store: SearchableStore };
 
-/** Why no other profile may be read; undefined when it may. */
-function profilesRefusal({ home, isOneOfSeveral, crossProfile }: ProfileSettings): string | undefined {
-  if (isOneOfSeveral)
-    return "other profiles are off, because this conversation belongs to one of several users";
-  if (!crossProfile) return "other profiles are off (session_search.cross_profile is false)";
-  if (home === undefined) return "other profiles are off, because no home directory is known here";
-  return undefined;
+function profilesOf(home: string | undefined, scope: Scope, settings: SessionSearchSettings): Profiles {
+  const closed = (because: string) =>
+    ({ isOpen: false, because: `other profiles are off${because}` }) as const;
+  if (scope.userId !== undefined)
+    return closed(", because this conversation belongs to one of several users");
+  if (!settings.crossProfile) return closed(" (session_search.cross_profile is false)");
+  if (home === undefined) return closed(", because no home directory is known here");
+  return { isOpen: true, root: rootOf(home, systemHomeContext()), scope };
 }
 
 /** True when the profile's database is the one that is already open. */
-function isOwnProfile(home: string | undefined, name: string, own: SearchableStore): boolean {
+function isOwnProfile(home: string | undefined, name: string, own: SearchableStore | undefined): boolean {
   const parsed = parseProfileName(name);
-  if (home === undefined || !parsed.ok) return false;
+  if (home === undefined || own === undefined || !parsed.ok) return false;
   return isSameFile(databaseOf(rootOf(home, systemHomeContext()), parsed.value), own.location);
 }
 
@@ -405,42 +325,52 @@ function profileNameOf(home: string | undefined): string {
 }
 
 async function openProfile(
-  home: string,
-  name: string,
+  profiles: Profiles,
+  given: string,
   own: SearchableStore | undefined,
-): Promise<Result<OpenProfile, string>> {
-  const parsed = parseProfileName(name);
-  if (!parsed.ok) return err(parsed.error.message);
-  const root = rootOf(home, systemHomeContext());
-  if (parsed.value !== DEFAULT_PROFILE && !isDirectory(profileHome(root, parsed.value)))
-    return err(`there is no such profile. List them with 'hermes profile list'.`);
-  return openDatabase(root, parsed.value, own);
+): Promise<OpenProfile> {
+  const refuse = (why: string) => new Refusal(`profile '${shown(given)}': ${why}`);
+  if (!profiles.isOpen) throw refuse(profiles.because);
+  const parsed = parseProfileName(given);
+  if (!parsed.ok) throw refuse(parsed.error.message);
+  const { value: name } = parsed;
+  if (name !== DEFAULT_PROFILE && !isDirectory(profileHome(profiles.root, name)))
+    throw refuse(`there is no such profile. List them with 'hermes profile list'.`);
+  return openDatabase(profiles, name, own).catch((cause: unknown) => {
+    throw refuse(explain(cause));
+  });
 }
 
-/** Every profile that has a database, the default profile first. One that cannot be opened is skipped. */
-async function* eachProfile(home: string, own: SearchableStore | undefined): AsyncGenerator<OpenProfile> {
-  const root = rootOf(home, systemHomeContext());
-  for (const { name } of listProfiles(root)) {
-    const opened = await openDatabase(root, name, own);
-    if (opened.ok) yield opened.value;
+/** Finds an id that was given without its profile: users paste ids. */
+async function readElsewhere(
+  lookup: Lookup,
+  request: ReadRequest,
+  profiles: Profiles,
+): Promise<object | undefined> {
+  if (!profiles.isOpen) return undefined;
+  for (const { name } of listProfiles(profiles.root)) {
+    try {
+      await using there = await openDatabase(profiles, name, lookup.store);
+      const found = await read({ ...lookup, store: there.store, profile: name, current: undefined }, request);
+      if (found !== undefined) return { ...found, profile: name };
+    } catch {
+      // A profile without a database, or an unreadable one, must not fail this call.
+    }
   }
+  return undefined;
 }
 
 async function openDatabase(
-  root: string,
+  { root, scope }: Extract<Profiles, { readonly isOpen: true }>,
   name: string,
   own: SearchableStore | undefined,
-): Promise<Result<OpenProfile, string>> {
+): Promise<OpenProfile> {
   const path = databaseOf(root, name);
-  if (!existsSync(path)) return err("it has no session database yet.");
   if (own !== undefined && isSameFile(path, own.location))
-    return ok({ name, store: own, [Symbol.asyncDispose]: async () => {} }); // its owner closes it
-  try {
-    const store = await openSessionStore({ path, readOnly: true });
-    return ok({ name, store, [Symbol.asyncDispose]: () => store.close() });
-  } catch (cause) {
-    return err(explain(cause));
-  }
+    return { name, store: own, [Symbol.asyncDispose]: async () => {} }; // its owner closes it
+  if (!existsSync(path)) throw new Error("it has no session database yet.");
+  const store = await openSessionStore({ path, readOnly: true });
+  return { name, store: narrowed(store, scope), [Symbol.asyncDispose]: () => store.close() };
 }
 
 function databaseOf(root: string, name: string): string {

@@ -6,6 +6,24 @@ import { indexText } from "./words.ts";
 /** Raise this whenever documents change. An index of another version is rebuilt. */
 export const DOCUMENT_VERSION = 1;
 
+/**
+ * The columns of the index; each message is in one of them. What most searches leave out has columns of its own, so that they need
+ * not skip it message by message: output of tools, scheduled runs, and what is hidden or from a source that is not searched.
+ */
+export const COLUMNS = ["said", "printed", "run", "run_printed", "other"] as const;
+export type Column = (typeof COLUMNS)[number];
+
+/** Runs of subagents, tools and task boards, which searches leave out unless they are asked for. */
+export const HIDDEN_SOURCES: readonly string[] = ["kanban", "subagent", "tool"];
+
+type Kind = { readonly role: string; readonly source: string | null; readonly is_hidden: number };
+
+export function columnOf({ role, source, is_hidden }: Kind): Column {
+  if (is_hidden === 1 || HIDDEN_SOURCES.includes(source ?? "")) return "other";
+  if (source === "cron") return role === "tool" ? "run_printed" : "run";
+  return role === "tool" ? "printed" : "said";
+}
+
 /** First character of every filter token. No word starts with it, because it is a control character. */
 export const MARK = "\u0080";
 
@@ -16,6 +34,8 @@ export type IndexRow = {
   readonly tool_name: string | null;
   readonly tool_calls: string | null;
 };
+
+export type StoredText = IndexRow & { readonly id: number };
 
 /** Numbers from `hermes_memory_no` (session) and `hermes_memory_word` (the others). */
 type Marks = {

@@ -1,15 +1,16 @@
 // Parses a query: either a literal expression (quotes, operators, stars) or plain words. Every input is valid. Below: the terms
 // that a search looks up for it.
 import { takeCodePoints } from "../../lib/index.ts";
-import { containsUnspaced, isStopWord, isUnspacedTerm, phraseTerms, tokenize } from "./words.ts";
-
-/** Adjacent words, spelled as by `tokenize`. A run of a script without blanks counts as one word. */
-export type Phrase = { readonly op: "phrase"; readonly words: readonly string[]; readonly isPrefix: boolean };
-
-export type Expression =
-  | Phrase
-  | { readonly op: "and" | "or"; readonly parts: readonly Expression[] }
-  | { readonly op: "not"; readonly left: Expression; readonly right: Expression };
+import { ask, type Expression, type Phrase, type Steps } from "./reads.ts";
+import {
+  containsUnspaced,
+  irregularForms,
+  isStopWord,
+  isUnspacedTerm,
+  phraseTerms,
+  stem,
+  tokenize,
+} from "./words.ts";
 
 /** Several words are adjacent in the text; `text` is what the user typed for them. */
 export type PlainTerm = { readonly words: readonly string[]; readonly text: string };
@@ -49,21 +50,14 @@ export function termsLeftOut(query: string): number {
   return [...all].filter((key) => !searched.has(key)).length;
 }
 
-/** FTS5 syntax with every word quoted and every group in parentheses, so that nothing depends on operator precedence. */
-export function toMatch(expression: Expression): string {
-  switch (expression.op) {
-    case "phrase": {
-      const { terms, isPrefix } = phraseTerms(expression.words, expression.isPrefix);
-      return terms.map(quote).join(" + ") + (isPrefix ? " *" : "");
-    }
-    case "and":
-    case "or":
-      return expression.parts.map(toOperand).join(expression.op === "and" ? " AND " : " OR ");
-    case "not":
-      return `${toOperand(expression.left)} NOT ${toOperand(expression.right)}`;
-    default:
-      return expression satisfies never;
-  }
+/** The adjacent terms of the index that a phrase stands for; the last one may be a beginning. */
+export function indexPhrase({ words, isPrefix, endsRun = false }: Phrase): {
+  readonly terms: readonly string[];
+  readonly isPrefix: boolean;
+} {
+  if (!endsRun || !isUnspacedTerm(words.at(-1) ?? "")) return phraseTerms(words, isPrefix);
+  // With an empty word after it, the run must end with its last character.
+  return { terms: phraseTerms([...words, ""], false).terms.slice(0, -1), isPrefix: false };
 }
 
 type Word = PlainTerm & { readonly kind: "term"; readonly isQuoted: boolean; readonly isPrefix: boolean };
@@ -226,14 +220,6 @@ function combine(op: "and" | "or", parts: readonly Expression[]): Expression {
   return only !== undefined && distinct.length === 1 ? only : { op, parts: distinct };
 }
 
-function toOperand(expression: Expression): string {
-  return expression.op === "phrase" ? toMatch(expression) : `(${toMatch(expression)})`;
-}
-
-function quote(word: string): string {
-  return `"${word.replaceAll('"', '""')}"`;
-}
-
 // ---- Dates in a question ----
 // Dates such as "in June 2023" or "on 25 May" become time spans. A message from that time is a more likely answer.
 
@@ -379,14 +365,72 @@ export function pairsOf({ words }: Term): Term[] {
   return isPrefix || terms.length < 2 ? [] : [...new Set(terms)].map((pair) => exactTerm([pair]));
 }
 
-/** A run at the end of a longer run, or alone: `서울` in `서울 여행`, not in `서울역`. */
-export function atEndOfRun({ words, isPrefix }: Term): string {
-  const last = words.at(-1) ?? "";
-  if (!isUnspacedTerm(last)) return toMatch({ op: "phrase", words, isPrefix });
-  // Adds an empty word after it, so that the run must end with its last character.
-  const { terms } = phraseTerms([...words, ""], false);
-  return terms
-    .slice(0, -1)
-    .map((term) => `"${term}"`)
-    .join(" + ");
+// ---- Other forms of a word, among the words of the index ----
+
+/** How many words of the index are checked to find the forms of one word. */
+const MOST_SEEKS = 80;
+const SHORTEST_BEGINNING = 3;
+/** Words of this length count a little for words with the same first letters. */
+const KIN_LETTERS = 7;
+const MOST_KIN = 24;
+
+/** The term with the other forms of its word, or with similar words if no form of it occurs: it may be mistyped. */
+export function* withForms({ words }: PlainTerm): Steps<Term> {
+  const [word] = words;
+  if (words.length !== 1 || word === undefined || isUnspacedTerm(word)) return exactTerm(words);
+  const found = yield* formsOf(word);
+  const occurs = function* (words: readonly string[]) {
+    return words.length > 0 && (yield* ask("occurring", words)).length > 0;
+  };
+  const isGuess = !(yield* occurs([word])) && !(yield* occurs(found));
+  const forms = isGuess ? yield* similarTo(word) : found;
+  const taken = new Set([word, ...forms]);
+  const isKinable = word.length >= KIN_LETTERS && !/\d/.test(word);
+  const beginning = { prefix: word.slice(0, KIN_LETTERS), limit: MOST_KIN };
+  const kin = isKinable ? (yield* ask("terms", beginning)).filter((other) => !taken.has(other)) : [];
+  return { words, isPrefix: false, forms, kin, ...(isGuess && forms.length > 0 ? { isGuess } : {}) };
+}
+
+/** Words with the same stem. */
+function* formsOf(word: string): Steps<string[]> {
+  const root = stem(word);
+  const beginnings = new Set(
+    [word, root].map(beginningOf).filter((text) => text.length >= SHORTEST_BEGINNING),
+  );
+  const shortest = [...beginnings].filter(
+    (text) => ![...beginnings].some((other) => other !== text && text.startsWith(other)),
+  );
+  const regular: string[] = [];
+  for (const prefix of shortest) regular.push(...(yield* ask("terms", { prefix, limit: MOST_SEEKS })));
+  const irregular = irregularForms(root);
+  if (irregular.length > 0) regular.push(...(yield* ask("occurring", irregular)));
+  return [...new Set(regular)].filter((form) => form !== word && stem(form) === root);
+}
+
+/** Words that differ by one typing error. */
+function* similarTo(word: string): Steps<readonly string[]> {
+  if (word.length < 5 || !/^[a-z]+$/.test(word)) return [];
+  const words = yield* ask("terms", { prefix: word.slice(0, 3), limit: MOST_SEEKS });
+  return yield* ask(
+    "occurring",
+    words.filter((other) => isOneSlipAway(word, other)),
+  );
+}
+
+/** The prefix that all forms of a word share: without the ending that a stemmer may have changed. */
+function beginningOf(word: string): string {
+  const ending = word.length >= 6 ? 2 : 1;
+  return word.slice(0, Math.max(SHORTEST_BEGINNING, word.length - ending));
+}
+
+function isOneSlipAway(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1 || a === b) return false;
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start += 1;
+  const [restA, restB] = [a.slice(start), b.slice(start)];
+  if (a.length === b.length) {
+    const isSwap = restA[0] === restB[1] && restA[1] === restB[0] && restA.slice(2) === restB.slice(2);
+    return isSwap || restA.slice(1) === restB.slice(1);
+  }
+  return a.length > b.length ? restA.slice(1) === restB : restA === restB.slice(1);
 }

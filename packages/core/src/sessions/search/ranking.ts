@@ -176,6 +176,10 @@ const HOW_MANY = /\bhow (?:many|much|often|long|old)\b|\bwhat (?:number|percenta
 const DATE_WORD =
   /^(?:january|february|march|april|may|june|july|august|september|october|november|december|\d{1,2}(?:st|nd|rd|th)?|(?:19|20)\d\d)$/;
 
+export function kindOf(rows: readonly Spoken[]): ConversationKind {
+  return speakersOf(rows).size > 0 ? "speakers" : "agent";
+}
+
 function understand({ query, terms, rows, spans }: RankInput): Question {
   const speakers = speakersOf(rows);
   const kind: ConversationKind = speakers.size > 0 ? "speakers" : "agent";
@@ -206,8 +210,10 @@ function speakerOf(said: string): string | undefined {
   return SPEAKER.exec(said.length > 80 ? said.slice(0, 80) : said)?.[1];
 }
 
+type Spoken = Pick<RankRow, "role" | "said" | "isRecall">;
+
 /** The words of the speakers' names. Empty unless most messages begin with a name and few speakers have many messages. */
-function speakersOf(rows: readonly RankRow[]): ReadonlySet<string> {
+function speakersOf(rows: readonly Spoken[]): ReadonlySet<string> {
   const said = rows.filter(({ role, isRecall }) => isPerson(role) && !isRecall);
   const names = said.flatMap((row) => speakerOf(row.said) ?? []);
   const distinct = new Set(names);

@@ -25,6 +25,8 @@ export type SearchOptions = SearchFilters &
     readonly sort?: string | undefined;
     /** The best message of each lineage instead of every message. */
     readonly perLineage?: boolean;
+    /** By relevance, hits from these sources come after all others. For a first page. */
+    readonly lastSources?: readonly string[];
   };
 
 /** A message in the format of Hermes Agent's search. */

@@ -1,14 +1,12 @@
-// Which process may work on a session: leases for turns, locks for compactions, handoffs between platforms.
-import { describeHolder, isDeadHere, takeCodePoints } from "../../lib/index.ts";
+// Which process may work on a session: leases for turns, locks for compactions.
+import { describeHolder, isDeadHere } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { checkSessionId } from "../identity.ts";
-import type { SessionRow } from "../rows.ts";
 import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store.ts";
 import { byFile, type Connection, featuresOf, seconds } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { idFor, isStored, type StoreContext, unseen, writeTo } from "./context.ts";
 import { isContinuation, MAX_CHAIN } from "./lineage-sql.ts";
 import { hasOwnTable, SESSION_LEASES } from "./schema.ts";
-import { findSession, sessionFields } from "./sessions.ts";
 
 // ---- Leases ----
 // One process at a time works on a session. Leases expire, so a crash blocks other processes only briefly. Ours are rows of
@@ -30,6 +28,7 @@ const TAKE_LEASE = `
 const PROLONG_LEASE = `UPDATE ${LEASES_TABLE} SET expires_at = :until WHERE session_id = :id AND holder = :holder`;
 const REMOVE_LEASE = `DELETE FROM ${LEASES_TABLE} WHERE session_id = :id AND holder = :holder`;
 
+const MOVE_LEASE = `UPDATE OR IGNORE ${LEASES_TABLE} SET session_id = :id WHERE session_id = :none`;
 const LEASES_OF_HOLDER = `SELECT session_id AS id FROM ${LEASES_TABLE} WHERE holder = :holder`;
 
 const TURNS = "session_turn_leases";
@@ -40,6 +39,7 @@ const TAKE_TURN = `
   INSERT INTO ${TURNS} (conversation_id, holder, acquired_at, expires_at) VALUES (:key, :holder, :now, :until)
   ON CONFLICT (conversation_id) DO UPDATE SET expires_at = excluded.expires_at
 `;
+const MOVE_TURN = `UPDATE OR IGNORE ${TURNS} SET conversation_id = :id WHERE conversation_id = :none`;
 const OTHERS_TURNS = `SELECT 1 FROM ${TURNS} WHERE holder <> :holder AND expires_at >= :now LIMIT 1`;
 /** The first session of the conversation, back along compactions. Hermes Agent's leases use it as their key. */
 const CONVERSATION = byFile(
@@ -54,75 +54,104 @@ const CONVERSATION = byFile(
 `,
 );
 
-export function leaseOperations({ connection, clock, warn }: StoreContext) {
-  let isWarned = false;
+export function leaseOperations(context: StoreContext) {
+  const { connection, clock, warn } = context;
   /** Without our table every request for a lease succeeds: conversations must continue even if leases cannot be stored. */
   const canKeep = (): boolean => hasOwnTable(connection, SESSION_LEASES);
   const warnOnce = (): void => {
-    if (isWarned) return;
-    isWarned = true;
+    if (context.warned.has(LEASES_TABLE)) return;
+    context.warned.add(LEASES_TABLE);
     warn(
       `The table ${LEASES_TABLE} of ${connection.path} belongs to another program. Two processes may work on the same session at the same time.`,
     );
   };
-  const remove = (id: string, holder: string): Promise<boolean> =>
-    connection.write(() => {
-      const isOurs = canKeep() && connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
-      return dropTurn(connection, id, holder, canKeep()) || isOurs;
-    }, CLAIM);
+  const remove = (sessionId: string, holder: string): Promise<boolean> =>
+    writeTo(
+      context,
+      sessionId,
+      (id) => {
+        const isOurs = canKeep() && connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
+        return dropTurn(connection, id, holder, canKeep()) || isOurs;
+      },
+      CLAIM,
+    );
 
   return {
     async acquireSessionLease(sessionId, holder, options) {
-      const id = checkSessionId(sessionId);
-      const outcome = await connection.write(() => {
-        const now = seconds(clock);
-        const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
-        const isOurs = held?.holder === holder;
-        if (held !== undefined && !isOurs && held.expires_at >= now) return { ...held };
-        const turn = claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS));
-        if (turn !== undefined) return turn;
-        if (!canKeep()) return undefined;
-        connection.run(CLEAR_LEASES, { id, forgotten: now - FORGOTTEN_SECONDS });
-        connection.run(TAKE_LEASE, {
-          id,
-          holder,
-          since: isOurs ? held.acquired_at : now,
-          until: now + ttlOf(options, LEASE_TTL_SECONDS),
-        });
-        return "taken";
-      }, CLAIM);
+      const outcome = await writeTo(
+        context,
+        checkSessionId(sessionId),
+        (id) => {
+          const now = seconds(clock);
+          const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
+          const isOurs = held?.holder === holder;
+          if (held !== undefined && !isOurs && held.expires_at >= now) return { ...held };
+          const turn = claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS));
+          if (turn !== undefined) return turn;
+          if (!canKeep()) return undefined;
+          connection.run(CLEAR_LEASES, { id, forgotten: now - FORGOTTEN_SECONDS });
+          connection.run(TAKE_LEASE, {
+            id,
+            holder,
+            since: isOurs ? held.acquired_at : now,
+            until: now + ttlOf(options, LEASE_TTL_SECONDS),
+          });
+          return "taken";
+        },
+        CLAIM,
+      );
       if (outcome === undefined) warnOnce();
       return typeof outcome === "object" ? { acquired: false, ...outcome } : { acquired: true };
     },
-    async renewSessionLease(id, holder, options) {
-      const outcome = await connection.write(() => {
-        const now = seconds(clock);
-        const isKept = canKeep();
-        if (
-          isKept &&
-          connection.run(PROLONG_LEASE, { id, holder, until: now + ttlOf(options, LEASE_TTL_SECONDS) })
-            .changes === 0
-        )
-          return false;
-        if (claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS)) !== undefined)
-          return false;
-        return isKept ? true : undefined;
-      }, CLAIM);
+    async renewSessionLease(sessionId, holder, options) {
+      const outcome = await writeTo(
+        context,
+        sessionId,
+        (id) => {
+          const now = seconds(clock);
+          const isKept = canKeep();
+          if (
+            isKept &&
+            connection.run(PROLONG_LEASE, { id, holder, until: now + ttlOf(options, LEASE_TTL_SECONDS) })
+              .changes === 0
+          )
+            return false;
+          if (claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS)) !== undefined)
+            return false;
+          return isKept ? true : undefined;
+        },
+        CLAIM,
+      );
       if (outcome === undefined) warnOnce();
       return outcome ?? true;
     },
-    async releaseSessionLease(id, holder) {
-      await remove(id, holder);
+    async releaseSessionLease(sessionId, holder) {
+      await remove(sessionId, holder);
     },
-    getSessionLease: (id) =>
+    getSessionLease: (sessionId) =>
       connection.read(() => {
+        const id = idFor(context, sessionId);
         const now = seconds(clock);
         const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
         const own = held !== undefined && held.expires_at >= now ? { ...held } : null;
         return othersTurn(connection, id, own?.holder ?? "", now) ?? own;
       }),
-    breakSessionLease: (id, holder) => remove(id, holder),
+    breakSessionLease: remove,
   } satisfies Partial<SessionClaims>;
+}
+
+/** Inside a write transaction: a lease may be taken before its session is created, and is then stored under another id. */
+export function takeOverLease({ connection, person, clock }: StoreContext, id: string): void {
+  const none = unseen(person, id);
+  if (hasOwnTable(connection, SESSION_LEASES)) {
+    const [held, moved] = [id, none].map((each) => connection.get<HeldLease>(GET_LEASE, { id: each }));
+    // Somebody may have left an expired one under the id itself.
+    if (moved !== undefined && held !== undefined && held.expires_at < seconds(clock))
+      connection.run(REMOVE_LEASE, { id, holder: held.holder });
+    connection.run(MOVE_LEASE, { id, none });
+  }
+  if (featuresOf(connection).tables.has(TURNS))
+    connection.run(MOVE_TURN, { id: conversationOf(connection, id), none });
 }
 
 /**
@@ -137,7 +166,7 @@ export function requireLease(connection: Connection, id: string, holder: string,
   const held = connection.get<HeldLease>(GET_LEASE, { id });
   if (held?.holder === holder) return;
   // The lease of a deleted session is gone with it; the write itself then says that there is no such session.
-  if (held !== undefined || findSession(connection, id) !== null) throw leaseLost(id, held?.holder);
+  if (held !== undefined || isStored(connection, id)) throw leaseLost(id, held?.holder);
 }
 
 /** The same for a change of all sessions of a conversation: the lease is that of one of them. */
@@ -145,7 +174,7 @@ export function requireLeaseOfAny(connection: Connection, ids: readonly string[]
   if (!hasOwnTable(connection, SESSION_LEASES)) return;
   const held = connection.all<{ id: string }>(LEASES_OF_HOLDER, { holder });
   if (held.some(({ id }) => ids.includes(id))) return;
-  const [id] = ids.filter((each) => findSession(connection, each) !== null);
+  const [id] = ids.filter((each) => isStored(connection, each));
   if (id !== undefined) throw leaseLost(id, undefined);
 }
 
@@ -174,6 +203,19 @@ export function refuseIfBusy(
   if (lock !== undefined && lock.holder !== leaseHolder && !isDeadHere(lock.holder))
     throw busy(id, "is being compacted by", lock);
   if (leaseHolder !== undefined) requireLease(connection, id, leaseHolder, now);
+}
+
+/** One transaction that changes rows which other processes may be using. */
+export function editSession<T>(
+  context: StoreContext,
+  sessionId: string,
+  options: EditOptions,
+  work: (id: string) => T,
+): Promise<T> {
+  return writeTo(context, sessionId, (id) => {
+    refuseIfBusy(context.connection, id, options, seconds(context.clock));
+    return work(id);
+  });
 }
 
 /** Checks only turns, not compactions. */
@@ -275,39 +317,51 @@ const GET_LOCK = `
   SELECT holder, acquired_at, expires_at FROM compression_locks WHERE session_id = :id AND expires_at >= :now
 `;
 
-export function lockOperations({ connection, clock, warn }: StoreContext) {
+export function lockOperations(context: StoreContext) {
+  const { connection, clock, warn } = context;
   return {
-    async tryAcquireCompressionLock(id, holder, options) {
-      if (id === "") return false;
+    async tryAcquireCompressionLock(sessionId, holder, options) {
+      if (sessionId === "") return false;
       try {
-        return await connection.write(() => {
-          const now = seconds(clock);
-          connection.run(DROP_EXPIRED_LOCK, { id, now });
-          // Without this, a process killed during a compaction would block others for minutes.
-          const held = lockHolder(connection, id, now);
-          if (held !== null && held !== holder && isDeadHere(held))
-            connection.run(RELEASE_LOCK, { id, holder: held });
-          connection.run(TAKE_LOCK, { id, holder, now, until: now + ttlOf(options, LOCK_TTL_SECONDS) });
-          return lockHolder(connection, id, now) === holder;
-        }, CLAIM);
+        return await writeTo(
+          context,
+          sessionId,
+          (id) => {
+            const now = seconds(clock);
+            connection.run(DROP_EXPIRED_LOCK, { id, now });
+            // Without this, a process killed during a compaction would block others for minutes.
+            const held = lockHolder(connection, id, now);
+            if (held !== null && held !== holder && isDeadHere(held))
+              connection.run(RELEASE_LOCK, { id, holder: held });
+            connection.run(TAKE_LOCK, { id, holder, now, until: now + ttlOf(options, LOCK_TTL_SECONDS) });
+            return lockHolder(connection, id, now) === holder;
+          },
+          CLAIM,
+        );
       } catch (cause) {
         // A session that cannot be locked is not compacted now. The conversation must go on.
-        warn(`The compression lock of session ${id} could not be taken: ${String(cause)}`);
+        warn(`The compression lock of session ${sessionId} could not be taken: ${String(cause)}`);
         return false;
       }
     },
-    renewCompressionLock: (id, holder, options) =>
-      connection.write(() => {
-        const now = seconds(clock);
-        return (
-          connection.run(PROLONG_LOCK, { id, holder, now, until: now + ttlOf(options, LOCK_TTL_SECONDS) })
-            .changes > 0
-        );
-      }, CLAIM),
-    async releaseCompressionLock(id, holder) {
-      await connection.write(() => connection.run(RELEASE_LOCK, { id, holder }), CLAIM);
+    renewCompressionLock: (sessionId, holder, options) =>
+      writeTo(
+        context,
+        sessionId,
+        (id) => {
+          const now = seconds(clock);
+          return (
+            connection.run(PROLONG_LOCK, { id, holder, now, until: now + ttlOf(options, LOCK_TTL_SECONDS) })
+              .changes > 0
+          );
+        },
+        CLAIM,
+      ),
+    async releaseCompressionLock(sessionId, holder) {
+      await writeTo(context, sessionId, (id) => connection.run(RELEASE_LOCK, { id, holder }), CLAIM);
     },
-    getCompressionLockHolder: (id) => connection.read(() => lockHolder(connection, id, seconds(clock))),
+    getCompressionLockHolder: (sessionId) =>
+      connection.read(() => lockHolder(connection, idFor(context, sessionId), seconds(clock))),
   } satisfies Partial<SessionClaims>;
 }
 
@@ -317,49 +371,4 @@ export function lockHolder(connection: Connection, id: string, now: number): str
 
 function heldLock(connection: Connection, id: string, now: number): HeldLease | undefined {
   return connection.get<HeldLease>(GET_LOCK, { id, now });
-}
-
-// ---- Handoffs ----
-// A session is handed over to another platform: requested, claimed by one process, completed or failed.
-
-const MAX_ERROR_CHARS = 500;
-
-const REQUEST_HANDOFF = `
-  UPDATE sessions SET handoff_state = 'pending', handoff_platform = :platform, handoff_error = NULL
-  WHERE id = :id AND (handoff_state IS NULL OR handoff_state IN ('completed', 'failed'))
-`;
-const CLAIM_HANDOFF =
-  "UPDATE sessions SET handoff_state = 'running' WHERE id = :id AND handoff_state = 'pending'";
-const COMPLETE_HANDOFF =
-  "UPDATE sessions SET handoff_state = 'completed', handoff_error = NULL WHERE id = :id";
-const FAIL_HANDOFF = "UPDATE sessions SET handoff_state = 'failed', handoff_error = :error WHERE id = :id";
-const PENDING_HANDOFFS = byFile(
-  (file) =>
-    `SELECT ${sessionFields(file)} FROM sessions s WHERE s.handoff_state = 'pending' ORDER BY s.started_at, s.id`,
-);
-
-export function handoffOperations({ connection }: StoreContext) {
-  const changed = (sql: string, values: Record<string, string>) =>
-    connection.write(() => connection.run(sql, values).changes > 0);
-  return {
-    requestHandoff: (id, platform) => changed(REQUEST_HANDOFF, { id, platform }),
-    claimHandoff: (id) => changed(CLAIM_HANDOFF, { id }),
-    async completeHandoff(id) {
-      await changed(COMPLETE_HANDOFF, { id });
-    },
-    async failHandoff(id, error) {
-      await changed(FAIL_HANDOFF, { id, error: takeCodePoints(error, MAX_ERROR_CHARS) });
-    },
-    getHandoffState: (id, scope) =>
-      connection.read(() => {
-        const session = findSession(connection, id, scope);
-        if (session === null) return null;
-        const { handoff_state: state, handoff_platform: platform, handoff_error: error } = session;
-        return { state, platform, error };
-      }),
-    listPendingHandoffs: () =>
-      connection.read(() =>
-        connection.all<SessionRow>(PENDING_HANDOFFS(connection)).map((row) => ({ ...row })),
-      ),
-  } satisfies Partial<SessionClaims>;
 }

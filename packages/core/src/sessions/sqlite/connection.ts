@@ -109,6 +109,11 @@ export class Connection {
     return { changes: Number(changes), lastId: Number(lastInsertRowid) };
   }
 
+  /** Statements without values, which are not kept. */
+  exec(sql: string): void {
+    this.db.exec(sql);
+  }
+
   /** One read transaction: all reads of `work` see the same state. */
   read<T>(work: () => T, options: Pick<WriteOptions, "remedyFor"> = {}): Promise<T> {
     return this.#attempt("BEGIN", work, options);
@@ -427,6 +432,16 @@ export function byFile(build: (file: FileFeatures) => string): (connection: Conn
 /** SQL: active rows, and rows that a compaction archived inside the session. This is what users, lists and windows show. */
 export function isShown(message: string, file: FileFeatures): string {
   return file.isSchema17 ? `(${message}.active = 1 OR ${message}.compacted = 1)` : `${message}.active = 1`;
+}
+
+/** SQL: whether searches leave the row out, given the columns of the table. Unknown values of `active` count as inactive. */
+export function isHidden(row: string, columns: ReadonlySet<string>): string {
+  const isLive = columns.has("compacted")
+    ? `(${row}.active IS 1 OR ${row}.compacted IS 1)`
+    : `${row}.active IS 1`;
+  return columns.has("display_kind")
+    ? `(NOT ${isLive} OR ${row}.display_kind IS 'hidden')`
+    : `(NOT ${isLive})`;
 }
 
 /** SQL: rows that can be taken back, restored, replaced and cleared. Archived rows cannot. */

@@ -20,8 +20,9 @@ import { DatabaseSync } from "node:sqlite";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { errnoCode, syncDirectory } from "../../lib/index.ts";
+import { retryWhileBusy } from "../../lib/sqlite.ts";
 import { localTimestamp } from "../identity.ts";
-import { isBusy, toSessionError } from "./failures.ts";
+import { toSessionError } from "./failures.ts";
 
 const descriptors = new Map<string, number>();
 
@@ -29,7 +30,7 @@ const descriptors = new Map<string, number>();
  * Opens a database file for reading next to SQLite and never closes it: closing any descriptor of a file drops all POSIX locks
  * that this process holds on it, including those of open connections. One descriptor per file is kept.
  */
-export function rawDescriptor(path: string): number {
+function rawDescriptor(path: string): number {
   const known = descriptors.get(identity(statSync(path, { bigint: true })));
   if (known !== undefined) return known;
   const fd = openSync(path, "r");
@@ -111,18 +112,9 @@ export function openForRepair(file: string): DatabaseSync {
   return db;
 }
 
-const BUSY_ATTEMPTS = 15;
-
-/** Retries while another connection has the file locked, for a few seconds at most. */
-export async function retryWhileBusy<T>(work: () => T): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return work();
-    } catch (cause) {
-      if (!isBusy(cause) || attempt === BUSY_ATTEMPTS) throw cause;
-    }
-    await shortPause();
-  }
+/** Retries while another connection has the file locked, for two seconds at most. */
+export function retryBriefly<T>(work: () => T): Promise<T> {
+  return retryWhileBusy(work, 2_000);
 }
 
 function shortPause(): Promise<void> {

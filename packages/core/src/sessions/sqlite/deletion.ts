@@ -1,12 +1,12 @@
 // Deletes sessions with everything that belongs to them.
 
 import type { SessionFiles } from "../../home.ts";
-import type { Scope } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
 import { removeKeptResults, removeTranscripts } from "../session-files.ts";
-import type { EditOptions, StoreMaintenance } from "../store.ts";
+import type { EditOptions, HomeUpkeep, SessionCopies } from "../store.ts";
 import { refuseDuringTurn, requireLeaseOfAny, turnOf } from "./claims.ts";
 import {
+  ALL_USERS,
   byFile,
   type Connection,
   featuresOf,
@@ -14,9 +14,9 @@ import {
   mark,
   seconds,
   titleOf,
-  visibleTo,
+  type Visible,
 } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { isEverybody, isStored, type StoreContext, sees, writeTo } from "./context.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { isContinuation } from "./lineage-sql.ts";
 import { dropUnusedPrompt, promptHash, sessionFields } from "./sessions.ts";
@@ -44,7 +44,6 @@ const CONTINUATIONS = byFile(
   WHERE p.id = :id AND ${isContinuation("c", "p", file)} AND ${isVisible("c")}
 `,
 );
-const EXISTS = "SELECT 1 FROM sessions WHERE id = :id";
 const ORPHAN_CHILDREN = "UPDATE sessions SET parent_session_id = NULL WHERE parent_session_id = :id";
 const DELETE_MESSAGES = "DELETE FROM messages WHERE session_id = :id";
 const DELETE_SESSION = "DELETE FROM sessions WHERE id = :id";
@@ -71,13 +70,14 @@ const PRUNABLE = (fields: string) => `
 
 export function deletionOperations(context: StoreContext) {
   const { connection, clock } = context;
-  // A negative age would remove every ended session.
-  const cutoff = (days: number | undefined) =>
-    seconds(clock) - (days !== undefined && days >= 0 ? days : DEFAULT_RETENTION_DAYS) * DAY_SECONDS;
+  const { visible } = context.person;
 
   /** Deletes sessions with their delegates and files. Returns how many of the ids existed. */
-  const remove = (ids: readonly string[], options: SessionFiles & EditOptions): Promise<number> =>
+  const remove = (wanted: readonly string[], options: SessionFiles & EditOptions): Promise<number> =>
     withFiles(context, options, async (gone) => {
+      const ids = isEverybody(context.person)
+        ? wanted
+        : await connection.read(() => wanted.filter((id) => sees(context, id)));
       let asked = 0;
       const { leaseHolder } = options;
       const refuse = (id: string) => refuseDuringTurn(connection, id, leaseHolder ?? "", seconds(clock));
@@ -94,7 +94,7 @@ export function deletionOperations(context: StoreContext) {
           // The first of them take the lease with them.
           if (leaseHolder !== undefined && start === 0) requireLeaseOfAny(connection, ids, leaseHolder);
           // Counted before deleting, because a delegate of another session may be among them, or may be deleted already.
-          const known = some.filter((id) => gone.sessions.has(id) || exists(connection, id));
+          const known = some.filter((id) => gone.sessions.has(id) || sees(context, id));
           return {
             asked: known.length,
             trees: known.map((id) => deleteTree(context, id, edges, refuse)),
@@ -112,13 +112,35 @@ export function deletionOperations(context: StoreContext) {
       const wanted = new Set(ids.filter((id): id is string => typeof id === "string"));
       return remove([...wanted], options);
     },
-    deleteSessionIfEmpty: (id) =>
-      connection.write(() => {
+    deleteSessionIfEmpty: (sessionId) =>
+      writeTo(context, sessionId, (id) => {
         const prompt = promptHash(connection, id);
         const isGone = connection.run(DELETE_IF_EMPTY(connection), { id }).changes > 0;
         if (isGone) dropUnusedPrompt(connection, prompt);
         return isGone;
       }),
+    listDelegates: (ids) =>
+      connection.read(() => {
+        const asked = new Set(ids);
+        const edges = delegateEdges(connection, visible);
+        return withDelegates(connection, ids, edges, visible).filter((id) => !asked.has(id));
+      }),
+  } satisfies Partial<SessionCopies>;
+}
+
+type Prunable = Exclude<Parameters<HomeUpkeep["listPrunable"]>[0], undefined>;
+
+export function upkeepOperations(context: StoreContext) {
+  const { connection, clock } = context;
+  // A negative age would remove every ended session.
+  const cutoff = (days: number | undefined) =>
+    seconds(clock) - (days !== undefined && days >= 0 ? days : DEFAULT_RETENTION_DAYS) * DAY_SECONDS;
+  const prunableValues = ({ olderThanDays, source, includeImported }: Prunable) => ({
+    before: cutoff(olderThanDays),
+    source: source ?? null,
+    imported: includeImported ? 1 : 0,
+  });
+  return {
     deleteEmptySessions: () =>
       connection.write(() => {
         const rows = connection.all<{ id: string }>(`SELECT id FROM ${EMPTY}`);
@@ -131,8 +153,8 @@ export function deletionOperations(context: StoreContext) {
       ),
     pruneSessions: (options = {}) =>
       withFiles(context, options, async (gone) => {
-        const before = cutoff(options.olderThanDays);
-        const values = { before, source: options.source ?? null, imported: options.includeImported ? 1 : 0 };
+        const values = prunableValues(options);
+        const { before } = values;
         const { rows, edges } = await connection.read(() => ({
           rows: connection.all<{ id: string }>(PRUNABLE("s.id"), values),
           edges: delegateEdges(connection),
@@ -156,22 +178,12 @@ export function deletionOperations(context: StoreContext) {
       }),
     listPrunable: (options = {}) =>
       connection.read(() => {
-        const values = {
-          before: cutoff(options.olderThanDays),
-          source: options.source ?? null,
-          imported: options.includeImported ? 1 : 0,
-        };
+        const values = prunableValues(options);
         return connection
           .all<SessionRow>(PRUNABLE(sessionFields(featuresOf(connection))), values)
           .map((row) => ({ ...row }));
       }),
-    listDelegates: (ids, scope) =>
-      connection.read(() => {
-        const asked = new Set(ids);
-        const edges = delegateEdges(connection, scope);
-        return withDelegates(connection, ids, edges, scope).filter((id) => !asked.has(id));
-      }),
-  } satisfies Partial<StoreMaintenance>;
+  } satisfies Partial<HomeUpkeep>;
 }
 
 /** Deleted sessions, and the kept results that their rows named. */
@@ -199,7 +211,7 @@ async function withFiles<T>(
     return await work(gone);
   } finally {
     // The rows are deleted, which is what the caller asked for. A file that cannot be removed or checked stays as an orphan.
-    const isThere = (id: string) => connection.read(() => exists(connection, id));
+    const isThere = (id: string) => connection.read(() => isStored(connection, id));
     if (sessionsDir !== undefined)
       await removeTranscripts(sessionsDir, gone.sessions, isThere).catch(() => undefined);
     if (resultsDir !== undefined && gone.results.size > 0)
@@ -246,7 +258,7 @@ function deleteTree(
   edges: Edges,
   refuse: (id: string) => void = () => undefined,
 ): Deleted {
-  if (!exists(connection, id)) return NOTHING;
+  if (!isStored(connection, id)) return NOTHING;
   const sessions = withDelegates(connection, [id], edges);
   for (const each of sessions) refuse(each);
   const results = keptResults(connection, sessions, warn, { includeInactive: true }).map(
@@ -257,17 +269,13 @@ function deleteTree(
   return { sessions, results };
 }
 
-function exists(connection: Connection, id: string): boolean {
-  return connection.get(EXISTS, { id }) !== undefined;
-}
-
 /** The delegates of each session. Finding them reads every session, so it is done once for many. */
 type Edges = ReadonlyMap<string, readonly string[]>;
 
-function delegateEdges(connection: Connection, scope?: Scope): Edges {
+function delegateEdges(connection: Connection, visible: Visible = ALL_USERS): Edges {
   const edges = new Map<string, string[]>();
   type Row = { readonly id: string; readonly parent: string | null; readonly sender: string | null };
-  for (const { id, parent, sender } of connection.iterate<Row>(DELEGATES, { ...visibleTo(scope) })) {
+  for (const { id, parent, sender } of connection.iterate<Row>(DELEGATES, visible)) {
     for (const owner of new Set([parent, sender])) {
       if (owner === null) continue;
       const known = edges.get(owner);
@@ -282,14 +290,14 @@ function withDelegates(
   connection: Connection,
   ids: readonly string[],
   edges: Edges,
-  scope?: Scope,
+  visible: Visible = ALL_USERS,
 ): string[] {
   const asked = new Set(ids);
   const found = new Set(ids);
   for (const id of found) {
     // The set grows while it is walked. Runs that started after the edges were collected are found as children.
     for (const delegate of edges.get(id) ?? []) found.add(delegate);
-    const values = { id, ...visibleTo(scope) };
+    const values = { id, ...visible };
     for (const child of connection.all<{ id: string }>(DELEGATE_CHILDREN, values)) found.add(child.id);
     // A compacted run continues in sessions without a delegate mark.
     if (asked.has(id)) continue;

@@ -8,39 +8,23 @@ import { ensureActivity } from "./ensure-schema.ts";
 import { isBusy, sqliteCause } from "./failures.ts";
 import { ensureIndex, FTS, TABLES } from "./index/tables.ts";
 
-/** Tables that are rebuilt together. */
-type Group = {
-  readonly tables: ReadonlySet<string>;
-  readonly triggers: RegExp;
-  readonly make: (db: DatabaseSync) => void;
-};
-
-/** FTS5's tables behind the virtual table. */
-const SHADOWS = ["data", "idx", "docsize", "config"].map((part) => `${FTS}_${part}`);
-
-const INDEX: Group = {
-  tables: new Set([...TABLES.map(({ name }) => name), ...SHADOWS]),
-  triggers: /^hermes_memory_queue_/,
-  make: ensureIndex,
-};
-
-const ACTIVITY: Group = {
-  tables: new Set(["hermes_memory_activity"]),
-  triggers: /^hermes_memory_(?:session|message)_(?:insert|update|delete)$/,
-  make: ensureActivity,
-};
-
-const GROUPS = [INDEX, ACTIVITY];
+/** With FTS5's tables behind the virtual table. */
+const DERIVED: ReadonlySet<string> = new Set([
+  ...TABLES.map(({ name }) => name),
+  ...["data", "idx", "docsize", "config"].map((part) => `${FTS}_${part}`),
+  "hermes_memory_activity",
+]);
+const TRIGGERS = /^hermes_memory_(?:queue_\w+|(?:session|message)_(?:insert|update|delete))$/;
 
 export type RebuildOptions = {
-  /** The error that led here. Tables it names are rebuilt even if their pages are sound. */
+  /** The error that led here. If it names one of the tables, they are rebuilt even if their pages are sound. */
   readonly cause?: unknown;
   /** The search index is known to be inconsistent. */
   readonly isIndexWrong?: boolean;
 };
 
 /**
- * Checks our derived tables and rebuilds the damaged ones; the next `SearchIndex` step fills the index. False when nothing had to
+ * Checks our derived tables and rebuilds them all if one is damaged; the next `SearchIndex` step fills the index. False when nothing had to
  * be done or nothing could be done here. Throws when another connection keeps the file busy.
  * Pages of a damaged table are not freed, because they may point to pages of other tables. They stay in the file, unused, until
  * `hermes sessions repair` frees them.
@@ -53,24 +37,21 @@ export function rebuildDerivedTables(
     using db = openForRepair(file);
     // Before the transaction: SQLite refuses all writes in a transaction that found a damaged page.
     const cookie = schemaCookie(db);
-    const rows = schemaRows(db);
-    const unsound = new Set(tablesIn(rows).filter((name) => !isSound(db, name, rows)));
-    const isNamed = (group: Group) =>
-      namesIn(cause).some((name) => rows.some((row) => row.name === name && belongsTo(group, row)));
-    const wrong = GROUPS.filter(
-      (group) =>
-        (group === INDEX && isIndexWrong) ||
-        isNamed(group) ||
-        rows.some((row) => belongsTo(group, row) && unsound.has(row.table)),
+    const rows = schemaRows(db).filter(isDerived);
+    const tables = new Set(
+      rows.filter(({ type, name }) => type === "table" && name !== FTS).map(({ name }) => name),
     );
-    if (wrong.length === 0) return false;
+    const unsound = new Set([...tables].filter((name) => !isSound(db, name, rows)));
+    const named = describeCause(sqliteCause(cause)).match(/hermes_memory_\w+/g) ?? [];
+    if (!isIndexWrong && unsound.size === 0 && !named.some((name) => rows.some((row) => row.name === name)))
+      return false;
     db.exec("BEGIN IMMEDIATE");
     try {
       const isAsSeen = schemaCookie(db) === cookie; // otherwise another process has rebuilt them meanwhile
       if (isAsSeen) {
-        const objects = rows.filter((row) => wrong.some((group) => belongsTo(group, row)));
-        removeObjects(db, objects, unsound);
-        for (const { make } of wrong) make(db);
+        removeObjects(db, rows, unsound);
+        ensureIndex(db);
+        ensureActivity(db);
       }
       db.exec("COMMIT");
       return isAsSeen;
@@ -95,18 +76,8 @@ function schemaRows(db: DatabaseSync): SchemaRow[] {
   }));
 }
 
-function belongsTo({ tables, triggers }: Group, { type, name, table }: SchemaRow): boolean {
-  return type === "trigger" ? triggers.test(name) : tables.has(table);
-}
-
-/** Tables that have pages. */
-function tablesIn(rows: readonly SchemaRow[]): string[] {
-  const names = rows
-    .filter(
-      (row) => row.type === "table" && row.name !== FTS && GROUPS.some((group) => belongsTo(group, row)),
-    )
-    .map(({ name }) => name);
-  return [...new Set(names)];
+function isDerived({ type, name, table }: SchemaRow): boolean {
+  return type === "trigger" ? TRIGGERS.test(name) : DERIVED.has(table);
 }
 
 function isSound(db: DatabaseSync, table: string, rows: readonly SchemaRow[]): boolean {
@@ -127,8 +98,4 @@ function removeObjects(db: DatabaseSync, objects: readonly SchemaRow[], unsound:
   db.exec("PRAGMA writable_schema = RESET");
   for (const { type, name, table } of objects)
     if (type === "table" && name !== FTS && !unsound.has(table)) db.exec(`DROP TABLE ${name}`);
-}
-
-function namesIn(cause: unknown): string[] {
-  return describeCause(sqliteCause(cause)).match(/hermes_memory_\w+/g) ?? [];
 }

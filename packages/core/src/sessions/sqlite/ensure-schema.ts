@@ -8,6 +8,7 @@ import {
   activityObjects,
   type Column,
   CREATE_TITLE_INDEX,
+  columnsOf,
   fillActivity,
   HAS_ACTIVITY,
   INDEXES,
@@ -89,12 +90,7 @@ export function hasFts5(db: DatabaseSync): boolean {
 }
 
 function missingColumns(db: DatabaseSync, name: string, columns: readonly Column[]): Column[] {
-  const present = new Set(
-    db
-      .prepare(`SELECT name FROM pragma_table_info('${name}')`)
-      .all()
-      .map((row) => row.name),
-  );
+  const present = columnsOf(db, name);
   return columns.filter((column) => !present.has(column.name));
 }
 

@@ -8,10 +8,10 @@ import { basename, dirname, join } from "node:path";
 import type { SessionFiles } from "../../home.ts";
 import { describeCause, describeHolder, errnoCode } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import { personKey, type Scope, USER_PLATFORM } from "../identity.ts";
+import { personKey, USER_PLATFORM } from "../identity.ts";
 import { personWord } from "../search/document.ts";
 import { keptFile, listTranscripts } from "../session-files.ts";
-import type { ErasedSessions, HeldLease, StoreMaintenance } from "../store.ts";
+import type { ErasedSessions, HeldLease, SessionCopies } from "../store.ts";
 import { workOn } from "./claims.ts";
 import {
   type Connection,
@@ -21,14 +21,15 @@ import {
   mark,
   seconds,
   type Visible,
-  visibleTo,
 } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { isStored, type Person, type StoreContext } from "./context.ts";
 import { otherProcessesWithFileOpen } from "./database-file.ts";
 import { deleteOne } from "./deletion.ts";
-import { DOC, SESSION_NUMBERS, WORD_NUMBERS } from "./index/tables.ts";
+import { DOC, FTS, SESSION_NUMBERS, WORD_NUMBERS } from "./index/tables.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { databaseBytes, mergeIndex, vacuumIfUnused } from "./maintenance.ts";
+import { IN_MEMORY } from "./options.ts";
+import { quoted } from "./salvage/table-rows.ts";
 import { hasOwnTable, OWN_TABLES, SPEND, TABLES } from "./schema.ts";
 
 /** Sessions per transaction; other programs can write between two transactions. */
@@ -41,7 +42,6 @@ const LARGEST_VACUUM_BYTES = 512 * 1024 * 1024;
 const IS_THEIRS = isVisible("s");
 const THEIRS = `SELECT s.id FROM sessions s WHERE s.id IS NOT NULL AND ${IS_THEIRS} ORDER BY s.started_at, s.id`;
 const STILL_THEIRS = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${IS_THEIRS}`;
-const EXISTS = "SELECT 1 FROM sessions WHERE id = :id";
 const MESSAGES = "SELECT COUNT(*) AS number FROM messages WHERE session_id = :id";
 /** Rows of other programs without an id. They have no messages. */
 const NAMELESS = "FROM sessions WHERE id IS NULL AND user_id IS NULL";
@@ -60,8 +60,8 @@ const KEEP_PLATFORM = `
 export function erasingOperations(context: StoreContext) {
   const { connection } = context;
   return {
-    async eraseSessions({ dryRun = false, sessionsDir, resultsDir, ...scope }) {
-      const whose = onePerson(scope);
+    async eraseSessions({ dryRun = false, sessionsDir, resultsDir } = {}) {
+      const whose = onlyPerson(context.person);
       const files = { sessionsDir, resultsDir };
       if (!dryRun) connection.refuseIfReadOnly();
       const found = await find(context, whose, files);
@@ -76,15 +76,14 @@ export function erasingOperations(context: StoreContext) {
       if (!dryRun) remaining.push(...(await cleanBytes(context, whose)));
       return { ...erased, remaining };
     },
-  } satisfies Partial<StoreMaintenance>;
+  } satisfies Partial<SessionCopies>;
 }
 
 /** An id without a platform may be several people, and no id everybody. */
-function onePerson(scope: Scope): Visible {
-  const whose = visibleTo(scope);
+function onlyPerson({ visible: whose }: Person): Visible {
   if (isOwnerOfHome(whose) || (whose.user !== null && whose.platform !== null)) return whose;
   throw sessionError("bad-user-id", "It is not said whose sessions to erase.", {
-    hint: "Pass userId and userPlatform, or withoutUser for the owner of the home.",
+    hint: "Call it in the store of one person, which forUser gives.",
   });
 }
 
@@ -145,8 +144,7 @@ async function filesOf(
   const paths: string[] = [];
   if (sessionsDir !== undefined) {
     const gone = new Set(sessions);
-    const stays = (id: string) =>
-      connection.read(() => !gone.has(id) && connection.get(EXISTS, { id }) !== undefined);
+    const stays = (id: string) => connection.read(() => !gone.has(id) && isStored(connection, id));
     paths.push(...(await listTranscripts(sessionsDir, sessions, stays)));
   }
   if (resultsDir === undefined) return paths;
@@ -189,17 +187,13 @@ function foreignRows(connection: Connection, whose: Visible, sessions: readonly 
       AND m.name NOT LIKE 'hermes\\_memory\\_%' ESCAPE '\\'
   `);
   const ids = JSON.stringify(sessions);
+  const has = (where: string, values: Record<string, string | null>): boolean =>
+    connection.get(`SELECT 1 FROM ${where} LIMIT 1`, values) !== undefined;
   const tables = columns.filter(({ name, key }) => {
     if (DELETED_WITH.has(name) || name === TURNS) return false;
-    const column = `"${name.replaceAll('"', '""')}"`;
     return key === "user_id"
-      ? !isOwnerOfHome(whose) &&
-          connection.get(`SELECT 1 FROM ${column} WHERE user_id = :user LIMIT 1`, { user: whose.user }) !==
-            undefined
-      : connection.get(
-          `SELECT 1 FROM ${column} WHERE ${key} IN (SELECT value FROM json_each(:ids)) LIMIT 1`,
-          { ids },
-        ) !== undefined;
+      ? !isOwnerOfHome(whose) && has(`${quoted(name)} WHERE user_id = :user`, { user: whose.user })
+      : has(`${quoted(name)} WHERE ${key} IN (SELECT value FROM json_each(:ids))`, { ids });
   });
   const names = [...new Set(tables.map(({ name }) => name))];
   if (names.length === 0) return [];
@@ -212,20 +206,15 @@ const TURNS = "session_turn_leases";
 
 /** Copies that a repair kept, and copies that are left of one. */
 function copiesOf(path: string): string[] {
+  if (path === IN_MEMORY) return [];
   const start = `${basename(path)}.`;
-  const isCopy = (name: string): boolean =>
-    name.startsWith(start) && /^(malformed-backup|repaired|repair)-/.test(name.slice(start.length));
-  try {
-    const names = readdirSync(dirname(path)).filter(
-      (name) => isCopy(name) && !/-(wal|shm|journal)$/.test(name),
-    );
-    return names.map(
+  return readdirSync(dirname(path))
+    .filter((name) => name.startsWith(start) && !/-(wal|shm|journal)$/.test(name))
+    .filter((name) => /^(malformed-backup|repaired|repair)-/.test(name.slice(start.length)))
+    .map(
       (name) =>
         `${join(dirname(path), name)} is a copy of the session database from a repair and may hold these sessions. Delete it when you no longer need it.`,
     );
-  } catch {
-    return []; // a database in memory
-  }
 }
 
 // ---- Erasing ----
@@ -302,39 +291,32 @@ export async function overwriting<T>(connection: Connection, work: () => Promise
 // Always done, even if no session was found: an earlier call may have been killed, and sessions that were deleted one by one, without
 // overwriting, leave their bytes in free pages.
 
-async function cleanBytes(context: StoreContext, whose: Visible): Promise<string[]> {
-  const { connection, index } = context;
+async function cleanBytes({ connection, index }: StoreContext, whose: Visible): Promise<string[]> {
   const { path } = connection;
-  const left: string[] = [];
-  const trying = async (what: string, work: () => Promise<string | undefined>): Promise<void> => {
-    try {
-      const note = await work();
-      if (note !== undefined) left.push(note);
-    } catch (cause) {
-      left.push(`${what} (${describeCause(cause)}). Erase again later.`);
-    }
-  };
-  await overwriting(connection, async () => {
-    await trying(`The search index in ${path} may still have words of deleted messages`, async () => {
-      if (!(await index.catchUp(INDEX_WAIT_MS)))
-        return `The search index in ${path} may still have words of deleted messages, because another process is writing to it. Erase again later.`;
+  try {
+    if (!(await index.catchUp(INDEX_WAIT_MS)))
+      return [
+        `The search index in ${path} may still have words of deleted messages, because another process is writing to it. Erase again later.`,
+      ];
+    await overwriting(connection, async () => {
       await connection.write(() => dropNumbers(connection, whose));
-      await mergeIndex(connection); // a deletion only marks words as deleted; merging removes them
-      return undefined;
+      // A deletion only marks words as deleted; merging removes them. Hermes Agent merges its index itself from time to time.
+      const foreign = await connection.read(() => connection.all<{ name: string }>(FOREIGN_INDEXES));
+      for (const name of [FTS, ...foreign.map((row) => row.name)])
+        await mergeIndex(connection, undefined, name);
     });
-    for (const table of await foreignIndexes(connection))
-      await trying(
-        `Hermes Agent's search index ${table} in ${path} may still have words of deleted messages`,
-        async () => {
-          // Its triggers have marked the words as deleted. Merging segments is what it does itself from time to time.
-          await mergeIndex(connection, undefined, table);
-          return undefined;
-        },
-      );
-  });
-  await trying(`${path} may still have deleted text in unused space`, () => rewriteFile(connection));
-  return left;
+    const note = await rewriteFile(connection);
+    return note === undefined ? [] : [note];
+  } catch (cause) {
+    return [
+      `${path} may still have deleted text in unused space (${describeCause(cause)}). Erase again later.`,
+    ];
+  }
 }
+
+const FOREIGN_INDEXES = `
+  SELECT name FROM main.sqlite_master WHERE name LIKE 'messages\\_fts%' ESCAPE '\\' AND sql LIKE 'CREATE VIRTUAL TABLE%fts5%'
+`;
 
 /** Leaves no older copies of deleted text in the file and its log. Otherwise returns a sentence that says why, and what to do. */
 export async function rewriteFile(connection: Connection): Promise<string | undefined> {
@@ -362,7 +344,7 @@ function dropNumbers(connection: Connection, whose: Visible): void {
   if (!tables.has(SESSION_NUMBERS) || !tables.has(WORD_NUMBERS) || !tables.has(DOC)) return;
   connection.run(`
     DELETE FROM ${SESSION_NUMBERS} WHERE session_id NOT IN (SELECT id FROM sessions WHERE id IS NOT NULL)
-      AND n NOT IN (SELECT n FROM ${DOC})
+      AND n NOT IN (SELECT abs(n) FROM ${DOC})
   `);
   const { user, platform } = whose;
   if (user === null || platform === null) return; // the owner has no id
@@ -374,10 +356,4 @@ function dropNumbers(connection: Connection, whose: Visible): void {
        AND NOT EXISTS (SELECT 1 FROM messages WHERE role = :user)`,
     { user },
   );
-}
-
-async function foreignIndexes(connection: Connection): Promise<string[]> {
-  const sql =
-    "SELECT name FROM main.sqlite_master WHERE name LIKE 'messages\\_fts%' ESCAPE '\\' AND sql LIKE 'CREATE VIRTUAL TABLE%fts5%'";
-  return connection.read(() => connection.all<{ name: string }>(sql).map(({ name }) => name));
 }

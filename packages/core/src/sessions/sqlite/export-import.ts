@@ -1,57 +1,72 @@
 // Exports sessions as objects, and imports such objects into another database.
-import { describeCause, isRecord } from "../../lib/index.ts";
+import { describeCause, isRecord, withoutUndefined } from "../../lib/index.ts";
 import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
-import { checkSessionId, normalMarks, type Scope } from "../identity.ts";
-import type { ExportedSession, SessionRow } from "../rows.ts";
-import type { ExportLoss, ImportOutcome, LongWork, StoreMaintenance, TranscriptPlace } from "../store.ts";
-import { fittingTitle } from "../titles.ts";
 import {
+  checkSessionId,
+  hasMarks,
+  MARK_KEYS,
+  mentionsMarks,
+  modelConfigText,
+  normalMarks,
+  ORPHANED,
+  parseConfig,
+} from "../identity.ts";
+import type { ExportedSession, SessionRow } from "../rows.ts";
+import type { ExportLoss, ImportOutcome, LongWork, SessionCopies } from "../store.ts";
+import { fittingTitle } from "../titles.ts";
+import type { TranscriptPlace } from "../transcript-records.ts";
+import {
+  ALL_USERS,
   byFile,
   type Connection,
   featuresOf,
   finite,
   hasPromptTable,
+  isVisible,
+  mark,
   seconds,
   userPlatform,
 } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { isEverybody, isOthers, type StoreContext } from "./context.ts";
 import { isMalformed } from "./damage.ts";
 import { lastActive, listIds } from "./listing.ts";
 import { decodeRows, insertMessage, readMessages } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
-import { salvageCopy } from "./salvage/salvage-copy.ts";
+import { salvageCopy } from "./salvage/rebuild.ts";
 import { type Column, columnList, PROVENANCE, readableField, SESSION_COLUMNS } from "./schema.ts";
-import { findSession, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
+import { findSession, ownConfig, safeInteger, sessionColumns, storePrompt, TAKEN } from "./sessions.ts";
 import { freeTitleFor, writeTitle } from "./titles.ts";
 
 const MAX_EXPORTED = 100_000;
 
 type ActiveExport = ExportedSession & { readonly last_active: number };
-type ExportOptions = Scope & { readonly includeInactive?: boolean };
-type EachOptions = ExportOptions & {
+type EachOptions = {
+  readonly includeInactive?: boolean;
   readonly source?: string;
   readonly onLoss?: (loss: ExportLoss) => void;
 };
 
-export function exportOperations({
-  connection,
-  clock,
-  warn,
-}: Pick<StoreContext, "connection" | "clock" | "warn">) {
-  const exported = (row: SessionRow, options: ExportOptions): ExportedSession => ({
+export function exportOperations(context: StoreContext) {
+  const { connection, clock, warn, person } = context;
+  const { visible } = person;
+  const exported = (row: SessionRow, includeInactive: boolean | undefined): ExportedSession => ({
     ...row,
-    messages: decodeRows(readMessages(connection, row.id, options), warn),
+    messages: decodeRows(readMessages(connection, row.id, { visible, includeInactive }), warn),
   });
   async function* exportEach(options: EachOptions = {}): AsyncGenerator<ActiveExport> {
-    const { onLoss, ...filter } = options;
+    const { onLoss, includeInactive, source } = options;
     const done = new Set<string>();
     try {
       // Ids first: a session that becomes active meanwhile is not exported twice, and a deleted one is skipped.
-      const ids = await connection.read(() => listIds(connection, { ...filter, limit: MAX_EXPORTED }));
+      const ids = await connection.read(() =>
+        listIds(connection, { ...withoutUndefined({ source }), ...person.scope, limit: MAX_EXPORTED }),
+      );
       for (const id of ids) {
         const found = await connection.read((): ActiveExport | null => {
-          const session = findSession(connection, id, filter);
-          return session && { ...exported(session, filter), last_active: lastActive(connection, session) };
+          const session = findSession(connection, id, visible);
+          return (
+            session && { ...exported(session, includeInactive), last_active: lastActive(connection, session) }
+          );
         });
         done.add(id);
         if (found !== null) yield found;
@@ -61,11 +76,13 @@ export function exportOperations({
       if (onLoss === undefined || !isMalformed(cause)) throw cause;
     }
     using copy = await salvageCopy(connection.path);
-    onLoss(copy);
+    // A session whose row is lost has no known owner any more.
+    onLoss(isEverybody(person) ? copy : { lost: copy.lost, notes: copy.notes, standIns: [] });
     const second = await openDatabase({ path: copy.path, readOnly: true });
     try {
-      const rest = exportOperations({ connection: second.connection, clock, warn });
-      for await (const session of rest.exportEach(filter)) if (!done.has(session.id)) yield session;
+      const rest = exportOperations({ ...context, connection: second.connection });
+      for await (const session of rest.exportEach(withoutUndefined({ includeInactive, source })))
+        if (!done.has(session.id)) yield session;
     } finally {
       second.connection.close();
     }
@@ -73,33 +90,37 @@ export function exportOperations({
   return {
     exportSession: (id, options = {}) =>
       connection.read(() => {
-        const session = findSession(connection, id, options);
-        return session === null ? null : exported(session, options);
+        const session = findSession(connection, id, visible);
+        return session === null ? null : exported(session, options.includeInactive);
       }),
     exportEach,
     async importSessions(sessions, work = {}) {
-      return importAll(connection, sessions, work, seconds(clock));
+      return importAll(context, sessions, work, seconds(clock));
     },
-  } satisfies Partial<StoreMaintenance>;
+  } satisfies Partial<SessionCopies>;
 }
 
 // ---- Import ----
 // Each session in one transaction.
 
 /** New messages get a higher id than all others, so one huge imported id would push all later ids out of range. */
-const LARGEST_KEPT_ID = 2 ** 48;
+const LARGEST_KEPT_ID = 2 ** 31;
 
 const INSERT_SESSION = byFile((file) => {
   const columns = sessionColumns(file);
   return `INSERT INTO sessions (${columnList(columns)}) VALUES (${columnList(columns, ":")})`;
 });
+const ADOPT_RUN = `
+  UPDATE sessions AS s SET model_config = json_set(s.model_config, '$.${MARK_KEYS.delegateFrom}', :sender)
+  WHERE s.id = :id AND ${isVisible("s")} AND ${mark("s", MARK_KEYS.delegateFrom)} = '${ORPHANED}'
+`;
 const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
 const PUT_PLACE = `INSERT INTO ${PROVENANCE.name} (message_id, line, path, branch) VALUES (:id, :line, :path, 0)`;
 
 type PlaceOf = (messageId: number) => TranscriptPlace | undefined;
 
 async function importAll(
-  connection: Connection,
+  context: StoreContext,
   sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
   {
     onProgress,
@@ -109,6 +130,7 @@ async function importAll(
   }: LongWork & { readonly extend?: boolean; readonly placeOf?: PlaceOf },
   now: number,
 ): Promise<ImportOutcome> {
+  const { connection } = context;
   const skipped: { id: string; reason: string }[] = [];
   const renamed: { id: string; title: string | null }[] = [];
   const links = new ImportLinks(connection, placeOf);
@@ -124,7 +146,11 @@ async function importAll(
       continue;
     }
     const { id } = session;
-    const done = await connection.write(() => importOne(connection, session, { now, links, extend }));
+    const done = await connection.write(() => importOne(context, session, { now, links, extend }));
+    if (done.kind === "others") {
+      skipped.push({ id, reason: TAKEN });
+      continue;
+    }
     links.remember(session, done);
     if (done.kind === "exists") {
       if (done.reason !== undefined) skipped.push({ id, reason: done.reason });
@@ -144,20 +170,49 @@ async function importAll(
   return { imported, messages, skipped, renamed, ...(extend ? { extended } : {}) };
 }
 
+/** The session this one is a run of. */
+function senderOf({ model_config }: ExportedSession): string | undefined {
+  const sender = parseConfig(typeof model_config === "string" ? model_config : null)?.[
+    MARK_KEYS.delegateFrom
+  ];
+  return typeof sender === "string" ? sender : undefined;
+}
+
+/** Inside a transaction: the session as one of the person whose store this is. */
+function theirRow(context: StoreContext, session: ExportedSession): ExportedSession {
+  const { platform, userId = null } = context.person.user ?? {};
+  const text = typeof session.model_config === "string" ? session.model_config : null;
+  const config = parseConfig(text);
+  const isFromThere = platform === undefined || platform === session.source;
+  const isPlain = isFromThere && !(config === null ? mentionsMarks(text) : hasMarks(config));
+  const own = ownConfig(context, config ?? {}, isFromThere ? undefined : platform);
+  return {
+    ...session,
+    user_id: userId,
+    model_config: isPlain ? text : modelConfigText(own),
+    parent_session_id: isOthers(context, session.parent_session_id) ? null : session.parent_session_id,
+  };
+}
+
 /** For an existing session: `reason` if it is left alone; else `added` messages, undefined if there was nothing new. */
 type Existing = { readonly kind: "exists"; readonly reason?: string; readonly added?: number };
 type Imported = Pairing & (Existing | { readonly kind: "imported"; readonly title: string | null });
+/** Another person has a session with this id. */
+type Others = { readonly kind: "others" };
 type Importing = { readonly now: number; readonly links: ImportLinks; readonly extend: boolean };
 
-function importOne(connection: Connection, session: ExportedSession, importing: Importing): Imported {
-  const { id } = session;
+function importOne(context: StoreContext, given: ExportedSession, importing: Importing): Imported | Others {
+  const { connection, person } = context;
+  const { id } = given;
   const { now, links, extend } = importing;
+  if (isOthers(context, id)) return { kind: "others" };
+  const session = isEverybody(person) ? given : theirRow(context, given);
   const present = findSession(connection, id);
   if (present !== null) {
     if (extend) return extendStored(connection, session, present, importing);
     const pairing = pairWithStored(connection, session);
     links.link(session, pairing);
-    return { kind: "exists", reason: "a session with this id exists", ...pairing };
+    return { kind: "exists", reason: TAKEN, ...pairing };
   }
   const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "import" }));
   const file = featuresOf(connection);
@@ -171,6 +226,9 @@ function importOne(connection: Connection, session: ExportedSession, importing: 
     writeTitle(connection, id, title, typeof values.title_source === "string" ? values.title_source : null);
   const pairing = insertMessages(connection, session, columns, links);
   links.link(session, pairing);
+  // Runs that came before their session were stored as ones without it.
+  if (!isEverybody(person))
+    for (const run of links.runsOf(id)) connection.run(ADOPT_RUN, { id: run, sender: id, ...person.visible });
   return { kind: "imported", title, ...pairing };
 }
 
@@ -277,26 +335,9 @@ function columnValue(value: unknown, type: string): string | number | null {
 
 /** Columns that follow the other copy; the rest describe where the session came from, or were chosen by the user of this copy. */
 const FOLLOWING: readonly string[] = [
-  "ended_at",
-  "end_reason",
-  "model",
-  "cwd",
-  "git_branch",
-  "last_activity_at",
-  "message_count",
-  "tool_call_count",
-  "input_tokens",
-  "output_tokens",
-  "cache_read_tokens",
-  "cache_write_tokens",
-  "reasoning_tokens",
-  "api_call_count",
-  "rewind_count",
-  "estimated_cost_usd",
-  "actual_cost_usd",
-  "cost_status",
-  "cost_source",
-];
+  "ended_at end_reason model cwd git_branch last_activity_at message_count tool_call_count input_tokens output_tokens",
+  "cache_read_tokens cache_write_tokens reasoning_tokens api_call_count rewind_count estimated_cost_usd actual_cost_usd cost_status cost_source",
+].flatMap((line) => line.split(" "));
 const FOLLOW = byFile((file) => {
   const names = sessionColumns(file).filter(({ name }) => FOLLOWING.includes(name));
   return `UPDATE sessions SET ${names.map(({ name }) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
@@ -314,7 +355,10 @@ function extendStored(
 ): Imported {
   const { id, messages } = session;
   // Decoded, because two programs write the same JSON in different ways. A damaged text was reported when the export read it.
-  const rows = decodeRows(readMessages(connection, id, { includeInactive: true }), () => {});
+  const rows = decodeRows(
+    readMessages(connection, id, { visible: ALL_USERS, includeInactive: true }),
+    () => {},
+  );
   const columns = messages.map((message) => toMessageColumns(message, { now, mode: "import" }));
   const pairing = pairs(rows, messages);
   const leave = (reason?: string): Imported => {
@@ -403,6 +447,7 @@ type Pairing = {
 class ImportLinks {
   readonly #connection: Connection;
   readonly #children = new Map<string, Set<string>>(); // by a parent that may still come
+  readonly #runs = new Map<string, Set<string>>(); // by a session that may still come
   readonly #copies = new Map<number, number[]>(); // by an original that may still come
   readonly #moved = new Map<number, number>();
   readonly #places: PlaceOf | undefined;
@@ -437,8 +482,16 @@ class ImportLinks {
         connection.run(SET_ORIGIN, { id: copy, origin: place });
   }
 
+  /** Runs of the session that came before it. */
+  runsOf(id: string): readonly string[] {
+    return [...(this.#runs.get(id) ?? [])];
+  }
+
   /** After that transaction. */
-  remember({ id, parent_session_id: parent }: ExportedSession, { stored, origins }: Pairing): void {
+  remember(session: ExportedSession, { stored, origins }: Pairing): void {
+    const { id, parent_session_id: parent } = session;
+    const sender = senderOf(session);
+    if (sender !== undefined) this.#runs.set(sender, childrenWith(this.#runs.get(sender), id));
     this.#children.delete(id);
     if (typeof parent === "string") this.#children.set(parent, childrenWith(this.#children.get(parent), id));
     for (const [original, place] of stored) if (original !== place) this.#moved.set(original, place);

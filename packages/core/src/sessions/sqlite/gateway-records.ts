@@ -1,33 +1,19 @@
-// What a gateway keeps about conversations besides their messages: what was asked last, which of them are live, the marks by which a request finds its
-// session, what was recalled, and tool rounds that the client never sees. Every row belongs to a session, is visible to those who see
+// What a gateway keeps about conversations besides their messages: what was asked last, which of them are live, the marks by which a request
+// finds its session, and tool rounds that the client never sees. Every row belongs to a session, is visible to those who see
 // the session, and is deleted with it (by triggers, schema.ts). In a file where another program uses the name of one of the tables,
 // nothing is kept there, with one warning.
-import { pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { sessionError } from "../errors.ts";
-import type { Ask, FoundMark, GatewayRecords, LiveSession, RecallTrace, Spend } from "../store.ts";
-import {
-  type Connection,
-  count,
-  finite,
-  isVisible,
-  mark,
-  seconds,
-  userPlatform,
-  visibleTo,
-} from "./connection.ts";
-import type { StoreContext } from "./context.ts";
-import { overwriting, rewriteFile } from "./erase-sessions.ts";
+import type { Ask, FoundMark, GatewayRecords, LiveSession } from "../gateway-records.ts";
+import type { HomeUpkeep, Spend } from "../store.ts";
+import { type Connection, count, finite, isVisible, mark, userPlatform } from "./connection.ts";
+import { requireStored, type StoreContext, writeTo } from "./context.ts";
 import { putAsk } from "./messages.ts";
-import { ASKS, hasOwnTable, LIVE_SESSIONS, MARKS, RECALLS, ROUNDS, readableFields, SPEND } from "./schema.ts";
+import { ASKS, hasOwnTable, LIVE_SESSIONS, MARKS, ROUNDS, readableFields, SPEND } from "./schema.ts";
 
-type Table = typeof LIVE_SESSIONS;
+export type Table = typeof LIVE_SESSIONS;
 
 /** The messages that a record is about are synced, and it with them if it was saved before. */
 const UNSYNCED = { isUnsynced: true };
-const DAY_SECONDS = 86_400;
 const MOST_LISTED = 100;
-/** Kept of a query: recall looks at less of it. */
-const MOST_QUERY_CHARS = 10_000;
 
 const OWNER = `SELECT s.user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE s.id = :id`;
 
@@ -71,26 +57,12 @@ const FIND_BY_CALLS = `
   ORDER BY is_newest DESC, m.call DESC LIMIT 1
 `;
 
-const RECALL_FIELDS = readableFields(RECALLS.columns, "r.");
-const RECALL = `FROM ${RECALLS.name} r JOIN sessions s ON s.id = r.session_id WHERE ${isVisible("s")}`;
-const PUT_RECALL = putting(RECALLS, ["id"]);
-const LIST_RECALLS = `
-  SELECT ${RECALL_FIELDS} ${RECALL} AND (:session IS NULL OR r.session_id = :session) AND (:since IS NULL OR r.at >= :since)
-  ORDER BY r.at DESC, r.id DESC LIMIT :limit OFFSET :offset
-`;
 /** A branch begins with messages of its origin, which had recalls and rounds there. */
-const WITH_ORIGINS = `(
+export const WITH_ORIGINS = `(
   WITH RECURSIVE up(id) AS (
     SELECT :session UNION SELECT ${mark("b", "_branched_from")} FROM up JOIN sessions b ON b.id = up.id
   )
   SELECT id FROM up WHERE id IS NOT NULL)`;
-const FIND_RECALLS = `
-  SELECT r.mark, r.injected ${RECALL} AND r.session_id IN ${WITH_ORIGINS} AND r.mark IN (SELECT value FROM json_each(:marks)) ORDER BY r.id
-`;
-const RECALL_TEXTS = `SELECT r.id, r.query, r.injected, r.found ${RECALL} ORDER BY r.id`;
-const PRUNE_RECALLS = `DELETE FROM ${RECALLS.name} WHERE at < :before`;
-const REMOVE_RECALL = `DELETE FROM ${RECALLS.name} WHERE id = CAST(:recall AS INT)`;
-
 const REMOVE_ROUND = `DELETE FROM ${ROUNDS.name} WHERE session_id = :session_id AND mark = :mark AND wire = :wire`;
 const PUT_ROUND = putting(ROUNDS);
 const FIND_ROUNDS = `
@@ -108,24 +80,26 @@ const DROP_SPENT = `DELETE FROM ${SPEND.name} WHERE day > '' AND day < :day`;
 const MEMBERS = `SELECT COUNT(*) AS members FROM ${SPEND.name} WHERE day = :day AND kind = :kind`;
 const AMOUNTS = ["requests", "tokens", "cost", "members"] as const;
 
-function putting({ name, columns }: Table, without: readonly string[] = []): string {
+export function putting({ name, columns }: Table, without: readonly string[] = []): string {
   const names = columns.map((column) => column.name).filter((column) => !without.includes(column));
   return `INSERT INTO ${name} (${names.join(", ")}) VALUES (${names.map((column) => `:${column}`).join(", ")})`;
 }
 
-export function gatewayOperations(context: StoreContext): GatewayRecords {
-  const { connection, clock, warn } = context;
-  const warned = new Set<string>();
+/** For tables of ours whose rows belong to a session. */
+export function recordKeeper(context: StoreContext) {
+  const { connection, warn, warned } = context;
   const keeps = (table: Table): boolean => hasOwnTable(connection, table);
   /** Inside a transaction, for an existing session. Without our table nothing is written. */
-  const put = async <T>(table: Table, id: string, without: T, work: () => T): Promise<T> => {
-    const outcome = await connection.write(() => {
-      if (connection.get(OWNER, { id }) === undefined)
-        throw sessionError("unknown-session", `There is no session '${id}'.`, {
-          hint: "Create it first with createSession.",
-        });
-      return keeps(table) ? { value: work() } : undefined;
-    }, UNSYNCED);
+  const put = async <T>(table: Table, session: string, without: T, work: (id: string) => T): Promise<T> => {
+    const outcome = await writeTo(
+      context,
+      session,
+      (id) => {
+        requireStored(connection, id);
+        return keeps(table) ? { value: work(id) } : undefined;
+      },
+      UNSYNCED,
+    );
     if (outcome !== undefined) return outcome.value;
     if (!warned.has(table.name))
       warn(
@@ -134,29 +108,37 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
     warned.add(table.name);
     return without;
   };
+  return { keeps, put };
+}
 
+export function gatewayOperations(context: StoreContext): GatewayRecords {
+  const { connection } = context;
+  const { visible } = context.person;
+  const { keeps, put } = recordKeeper(context);
   return {
     saveAsk: (session, ask) =>
-      put(ASKS, session, undefined, () => putAsk(connection, session, { ...ask, row_id: null })),
-    getAsk: (session, scope) =>
+      put(ASKS, session, undefined, (id) => putAsk(connection, id, { ...ask, row_id: null })),
+    getAsk: (session) =>
       connection.read(() => {
-        const values = { session, ...visibleTo(scope) };
+        const values = { session, ...visible };
         if (!keeps(ASKS)) return null;
         const row = connection.get<Omit<Ask, "delivered"> & { delivered: number }>(GET_ASK, values);
         if (row === undefined) return null;
         const { token, request, row_id, delivered } = row;
         return { token, request, row_id, delivered: delivered === 1 };
       }),
-    saveDelivered: async (session, token) => {
-      await connection.write(
-        () => keeps(ASKS) && connection.run(NOTE_DELIVERED, { session, token }),
+    saveDelivered: async (sessionId, token) => {
+      await writeTo(
+        context,
+        sessionId,
+        (session) => keeps(ASKS) && connection.run(NOTE_DELIVERED, { session, token }),
         UNSYNCED,
       );
     },
 
     saveLiveSession: (live) =>
-      put(LIVE_SESSIONS, live.session_id, undefined, () => {
-        const { key, session_id, source, started_at, last_active_at, last_prompt_tokens } = live;
+      put(LIVE_SESSIONS, live.session_id, undefined, (session_id) => {
+        const { key, source, started_at, last_active_at, last_prompt_tokens } = live;
         const person = personOf(connection, session_id);
         connection.run(REMOVE_LIVE, { person, key });
         connection.run(PUT_LIVE, {
@@ -165,9 +147,9 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
           reset_reason: live.reset_reason,
         });
       }),
-    getLiveSession: (key, scope) =>
+    getLiveSession: (key) =>
       connection.read(() => {
-        const values = { key, ...visibleTo(scope) };
+        const values = { key, ...visible };
         const row = keeps(LIVE_SESSIONS) ? connection.get<LiveSession>(LIVE_BY_KEY, values) : undefined;
         return row === undefined ? null : { ...row };
       }),
@@ -175,7 +157,7 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
       connection.read(() => {
         const { activeBefore, isFinalized, limit } = options;
         const values = {
-          ...visibleTo(options),
+          ...visible,
           before: finite(activeBefore),
           finalized: isFinalized === undefined ? null : Number(isFinalized),
           limit: limit === undefined ? -1 : count(limit, MOST_LISTED),
@@ -184,16 +166,14 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
           ? connection.all<LiveSession>(LIVE_LIST, values).map((row) => ({ ...row }))
           : [];
       }),
-    deleteLiveSession: async (key, scope) => {
-      const visible = visibleTo(scope);
-      return connection.write(
+    deleteLiveSession: (key) =>
+      connection.write(
         () => keeps(LIVE_SESSIONS) && connection.run(REMOVE_VISIBLE_LIVE, { key, ...visible }).changes > 0,
-      );
-    },
+      ),
 
-    saveMarks: async (session, marks) => {
+    saveMarks: async (sessionId, marks) => {
       if (marks.length === 0) return;
-      await put(MARKS, session, undefined, () => {
+      await put(MARKS, sessionId, undefined, (session) => {
         const call = connection.get<{ next: number }>(NEXT_CALL)?.next ?? 1;
         for (const mark of new Set(marks)) {
           connection.run(REMOVE_MARK, { session, mark });
@@ -201,11 +181,10 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
         }
       });
     },
-    findMark: (marks, { calls = [], ...scope } = {}) =>
+    findMark: (marks, { calls = [] } = {}) =>
       connection.read(() => {
         if (!keeps(MARKS)) return null;
         type Row = Omit<FoundMark, "is_newest"> & { readonly is_newest: number };
-        const visible = visibleTo(scope);
         const found = connection.get<Row>(FIND_MARK, { marks: JSON.stringify(marks), ...visible });
         if (found === undefined) return null;
         const ids = JSON.stringify(calls.map((id) => JSON.stringify(id)));
@@ -216,77 +195,23 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
         return { ...row, is_newest: row.is_newest === 1 };
       }),
 
-    addRecall: (trace) =>
-      put(RECALLS, trace.session_id, 0, () => {
-        const { session_id, mark = null, injected, found, duration_ms, mode } = trace;
-        const query = takeCodePoints(trace.query, MOST_QUERY_CHARS);
-        const at = trace.at ?? seconds(clock);
-        const row = { session_id, at, mark, query, injected, found, duration_ms, mode };
-        return connection.run(PUT_RECALL, row).lastId;
-      }),
-    listRecalls: (options = {}) =>
-      connection.read(() => {
-        const { sessionId = null, since, limit, offset } = options;
-        const values = {
-          ...visibleTo(options),
-          session: sessionId,
-          since: finite(since),
-          limit: count(limit, MOST_LISTED),
-          offset: count(offset, 0),
-        };
-        return keeps(RECALLS)
-          ? connection.all<RecallTrace>(LIST_RECALLS, values).map((row) => ({ ...row }))
-          : [];
-      }),
-    findRecalls: (session, marks, scope) =>
-      connection.read(() => {
-        const values = { session, marks: JSON.stringify(marks), ...visibleTo(scope) };
-        if (!keeps(RECALLS)) return [];
-        return inOrderOf(marks, connection.all<{ mark: string; injected: string }>(FIND_RECALLS, values));
-      }),
-    pruneRecalls: (olderThanDays) => {
-      // A negative age would remove every trace.
-      const days = Number.isFinite(olderThanDays) ? Math.max(0, olderThanDays) : Number.POSITIVE_INFINITY;
-      const before = Math.max(0, seconds(clock) - days * DAY_SECONDS);
-      return connection.write(() => (keeps(RECALLS) ? connection.run(PRUNE_RECALLS, { before }).changes : 0));
-    },
-    forgetRecalls: async (text, { dryRun = false, ...scope } = {}) => {
-      const visible = visibleTo(scope);
-      if (!dryRun) connection.refuseIfReadOnly();
-      const has = finderOf(text);
-      if (has === undefined) return { traces: 0, remaining: [] };
-      const find = (): number[] => {
-        const ids: number[] = [];
-        if (!keeps(RECALLS)) return ids;
-        for (const trace of connection.iterate<TraceTexts>(RECALL_TEXTS, visible))
-          if (has(trace)) ids.push(trace.id);
-        return ids;
-      };
-      const found = await connection.read(find);
-      if (dryRun || found.length === 0) return { traces: found.length, remaining: [] };
-      const traces = await overwriting(connection, () =>
-        connection.write(() => {
-          const now = find();
-          for (const recall of now) connection.run(REMOVE_RECALL, { recall });
-          return now.length;
-        }),
-      );
-      const left = await rewriteFile(connection);
-      return { traces, remaining: left === undefined ? [] : [left] };
-    },
-
     saveRound: ({ session_id, mark, wire, items }) =>
-      put(ROUNDS, session_id, undefined, () => {
-        connection.run(REMOVE_ROUND, { session_id, mark, wire });
-        connection.run(PUT_ROUND, { session_id, mark, wire, items });
+      put(ROUNDS, session_id, undefined, (id) => {
+        connection.run(REMOVE_ROUND, { session_id: id, mark, wire });
+        connection.run(PUT_ROUND, { session_id: id, mark, wire, items });
       }),
-    findRounds: (session, marks, wire, scope) =>
+    findRounds: (session, marks, wire) =>
       connection.read(() => {
-        const values = { session, marks: JSON.stringify(marks), wire, ...visibleTo(scope) };
+        const values = { session, marks: JSON.stringify(marks), wire, ...visible };
         if (!keeps(ROUNDS)) return [];
         return inOrderOf(marks, connection.all<{ mark: string; items: string }>(FIND_ROUNDS, values));
       }),
+  };
+}
 
+export function spendOperations({ connection }: StoreContext) {
+  const keeps = (table: Table): boolean => hasOwnTable(connection, table);
+  return {
     // Where the table is another program's, nothing is counted, and so nothing is refused.
     addSpend: ({ day = "", kind, key }, spend, most = {}) =>
       connection.write(() => {
@@ -301,11 +226,11 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
         connection.run(ADD_SPEND, { day, kind, key, requests: 0, tokens: 0, cost: 0, ...spend });
         return undefined;
       }, UNSYNCED),
-  };
+  } satisfies Partial<HomeUpkeep>;
 }
 
 /** One row for each mark, the last one. */
-function inOrderOf<Row extends { readonly mark: string }>(
+export function inOrderOf<Row extends { readonly mark: string }>(
   marks: readonly string[],
   rows: readonly Row[],
 ): Row[] {
@@ -317,44 +242,4 @@ function inOrderOf<Row extends { readonly mark: string }>(
 function personOf(connection: Connection, id: string): string {
   const row = connection.get<{ user: string | null; platform: string | null }>(OWNER, { id });
   return row === undefined || row.user === null ? "" : JSON.stringify([row.platform, row.user]);
-}
-
-// ---- Finding a text in traces ----
-
-type TraceTexts = {
-  readonly id: number;
-  readonly query: string;
-  readonly injected: string;
-  readonly found: string;
-};
-
-/** Recall cuts what it quotes, so a part of this length counts. */
-const PART_CHARS = 60;
-
-/** Undefined for a text without words. White space does not count, because recall quotes on one line. */
-function finderOf(text: string): ((trace: TraceTexts) => boolean) | undefined {
-  const whole = oneSpaced(text);
-  if (whole === "") return undefined;
-  const parts = partsOf(whole);
-  const needles = [...new Set(parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1)]))];
-  return ({ query, injected, found }) => {
-    const texts = [query, injected, found].map((each) => oneSpaced(String(each)));
-    return needles.some((needle) => texts.some((each) => each.includes(needle)));
-  };
-}
-
-/** Every excerpt of twice the length of a part contains one of them whole. */
-function partsOf(whole: string): readonly string[] {
-  const parts: string[] = [];
-  let rest = whole;
-  while (rest !== "") {
-    const part = takeCodePoints(rest, PART_CHARS);
-    rest = rest.slice(part.length);
-    if (parts.length === 0 || [...part].length === PART_CHARS) parts.push(part);
-  }
-  return parts.length > 2 ? parts : [whole];
-}
-
-function oneSpaced(text: string): string {
-  return pyStrip(text.replace(/\s+/g, " "));
 }

@@ -3,8 +3,16 @@ import type { Scope } from "../identity.ts";
 import type { KeptResult, StoredMessageRow } from "../rows.ts";
 import { NOTE_START, notedResult } from "../session-files.ts";
 import type { MessageRecords } from "../store.ts";
-import { byFile, type Connection, isShown, isVisible, userPlatform, visibleTo } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import {
+  ALL_USERS,
+  byFile,
+  type Connection,
+  isShown,
+  isVisible,
+  userPlatform,
+  type Visible,
+} from "./connection.ts";
+import { isEverybody, type StoreContext } from "./context.ts";
 import { decodeRows } from "./messages.ts";
 import { LARGEST_INTEGER, MESSAGE_SOURCE, messageFields } from "./schema.ts";
 
@@ -40,26 +48,34 @@ const END_OF_STEP = `
 /** Rows per transaction; other work runs in between. */
 const STEP = 2_000;
 
-export function keptResultOperations({ connection, warn }: StoreContext) {
+export function keptResultOperations({ connection, warn, person }: StoreContext) {
   return {
     async listKeptResults(sessionIds, options = {}) {
-      const found = await connection.read(() => keptResults(connection, sessionIds, warn, options));
-      const isOfAll = options.userId === undefined && options.withoutUser === undefined;
-      if (!options.ownFilesOnly || isOfAll || found.length === 0) return found;
+      const { visible, scope } = person;
+      const found = await connection.read(() =>
+        keptResults(connection, sessionIds, warn, { ...options, visible }),
+      );
+      if (!options.ownFilesOnly || isEverybody(person) || found.length === 0) return found;
       const named = await namesOfResults(connection);
-      return found.filter(({ id }) => isOf(named.get(id)?.[0], options));
+      return found.filter(({ id }) => isOf(named.get(id)?.[0], scope));
     },
-    listAllKeptResultIds: async () => new Set((await namesOfResults(connection)).keys()),
   } satisfies Partial<MessageRecords>;
+}
+
+export async function allKeptResultIds({ connection }: StoreContext): Promise<ReadonlySet<string>> {
+  return new Set((await namesOfResults(connection)).keys());
 }
 
 export function keptResults(
   connection: Connection,
   sessionIds: readonly string[],
   warn: (message: string) => void,
-  options: Scope & { readonly includeInactive?: boolean } = {},
+  {
+    visible = ALL_USERS,
+    includeInactive,
+  }: { readonly visible?: Visible; readonly includeInactive?: boolean } = {},
 ): KeptResult[] {
-  const values = { ...visibleTo(options), all: options.includeInactive ? 1 : 0, sign: NOTE_START };
+  const values = { ...visible, all: includeInactive ? 1 : 0, sign: NOTE_START };
   const rows = sessionIds.flatMap((session) =>
     connection.all<StoredMessageRow>(OF_SESSION(connection), { ...values, session }),
   );

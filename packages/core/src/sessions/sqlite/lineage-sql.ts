@@ -1,14 +1,15 @@
 // How sessions are connected, as SQL conditions, and walks along these connections. `child` and `parent` are table aliases;
 // `file` decides which rules apply.
-import { RESET_REASONS, type Scope } from "../identity.ts";
+import { RESET_REASONS } from "../identity.ts";
 import {
+  ALL_USERS,
   byFile,
   type Connection,
   type FileFeatures,
   isVisible,
   mark,
   SCHEMA_16,
-  visibleTo,
+  type Visible,
 } from "./connection.ts";
 
 /**
@@ -102,42 +103,30 @@ const TIP = byFile(
 `,
 );
 
-const ANCESTORS = `
+/** From a session to its first ancestor, as long as `condition` holds between child `c` and parent `p`. */
+const upWhile = (condition: string): string => `
   WITH RECURSIVE up(id, depth, path) AS (
     SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
     UNION ALL
     SELECT p.id, up.depth + 1, ${GROW("up", "p.id")}
     FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE up.depth < ${MAX_CHAIN} AND ${isVisible("p")} AND ${UNSEEN("up", "p.id")}
+    WHERE ${condition} AND ${isVisible("p")} AND ${UNSEEN("up", "p.id")}
   )
   SELECT id FROM up ORDER BY depth DESC
 `;
+const ANCESTORS = upWhile(`up.depth < ${MAX_CHAIN}`);
+const CONTINUED = byFile((file) => upWhile(isContinuation("c", "p", file)));
 
-const CONTINUED = byFile(
-  (file) => `
-  WITH RECURSIVE up(id, depth, path) AS (
-    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
-    UNION ALL
-    SELECT p.id, up.depth + 1, up.path || p.id || char(10)
-    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE ${isContinuation("c", "p", file)} AND ${isVisible("p")} AND instr(up.path, char(10) || p.id || char(10)) = 0
-  )
-  SELECT id FROM up ORDER BY depth DESC
-`,
-);
-
-export function tipOf(connection: Connection, id: string, scope?: Scope): string {
-  return connection.get<{ id: string }>(TIP(connection), { id, ...visibleTo(scope) })?.id ?? id;
+export function tipOf(connection: Connection, id: string, visible: Visible = ALL_USERS): string {
+  return connection.get<{ id: string }>(TIP(connection), { id, ...visible })?.id ?? id;
 }
 
 /** Root first, the session itself last. Empty for an unknown session. */
-export function ancestorsOf(connection: Connection, id: string, scope?: Scope): string[] {
-  return connection.all<{ id: string }>(ANCESTORS, { id, ...visibleTo(scope) }).map((row) => row.id);
+export function ancestorsOf(connection: Connection, id: string, visible: Visible = ALL_USERS): string[] {
+  return connection.all<{ id: string }>(ANCESTORS, { id, ...visible }).map((row) => row.id);
 }
 
 /** The session and those it continues after compaction, root first. Empty for an unknown session. */
-export function continuedBy(connection: Connection, id: string, scope?: Scope): string[] {
-  return connection
-    .all<{ id: string }>(CONTINUED(connection), { id, ...visibleTo(scope) })
-    .map((row) => row.id);
+export function continuedBy(connection: Connection, id: string, visible: Visible = ALL_USERS): string[] {
+  return connection.all<{ id: string }>(CONTINUED(connection), { id, ...visible }).map((row) => row.id);
 }

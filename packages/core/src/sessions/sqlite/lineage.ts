@@ -1,6 +1,5 @@
 // Finds and creates related sessions: tips, roots, resuming, continuing after compaction, branching.
 import { sessionError } from "../errors.ts";
-import type { Scope } from "../identity.ts";
 import { checkSessionId, MARK_KEYS, newSessionId, withoutMarks } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
 import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store.ts";
@@ -8,8 +7,8 @@ import { sanitizeTitle } from "../titles.ts";
 import { transcriptMark } from "../transcript-id.ts";
 import { lockHolder, refuseDuringTurn, refuseIfBusy, requireLease } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { byFile, featuresOf, isPossibleId, isVisible, mark, seconds, visibleTo } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { byFile, featuresOf, isPossibleId, isVisible, mark, seconds, type Visible } from "./connection.ts";
+import { type StoreContext, writeTo } from "./context.ts";
 import { ancestorsOf, continuedBy, isReset, tipOf } from "./lineage-sql.ts";
 import { addToCounters, appendColumns, INSERT_ORIGIN, toAppend } from "./messages.ts";
 import { copiedColumns, hasOwnTable, MARKS } from "./schema.ts";
@@ -60,23 +59,22 @@ const COPY_ROW = byFile((file) => {
 
 export function lineageOperations(context: StoreContext): Lineage {
   const { connection, clock } = context;
+  const { visible } = context.person;
   return {
-    getCompressionTip: (id, scope) => connection.read(() => tipOf(connection, id, scope)),
-    getNewestSession: (id, scope) =>
-      connection.read(() => findSession(connection, tipOf(connection, id, scope), scope)),
-    listLineage: (id, scope) =>
+    getCompressionTip: (id) => connection.read(() => tipOf(connection, id, visible)),
+    getNewestSession: (id) =>
+      connection.read(() => findSession(connection, tipOf(connection, id, visible), visible)),
+    listLineage: (id) =>
       connection.read(() => {
-        const root = ancestorsOf(connection, id, scope)[0] ?? id;
-        const rows = connection.all<{ id: string }>(DESCENDANTS, { id: root, ...visibleTo(scope) });
+        const root = ancestorsOf(connection, id, visible)[0] ?? id;
+        const rows = connection.all<{ id: string }>(DESCENDANTS, { id: root, ...visible });
         return rows.length === 0 ? [id] : rows.map((row) => row.id);
       }),
-    listContinued: (id, scope) => connection.read(() => continuedBy(connection, id, scope)),
-    async resolveResumeSessionId(id, scope) {
-      visibleTo(scope); // checks the scope even if nothing is read
-      return isPossibleId(id) ? connection.read(() => resumable(connection, id, scope)) : id;
+    listContinued: (id) => connection.read(() => continuedBy(connection, id, visible)),
+    async resolveResumeSessionId(id) {
+      return isPossibleId(id) ? connection.read(() => resumable(connection, id, visible)) : id;
     },
-    async resolveSessionId(text, scope) {
-      const visible = visibleTo(scope);
+    async resolveSessionId(text) {
       if (!isPossibleId(text)) return null;
       return connection.read(() => {
         const values = { text, ...visible };
@@ -89,11 +87,11 @@ export function lineageOperations(context: StoreContext): Lineage {
         );
       });
     },
-    async continueSession(parentId, options = {}) {
+    async continueSession(parentSession, options = {}) {
       const now = clock.now();
       const id = checkSessionId(options.id ?? newSessionId(now));
       const columns = (options.messages ?? []).map((message) => toAppend(message, id, now.getTime() / 1000));
-      return connection.write((): NewLineageSession => {
+      return writeTo(context, parentSession, (parentId): NewLineageSession => {
         const at = seconds(clock);
         const parent = requireSession(connection, parentId);
         if (options.lockHolder === undefined) refuseIfBusy(connection, parentId, options, at);
@@ -111,10 +109,10 @@ export function lineageOperations(context: StoreContext): Lineage {
         return { id, title, messageIds: appendColumns(connection, id, columns) };
       });
     },
-    async branchSession(parentId, options = {}) {
+    async branchSession(parentSession, options = {}) {
       const id = checkSessionId(options.id ?? newSessionId(clock.now()));
       const wanted = sanitizeTitle(options.title);
-      return connection.write((): NewLineageSession => {
+      return writeTo(context, parentSession, (parentId): NewLineageSession => {
         const at = seconds(clock);
         const parent = requireSession(connection, parentId);
         if (options.endParent !== undefined) endSession(connection, parentId, options.endParent, at);
@@ -134,15 +132,15 @@ export function lineageOperations(context: StoreContext): Lineage {
  * Schema 16: a compaction can leave an empty session whose child has the messages; resuming it means the child. Schema 17: the
  * tip of the conversation, and from there the last of its children that has messages.
  */
-function resumable(connection: Connection, id: string, scope?: Scope): string {
+function resumable(connection: Connection, id: string, visible: Visible): string {
   const isSchema17 = featuresOf(connection).isSchema17;
-  if (connection.get(EXACT, { text: id, ...visibleTo(scope) }) === undefined) return id;
+  if (connection.get(EXACT, { text: id, ...visible }) === undefined) return id;
   if (!isSchema17 && connection.get(HAS_MESSAGES, { id }) !== undefined) return id;
-  let current = isSchema17 ? tipOf(connection, id, scope) : id;
+  let current = isSchema17 ? tipOf(connection, id, visible) : id;
   let found = isSchema17 ? current : id;
   const seen = new Set([current]);
   for (let step = 0; step < MAX_RESUME_STEPS; step += 1) {
-    const values = { id: current, ...visibleTo(scope) };
+    const values = { id: current, ...visible };
     const next = connection.get<{ id: string; has_messages: number }>(NEXT_TO_RESUME(connection), values);
     if (next === undefined || seen.has(next.id)) break;
     if (next.has_messages === 1) {

@@ -13,12 +13,12 @@ import {
   count,
   type FileFeatures,
   featuresOf,
+  isHidden,
   isOwnerOfHome,
   isVisible,
   visibleTo,
 } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
-import { isHidden } from "./index/tables.ts";
+import { type StoreContext, writeTo } from "./context.ts";
 import { isContinuation, isListable, MAX_CHAIN, tipOf } from "./lineage-sql.ts";
 import { findSession, sessionFields, shownTo } from "./sessions.ts";
 
@@ -115,47 +115,51 @@ type Flag = "archived" | "pinned" | "hidden";
 const SET_FLAG = (flag: Flag) => `UPDATE sessions SET ${flag} = :value WHERE id = :id AND ${flag} <> :value`;
 
 export function listingOperations(context: StoreContext) {
-  const { connection } = context;
+  const { connection, person } = context;
+  const own = <Options>(options: Options): Options & Scope => ({ ...options, ...person.scope });
   return {
     sessionCount: (options = {}) =>
       connection.read(() => {
         const file = featuresOf(connection);
         // As in Hermes Agent, sessions hidden from listings are counted unless the caller excludes them.
-        const { where, values } = sessionFilter({ includeHidden: true, ...options }, "s", file);
+        const { where, values } = sessionFilter(own({ includeHidden: true, ...options }), "s", file);
         const children = options.excludeChildren ? `AND ${isListable("s", file)}` : "";
         const sql = `SELECT COUNT(*) AS number FROM sessions s WHERE ${where} ${children}`;
         return connection.get<{ number: number }>(sql, values)?.number ?? 0;
       }),
-    listSessionsRich: (options = {}) => connection.read(() => listRich(context, options)),
-    listSessionIds: (options = {}) => connection.read(() => listIds(connection, options)),
-    searchSessions: (options = {}) => connection.read(() => searchSessions(connection, options)),
-    searchSessionsById: (query, options = {}) => connection.read(() => searchById(context, query, options)),
+    listSessionsRich: (options = {}) => connection.read(() => listRich(context, own(options))),
+    listSessionIds: (options = {}) => connection.read(() => listIds(connection, own(options))),
+    searchSessions: (options = {}) => connection.read(() => searchSessions(connection, own(options))),
+    searchSessionsById: (query, options = {}) =>
+      connection.read(() => searchById(context, query, own(options))),
     listCronJobRuns: (jobId, options = {}) =>
       connection.read(() => {
         const values = {
           from: `cron_${jobId}_`,
           to: `cron_${jobId}\``, // the character after "_"
-          ...visibleTo(options),
+          ...person.visible,
           limit: count(options.limit, 20),
           offset: count(options.offset, 0),
         };
         return connection
           .all<SessionRow>(CRON_RUNS(connection), values)
-          .map((row) => describe(context, shownTo(connection, row, visibleTo(options))));
+          .map((row) => describe(context, shownTo(connection, row, person.visible)));
       }),
   } satisfies Partial<SessionSearch>;
 }
 
-export function flagOperations({ connection }: StoreContext) {
+export function flagOperations(context: StoreContext) {
+  const { connection } = context;
   return {
-    setSessionArchived: (id, archived) =>
-      connection.write(() => setFlag(connection, id, "archived", archived)),
-    setSessionPinned: (id, pinned) =>
-      connection.write(() => {
+    setSessionArchived: (sessionId, archived) =>
+      writeTo(context, sessionId, (id) => setFlag(connection, id, "archived", archived)),
+    setSessionPinned: (sessionId, pinned) =>
+      writeTo(context, sessionId, (id) => {
         if (pinned) setFlag(connection, id, "hidden", false);
         return setFlag(connection, id, "pinned", pinned);
       }),
-    setSessionHidden: (id, hidden) => connection.write(() => setFlag(connection, id, "hidden", hidden)),
+    setSessionHidden: (sessionId, hidden) =>
+      writeTo(context, sessionId, (id) => setFlag(connection, id, "hidden", hidden)),
   } satisfies Partial<SessionRecords>;
 }
 
@@ -172,7 +176,7 @@ function setFlag(connection: Connection, id: string, flag: Flag, isSet: boolean)
 
 /** The filters of listings and counts. An empty `excludeSources` excludes nothing. */
 function sessionFilter(
-  filter: SessionFilter,
+  filter: SessionFilter & Scope,
   alias: string,
   file: FileFeatures,
 ): { where: string; values: Record<string, string | number | null> } {
@@ -212,6 +216,8 @@ export function lastActive(connection: Connection, { id, started_at }: SessionRo
   return connection.get<{ last_active: number }>(LAST_ACTIVE, { id })?.last_active ?? started_at;
 }
 
+type ScopedListing = ListOptions & Scope;
+
 /** Sessions of every kind, by activity. */
 function searchSessions(
   connection: Connection,
@@ -230,9 +236,8 @@ function searchSessions(
   return connection.all<ActiveSession>(sql, values).map((row) => shownTo(connection, row, visible));
 }
 
-function listRich(context: StoreContext, options: ListOptions): ListedSession[] {
+function listRich(context: StoreContext, options: ScopedListing): ListedSession[] {
   const { connection } = context;
-  visibleTo(options); // checks the scope even if nothing is read
   const limit = count(options.limit, 20);
   const offset = count(options.offset, 0);
   if (limit === 0) return [];
@@ -248,18 +253,18 @@ function listRich(context: StoreContext, options: ListOptions): ListedSession[] 
 }
 
 /** Reads only the rows that are shown. */
-function readRoots(context: StoreContext, ids: readonly string[], options: ListOptions): ListedSession[] {
-  const rows = ids.map((id) => findSession(context.connection, id, options));
+function readRoots(context: StoreContext, ids: readonly string[], options: ScopedListing): ListedSession[] {
+  const rows = ids.map((id) => findSession(context.connection, id, visibleTo(options)));
   return rows.flatMap((row) => (row === null ? [] : [present(context, row, options)]));
 }
 
-function present(context: StoreContext, row: SessionRow, options: ListOptions): ListedSession {
+function present(context: StoreContext, row: SessionRow, options: ScopedListing): ListedSession {
   const listed = describe(context, row);
   if (options.includeChildren || options.projectCompressionTips === false) return listed;
   return showTip(context, listed, options);
 }
 
-function rootsByStart(connection: Connection, options: ListOptions, enough: number): SessionRow[] {
+function rootsByStart(connection: Connection, options: ScopedListing, enough: number): SessionRow[] {
   const file = featuresOf(connection);
   const { where, values } = sessionFilter(options, "s", file);
   const listable = options.includeChildren ? "" : `AND ${isListable("s", file)}`;
@@ -287,7 +292,7 @@ type Wanted = {
  */
 function rootsByActivity(
   connection: Connection,
-  options: ListOptions,
+  options: ScopedListing,
   enough: number,
   wanted?: Wanted,
 ): string[] {
@@ -373,8 +378,8 @@ const TAKEN_FROM_TIP = [
 
 /** A compacted conversation is listed under its root but shows the values of its tip. */
 function showTip(context: StoreContext, row: ListedSession, scope: Scope): ListedSession {
-  const tip = tipOf(context.connection, row.id, scope);
-  const session = tip === row.id ? null : findSession(context.connection, tip, scope);
+  const tip = tipOf(context.connection, row.id, visibleTo(scope));
+  const session = tip === row.id ? null : findSession(context.connection, tip, visibleTo(scope));
   if (session === null) return row;
   const described = describe(context, session);
   const taken = Object.fromEntries(TAKEN_FROM_TIP.map((key) => [key, described[key]]));
@@ -388,16 +393,15 @@ function searchById(
   query: string,
   options: Scope & { readonly limit?: number; readonly includeArchived?: boolean },
 ): ListedSession[] {
-  visibleTo(options);
   const text = lowerAscii(query.trim());
   const limit = count(options.limit, 20);
   if (text === "" || limit === 0) return [];
   const { includeArchived = true, ...scope } = options;
-  const filter: ListOptions = { ...scope, includeArchived };
+  const filter: ScopedListing = { ...scope, includeArchived };
   const { connection } = context;
   /** A listed row matches by its own id or its tip's id. Other ids of the conversation count as a partial match. */
   const goesBy = (fits: (id: string) => boolean) => (root: string) =>
-    fits(lowerAscii(root)) || fits(lowerAscii(tipOf(connection, root, scope)));
+    fits(lowerAscii(root)) || fits(lowerAscii(tipOf(connection, root, visibleTo(scope))));
   const ways: readonly Wanted[] = [
     { query: text, fit: "whole", accepts: goesBy((id) => id === text) },
     { query: text, fit: "beginning", accepts: goesBy((id) => id.startsWith(text)) },

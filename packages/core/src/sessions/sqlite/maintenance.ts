@@ -1,7 +1,7 @@
 // Maintenance of the database: merging the index, VACUUM, pruning, health check, statistics.
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
-import type { Health, LongWork, OptimizeOutcome, StoreMaintenance, StoreStats } from "../store.ts";
+import type { DatabaseFile, Health, HomeUpkeep, LongWork, OptimizeOutcome, StoreStats } from "../store.ts";
 import { byFile, type Connection, featuresOf, seconds, titleOf } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { diagnose, problemTexts } from "./damage.ts";
@@ -52,7 +52,7 @@ const SOURCES = `
 
 export function maintenanceOperations(
   { connection, clock, index }: StoreContext,
-  { pruneSessions }: Pick<StoreMaintenance, "pruneSessions">,
+  { pruneSessions }: Pick<HomeUpkeep, "pruneSessions">,
 ) {
   /** Runs once in the lifetime of a file. */
   const once = (key: string, sql: (of: Connection) => string, values: Record<string, number>) =>
@@ -121,6 +121,11 @@ export function maintenanceOperations(
       connection.write(() =>
         featuresOf(connection).isSchema17 ? 0 : connection.run(HIDE_ORPHANS(connection)).changes,
       ),
+  } satisfies DatabaseFile;
+}
+
+export function metaOperations({ connection }: StoreContext) {
+  return {
     stats: async () => {
       const counted = await connection.read(() => {
         const totals = connection.get<Totals>(TOTALS);
@@ -140,7 +145,7 @@ export function maintenanceOperations(
     },
     getMeta: (key) => connection.read(() => readMeta(connection, key)),
     setMeta: (key, value) => connection.write(() => writeMeta(connection, key, value)),
-  } satisfies Partial<StoreMaintenance>;
+  } satisfies Partial<HomeUpkeep>;
 }
 
 function writeMeta(connection: Connection, key: string, value: string): void {

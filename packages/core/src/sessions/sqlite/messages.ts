@@ -12,11 +12,12 @@ import {
 } from "../../message/index.ts";
 import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
-import { readMarks, type Scope } from "../identity.ts";
+import type { Ask } from "../gateway-records.ts";
+import { readMarks } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
-import type { Ask, MessageRecords, SessionMark } from "../store.ts";
+import type { MessageRecords, SessionMark } from "../store.ts";
 import { userMessagePreview } from "../titles.ts";
-import { refuseIfBusy, requireLease } from "./claims.ts";
+import { editSession, refuseIfBusy, requireLease } from "./claims.ts";
 import {
   byFile,
   type Connection,
@@ -29,9 +30,9 @@ import {
   mark,
   seconds,
   userPlatform,
-  visibleTo,
+  type Visible,
 } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { type StoreContext, writeTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { ancestorsOf, tipOf } from "./lineage-sql.ts";
 import { forgetRewound, takeBack } from "./rewind.ts";
@@ -160,7 +161,9 @@ const GET_MARK = `
 /** Added between messages that have no timestamp. */
 const MICROSECOND = 1e-6;
 
-export function messageOperations({ connection, clock, warn }: StoreContext) {
+export function messageOperations(context: StoreContext) {
+  const { connection, clock, warn } = context;
+  const { visible } = context.person;
   const appendAll = (
     sessionId: string,
     messages: readonly MessageInput[],
@@ -169,18 +172,18 @@ export function messageOperations({ connection, clock, warn }: StoreContext) {
     const { leaseHolder, takeBackFrom, isShown = true, ifLast, ask } = options;
     const now = seconds(clock);
     const columns = messages.map((message) => toAppend(message, sessionId, now));
-    return connection.write(() => {
-      if (leaseHolder !== undefined) requireLease(connection, sessionId, leaseHolder, now);
-      refuseIfClosed(connection, sessionId);
-      if (ifLast !== undefined) refuseIfChanged(connection, sessionId, ifLast);
+    return writeTo(context, sessionId, (session) => {
+      if (leaseHolder !== undefined) requireLease(connection, session, leaseHolder, now);
+      refuseIfClosed(connection, session);
+      if (ifLast !== undefined) refuseIfChanged(connection, session, ifLast);
       if (takeBackFrom !== undefined) {
-        refuseIfBusy(connection, sessionId, { leaseHolder }, now);
-        takeBack(connection, sessionId, takeBackFrom);
+        refuseIfBusy(connection, session, { leaseHolder }, now);
+        takeBack(connection, session, takeBackFrom);
       }
-      const ids = appendColumns(connection, sessionId, columns, { active: isShown ? 1 : 0 });
+      const ids = appendColumns(connection, session, columns, { active: isShown ? 1 : 0 });
       if (ask !== undefined) {
         const { token, request, rowId = ids.at(-1) ?? null } = ask;
-        putAsk(connection, sessionId, { token, request, row_id: rowId });
+        putAsk(connection, session, { token, request, row_id: rowId });
       }
       return ids;
     });
@@ -198,62 +201,62 @@ export function messageOperations({ connection, clock, warn }: StoreContext) {
     async setFinishReason(sessionId, messageIds, finishReason, options = {}) {
       const reason = toMessageColumns({ finishReason }, { now: 0, mode: "append" }).finish_reason;
       const { leaseHolder } = options;
-      await connection.write(() => {
-        if (leaseHolder !== undefined) requireLease(connection, sessionId, leaseHolder, seconds(clock));
-        for (const id of messageIds) connection.run(SET_FINISH_REASON, { session: sessionId, id, reason });
+      await writeTo(context, sessionId, (session) => {
+        if (leaseHolder !== undefined) requireLease(connection, session, leaseHolder, seconds(clock));
+        for (const id of messageIds) connection.run(SET_FINISH_REASON, { session, id, reason });
       });
     },
     async replaceMessages(sessionId, messages, options = {}) {
       const columns = inSequence(messages, seconds(clock));
-      await connection.write(() => {
-        refuseIfBusy(connection, sessionId, options, seconds(clock));
-        connection.run(DELETE_REPLACED(connection), { session: sessionId });
-        forgetRewound(connection, sessionId);
-        for (const column of withOriginals(connection, sessionId, columns))
-          insertMessage(connection, sessionId, column);
+      await editSession(context, sessionId, options, (session) => {
+        connection.run(DELETE_REPLACED(connection), { session });
+        forgetRewound(connection, session);
+        for (const column of withOriginals(connection, session, columns))
+          insertMessage(connection, session, column);
         const calls = columns.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
-        connection.run(SET_COUNTERS, { session: sessionId, messages: columns.length, calls });
+        connection.run(SET_COUNTERS, { session, messages: columns.length, calls });
       });
     },
     async clearMessages(sessionId, options = {}) {
-      await connection.write(() => {
-        refuseIfBusy(connection, sessionId, options, seconds(clock));
-        connection.run(DELETE_CLEARED(connection), { session: sessionId });
-        forgetRewound(connection, sessionId);
-        connection.run(SET_COUNTERS, { session: sessionId, messages: 0, calls: 0 });
+      await editSession(context, sessionId, options, (session) => {
+        connection.run(DELETE_CLEARED(connection), { session });
+        forgetRewound(connection, session);
+        connection.run(SET_COUNTERS, { session, messages: 0, calls: 0 });
       });
     },
     listMessageKeys: (sessionIds, options = {}) =>
       connection.read(() => {
-        const values = { sessions: JSON.stringify(sessionIds), ...visibleTo(options) };
+        const values = { sessions: JSON.stringify(sessionIds), ...visible };
         const sql = options.includeInactive ? ALL_KEYS(connection) : KEYS;
         return connection.all<MessageKey>(sql, values).map((row) => ({ ...row }));
       }),
-    getMessagesById: (ids, scope) =>
+    getMessagesById: (ids) =>
       connection.read(() => {
-        const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), ...visibleTo(scope) };
+        const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), ...visible };
         return decodeRows(connection.all(BY_IDS(connection), values), warn);
       }),
-    getDisplayHistory: (sessionId, scope) =>
+    getDisplayHistory: (sessionId) =>
       connection.read(() => {
-        const values = { session: sessionId, ...visibleTo(scope) };
+        const values = { session: sessionId, ...visible };
         const rows = connection.all<StoredMessageRow>(SHOWN_BY_ID(connection), values);
         return decodeRows(featuresOf(connection).isSchema17 ? withoutRepeats(rows) : rows, warn);
       }),
     getMessages: (sessionId, options = {}) =>
-      connection.read(() => decodeRows(readMessages(connection, sessionId, options), warn)),
+      connection.read(() => decodeRows(readMessages(connection, sessionId, { ...options, visible }), warn)),
     getMessagesAsConversation: (sessionId, options = {}) =>
       connection.read(() =>
         options.includeAncestors
-          ? readAncestry(connection, sessionId, options, warn)
-          : readAsReplayed(connection, sessionId, options).map((row) => toConversationRow(row, warn)),
+          ? readAncestry(connection, sessionId, { ...options, visible }, warn)
+          : readAsReplayed(connection, sessionId, { ...options, visible }).map((row) =>
+              toConversationRow(row, warn),
+            ),
       ),
     listRecentUserMessages: (sessionId, options = {}) =>
       connection.read(() =>
         connection
           .all<StoredMessageRow>(RECENT_FROM_USER(connection), {
             session: sessionId,
-            ...visibleTo(options),
+            ...visible,
             all: options.includeInactive ? 1 : 0,
             limit: count(options.limit, 20),
           })
@@ -263,42 +266,38 @@ export function messageOperations({ connection, clock, warn }: StoreContext) {
             preview: userMessagePreview(decodeContent(content, warn)),
           })),
       ),
-    getSessionMark: (id, scope) =>
+    getSessionMark: (id) =>
       connection.read(() => {
-        const row = connection.get<SessionMark>(GET_MARK, { id, ...visibleTo(scope) });
+        const row = connection.get<SessionMark>(GET_MARK, { id, ...visible });
         return row === undefined ? null : { ...row };
       }),
-    messageCount: (sessionId, scope) =>
+    messageCount: (sessionId) =>
       connection.read(() => {
-        const values = { session: sessionId ?? null, ...visibleTo(scope) };
+        const values = { session: sessionId ?? null, ...visible };
         const sql = sessionId === undefined ? COUNT : COUNT_OF_SESSION;
         return connection.get<{ number: number }>(sql, values)?.number ?? 0;
       }),
   } satisfies Partial<MessageRecords>;
 }
 
-export type ReadOptions = Scope & { readonly includeInactive?: boolean };
+export type ReadOptions = { readonly visible: Visible; readonly includeInactive?: boolean };
 
 /** In stored order. */
 export function readMessages(
   connection: Connection,
   session: string,
-  options: ReadOptions = {},
+  { visible, includeInactive }: ReadOptions,
 ): StoredMessageRow[] {
-  return connection.all(BY_ID(connection), {
-    session,
-    ...visibleTo(options),
-    all: options.includeInactive ? 1 : 0,
-  });
+  return connection.all(BY_ID(connection), { session, ...visible, all: includeInactive ? 1 : 0 });
 }
 
 /** In the order in which a model gets them. */
-function readAsReplayed(connection: Connection, session: string, options: ReadOptions): StoredMessageRow[] {
-  return connection.all(AS_REPLAYED(connection), {
-    session,
-    ...visibleTo(options),
-    all: options.includeInactive ? 1 : 0,
-  });
+function readAsReplayed(
+  connection: Connection,
+  session: string,
+  { visible, includeInactive }: ReadOptions,
+): StoredMessageRow[] {
+  return connection.all(AS_REPLAYED(connection), { session, ...visible, all: includeInactive ? 1 : 0 });
 }
 
 function readAncestry(
@@ -307,9 +306,10 @@ function readAncestry(
   options: ReadOptions,
   warn: (message: string) => void,
 ): OpenAiMessage[] {
-  const segments = ancestorsOf(connection, id, options).map((session) => ({
+  const segments = ancestorsOf(connection, id, options.visible).map((session) => ({
     isBranch:
-      readMarks(findSession(connection, session, options)?.model_config ?? null).branchedFrom !== undefined,
+      readMarks(findSession(connection, session, options.visible)?.model_config ?? null).branchedFrom !==
+      undefined,
     rows: readAsReplayed(connection, session, options),
   }));
   const shown = segments.map(({ rows }, at) => {

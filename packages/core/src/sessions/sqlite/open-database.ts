@@ -1,29 +1,21 @@
 // Opens the connection for a path: creates, upgrades or, once per process, repairs the file, or opens it read-only.
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  openSync,
-  realpathSync,
-  statSync,
-} from "node:fs";
-import { basename, dirname, resolve } from "node:path";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { describeCause, errnoCode, sqliteCode } from "../../lib/index.ts";
+import { describeCause, sqliteCode } from "../../lib/index.ts";
+import { createPrivateFile, enterWal } from "../../lib/sqlite.ts";
 import { rememberOpenFailure, sessionError } from "../errors.ts";
 import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
-import { retryWhileBusy } from "./database-file.ts";
+import { retryBriefly } from "./database-file.ts";
 import { rebuildDerivedTables } from "./derived-tables.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause, toSessionError } from "./failures.ts";
-import { setJournalMode } from "./journal-mode.ts";
 import { IN_MEMORY, type OpenOptions } from "./options.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";
 import {
   type Column,
+  columnsOf,
   HAS_ACTIVITY,
   latestActivity,
   MESSAGE_COLUMNS,
@@ -111,7 +103,7 @@ async function openRebuilt(options: OpenOptions): Promise<OpenedDatabase> {
     return await openAndPrepare(options);
   } catch (cause) {
     if (!isCorrupt(sqliteCause(cause))) throw cause;
-    const isRebuilt = await retryWhileBusy(() => rebuildDerivedTables(path, { cause }));
+    const isRebuilt = await retryBriefly(() => rebuildDerivedTables(path, { cause }));
     const opened = await openAndPrepare(options); // also if another process has rebuilt them meanwhile
     if (!isRebuilt) return opened;
     const note = `The search index in ${path} was damaged and is being built again from the messages. Pages it no longer uses stay in the file until 'hermes sessions repair' gives them back.`;
@@ -152,8 +144,11 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
     if (access.kind === "read-only") return await readOnlyInstead(access.reason, access.hint);
     if (access.isEmpty) {
       // Only for a file we created: programs that share a file must agree on its mode.
-      const warn = (message: string) => warnings.push(message);
-      await connection.outside(() => setJournalMode(db, { label: basename(path), path, warn }));
+      const refusal = await connection.outside(() => enterWal(connection));
+      if (refusal !== undefined)
+        warnings.push(
+          `${path}: write-ahead logging is not possible here (${refusal}), so it runs with journal_mode=DELETE. That is slower and allows one program at a time; use a local disk instead of a network share.`,
+        );
     }
     db.exec("PRAGMA synchronous = FULL");
     db.exec("PRAGMA wal_autocheckpoint = 0"); // the connection runs its own checkpoints
@@ -187,12 +182,9 @@ const CACHE = "PRAGMA cache_size = -65536";
 
 /** Only the owner may read conversations. SQLite gives the log files the same mode as the database. */
 function createFile(path: string): void {
-  if (existsSync(path)) return;
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    closeSync(openSync(path, "wx", 0o600));
+    createPrivateFile(path);
   } catch (cause) {
-    if (errnoCode(cause) === "EEXIST" && existsSync(path)) return;
     throw sessionError("session-db-unavailable", `Cannot create ${path}: ${describeCause(cause)}.`, {
       hint: "Check that the folder exists and may be written to, or set HERMES_HOME.",
       cause,
@@ -345,12 +337,7 @@ function completed(
   name: "sessions" | "messages",
   columns: readonly Column[],
 ): string[] {
-  const found = new Set(
-    db
-      .prepare(`SELECT name FROM pragma_table_info('${name}')`)
-      .all()
-      .map((row) => String(row.name)),
-  );
+  const found = columnsOf(db, name);
   if (columns.every((column) => found.has(column.name))) return [];
   const list = columns.map((column) =>
     found.has(column.name) ? column.name : `${defaultOf(column)} AS ${column.name}`,

@@ -25,12 +25,12 @@ import {
   type OpenProcess,
   processesWithFileOpen,
   removeParts,
-  retryWhileBusy,
+  retryBriefly,
 } from "./database-file.ts";
 import { rebuildDerivedTables } from "./derived-tables.ts";
 import { isBusy } from "./failures.ts";
-import { apply, knownSchema, type RepairStrategy, type Step, stepsFor } from "./repair-steps.ts";
-import { salvageInto } from "./salvage/salvage-copy.ts";
+import { apply, isLater, type RepairStrategy, type Step, stepsFor } from "./repair-steps.ts";
+import { salvageInto } from "./salvage/rebuild.ts";
 
 export { isMalformed, isNotSqlite } from "./damage.ts";
 
@@ -183,7 +183,7 @@ async function repairDerivedTables(
   const isShared = found.problems.some(({ text }) => text.includes("2nd reference to page"));
   if ((!isIndexWrong && !isOurs) || isShared) return found;
   const cause = found.problems.map(({ text }) => text).join("\n");
-  if (!(await retryWhileBusy(() => rebuildDerivedTables(file, { cause, isIndexWrong })))) return found;
+  if (!(await retryBriefly(() => rebuildDerivedTables(file, { cause, isIndexWrong })))) return found;
   const after = await diagnose(file);
   return after.kind === "unusable" ? found : after;
 }
@@ -199,7 +199,7 @@ async function repairInPlace(
     await copyDatabase(file, rehearsal);
     const before = tryCountRows(rehearsal);
     if (before === undefined) return undefined; // not even the schema can be listed
-    for (const step of stepsFor(problems ?? [], knownSchema(rehearsal))) {
+    for (const step of stepsFor(problems ?? [], isLater(rehearsal))) {
       if (await rehearse(step, rehearsal, before.rows)) return await perform(step, work, before.cookie);
       // The next step starts from the unchanged file, because steps are applied singly.
       removeParts(rehearsal);

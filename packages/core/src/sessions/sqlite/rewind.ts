@@ -5,8 +5,8 @@ import { contentText, toMessageRow } from "../../message/index.ts";
 import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
 import type { MessageRecords, RewindOutcome } from "../store.ts";
-import { refuseIfBusy } from "./claims.ts";
-import { byFile, type Connection, count, featuresOf, isChangeable, seconds } from "./connection.ts";
+import { editSession } from "./claims.ts";
+import { byFile, type Connection, count, featuresOf, isChangeable } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { hasOwnTable, MESSAGE_SOURCE, messageFields, REWOUND } from "./schema.ts";
 
@@ -51,21 +51,15 @@ const NEWEST_TURNS = byFile((file) => {
   `;
 });
 
-export function rewindOperations({ connection, clock, warn }: StoreContext) {
+export function rewindOperations(context: StoreContext) {
+  const { connection, warn } = context;
   return {
-    rewindToMessage: (session, id, options = {}) =>
-      connection.write(() => {
-        refuseIfBusy(connection, session, options, seconds(clock));
-        return rewind(connection, session, id, warn);
-      }),
-    restoreRewound: (session, id, options = {}) =>
-      connection.write(() => {
-        refuseIfBusy(connection, session, options, seconds(clock));
-        return restore(connection, session, id);
-      }),
-    undoTurns: (session, turns = 1, options = {}) =>
-      connection.write(() => {
-        refuseIfBusy(connection, session, options, seconds(clock));
+    rewindToMessage: (sessionId, id, options = {}) =>
+      editSession(context, sessionId, options, (session) => rewind(connection, session, id, warn)),
+    restoreRewound: (sessionId, id, options = {}) =>
+      editSession(context, sessionId, options, (session) => restore(connection, session, id)),
+    undoTurns: (sessionId, turns = 1, options = {}) =>
+      editSession(context, sessionId, options, (session) => {
         const wanted = Math.max(1, count(turns, 1));
         const found = connection.all<{ id: number }>(NEWEST_TURNS(connection), { session, turns: wanted });
         const oldest = found.at(-1);

@@ -98,10 +98,11 @@ function declare(list: readonly Column[]): string {
   return list.map(({ name, declaration }) => `\n    ${name} ${declaration}`).join(",");
 }
 
+/** Declarations by lines or commas. */
 function columns(text: string): Column[] {
   return text
     .trim()
-    .split("\n")
+    .split(/, |,?\n/)
     .map((line) => {
       const [name = "", ...declaration] = line.trim().split(" ");
       return { name, declaration: declaration.join(" ") };
@@ -184,15 +185,11 @@ export function fillActivity(hasActivity: boolean): string {
 export const HAS_ACTIVITY = "SELECT 1 FROM pragma_table_info('sessions') WHERE name = 'last_activity_at'";
 
 /** The original of each copied row: always the first one, never a copy. */
-export const ORIGINS: readonly SchemaObject[] = [
-  table("hermes_memory_origin", "message_id INTEGER PRIMARY KEY, origin_id INTEGER NOT NULL"),
-  index("hermes_memory_origin_copies", "hermes_memory_origin(origin_id)"),
-  trigger(
-    "hermes_memory_origin_delete",
-    "AFTER DELETE ON messages",
-    "DELETE FROM hermes_memory_origin WHERE message_id = old.id;",
-  ),
-];
+export const ORIGINS: readonly SchemaObject[] = ownTable(
+  "hermes_memory_origin",
+  "message_id INTEGER PRIMARY KEY, origin_id INTEGER NOT NULL",
+  { indexes: { copies: "origin_id" }, goesWith: "messages" },
+).objects;
 
 /**
  * A table whose rows exist nowhere else. A table with its name that lacks our columns belongs to another program and is not
@@ -204,200 +201,128 @@ type OwnTable = {
   readonly objects: readonly SchemaObject[];
 };
 
-const NODES_TABLE = "lcm_nodes";
-
-const NODE_COLUMNS: readonly Column[] = [
-  { name: "node_id", declaration: "TEXT PRIMARY KEY" },
-  { name: "lineage_root", declaration: "TEXT NOT NULL" },
-  { name: "session_id", declaration: "TEXT NOT NULL" },
-  { name: "depth", declaration: "INTEGER NOT NULL" },
-  { name: "first_message_id", declaration: "INTEGER NOT NULL" },
-  { name: "last_message_id", declaration: "INTEGER NOT NULL" },
-  { name: "source_ids", declaration: "TEXT NOT NULL" },
-  { name: "summary", declaration: "TEXT NOT NULL" },
-  { name: "tokens", declaration: "INTEGER NOT NULL" },
-  { name: "source_tokens", declaration: "INTEGER NOT NULL" },
-  { name: "method", declaration: "TEXT NOT NULL" },
-  { name: "created_at", declaration: "REAL NOT NULL" },
-];
-
 /**
  * Summaries of messages and of summaries. Other programs know the table by this name. A summary is deleted with the session it
  * was made in, because its sources are deleted too.
  */
-export const SUMMARY_NODES: OwnTable = {
-  name: NODES_TABLE,
-  columns: NODE_COLUMNS,
-  objects: [
-    table(NODES_TABLE, `${declareInline(NODE_COLUMNS)}, UNIQUE (lineage_root, depth, first_message_id)`),
-    index("hermes_memory_nodes_session", `${NODES_TABLE}(session_id)`),
-    goesWithSession("hermes_memory_nodes_delete", NODES_TABLE),
-  ],
-};
+export const SUMMARY_NODES = ownTable(
+  "lcm_nodes",
+  `node_id TEXT PRIMARY KEY, lineage_root TEXT NOT NULL, session_id TEXT NOT NULL, depth INTEGER NOT NULL,
+    first_message_id INTEGER NOT NULL, last_message_id INTEGER NOT NULL, source_ids TEXT NOT NULL, summary TEXT NOT NULL,
+    tokens INTEGER NOT NULL, source_tokens INTEGER NOT NULL, method TEXT NOT NULL, created_at REAL NOT NULL`,
+  {
+    prefix: "hermes_memory_nodes",
+    more: "UNIQUE (lineage_root, depth, first_message_id)",
+    indexes: { session: "session_id" },
+  },
+);
 
 /** Which process works on a session. The session need not exist yet. */
-export const SESSION_LEASES = ofSessions("hermes_memory_leases", [
-  { name: "holder", declaration: "TEXT NOT NULL" },
-  { name: "acquired_at", declaration: "REAL NOT NULL" },
-  { name: "expires_at", declaration: "REAL NOT NULL" },
-]);
+export const SESSION_LEASES = ownTable(
+  "hermes_memory_leases",
+  "session_id TEXT PRIMARY KEY, holder TEXT NOT NULL, acquired_at REAL NOT NULL, expires_at REAL NOT NULL",
+);
 
 /** The system prompt we made for a session; the one in its row may be another program's. */
-export const OWN_PROMPTS = ofSessions("hermes_memory_prompts", [
-  { name: "prompt", declaration: "TEXT NOT NULL" },
-  { name: "version", declaration: "INTEGER NOT NULL" },
-  { name: "created_at", declaration: "REAL NOT NULL" },
-]);
+export const OWN_PROMPTS = ownTable(
+  "hermes_memory_prompts",
+  "session_id TEXT PRIMARY KEY, prompt TEXT NOT NULL, version INTEGER NOT NULL, created_at REAL NOT NULL",
+);
 
 /** The newest request of each session of a gateway (`Ask`). */
-export const ASKS = ofSessions("hermes_memory_asks", [
-  { name: "token", declaration: "TEXT NOT NULL" },
-  { name: "request", declaration: "TEXT NOT NULL" },
-  { name: "row_id", declaration: "INTEGER" },
-  { name: "delivered", declaration: "INTEGER NOT NULL" },
-]);
+export const ASKS = ownTable(
+  "hermes_memory_asks",
+  "session_id TEXT PRIMARY KEY, token TEXT NOT NULL, request TEXT NOT NULL, row_id INTEGER, delivered INTEGER NOT NULL",
+);
 
 /** Up to which message facts were extracted from a session. */
-export const EXTRACTED = ofSessions("hermes_memory_extracted", [
-  { name: "message_id", declaration: "INTEGER NOT NULL" },
-]);
+export const EXTRACTED = ownTable(
+  "hermes_memory_extracted",
+  "session_id TEXT PRIMARY KEY, message_id INTEGER NOT NULL",
+);
 
-const TITLES_TABLE = ofSessions(OWN_TITLES, [
-  { name: "title", declaration: "TEXT NOT NULL" },
-  // What the column `title` of the session had when this was written.
-  { name: "shared", declaration: "TEXT" },
-]);
-
-/** Titles that the column of the sessions cannot hold, because it is unique over the sessions of all users (titles.ts). */
-const TITLES: OwnTable = {
-  ...TITLES_TABLE,
-  objects: [...TITLES_TABLE.objects, index(`${OWN_TITLES}_title`, `${OWN_TITLES}(title)`)],
-};
-
-const REWOUND_TABLE = "hermes_memory_rewound";
-const REWOUND_COLUMNS: readonly Column[] = [
-  { name: "message_id", declaration: "INTEGER PRIMARY KEY" },
-  { name: "session_id", declaration: "TEXT NOT NULL" },
-];
+/**
+ * Titles that the column of the sessions cannot hold, because it is unique over the sessions of all users (titles.ts). `shared`: what that
+ * column had when the title was written.
+ */
+const TITLES = ownTable(OWN_TITLES, "session_id TEXT PRIMARY KEY, title TEXT NOT NULL, shared TEXT", {
+  indexes: { title: "title" },
+});
 
 /** Rows that a rewind of ours took back. With schema 17, a compaction leaves rows that look the same. */
-export const REWOUND: OwnTable = {
-  name: REWOUND_TABLE,
-  columns: REWOUND_COLUMNS,
-  objects: [
-    table(REWOUND_TABLE, declareInline(REWOUND_COLUMNS)),
-    index("hermes_memory_rewound_session", `${REWOUND_TABLE}(session_id)`),
-    trigger(
-      "hermes_memory_rewound_delete",
-      "AFTER DELETE ON messages",
-      `DELETE FROM ${REWOUND_TABLE} WHERE message_id = old.id;`,
-    ),
-  ],
-};
+export const REWOUND = ownTable(
+  "hermes_memory_rewound",
+  "message_id INTEGER PRIMARY KEY, session_id TEXT NOT NULL",
+  { indexes: { session: "session_id" }, goesWith: "messages" },
+);
 
-const PROVENANCE_TABLE = "hermes_memory_provenance";
-const PROVENANCE_COLUMNS: readonly Column[] = [
-  { name: "message_id", declaration: "INTEGER PRIMARY KEY" },
-  { name: "line", declaration: "INTEGER" },
-  // The file, if it is not the one in the mark `_import` of the session.
-  { name: "path", declaration: "TEXT" },
-  // 1 for a message of an abandoned branch, which the import made inactive.
-  { name: "branch", declaration: "INTEGER NOT NULL" },
-];
-
-/** Where each message of an imported transcript comes from. A row of an imported session that is not here was added later, by a turn. */
-export const PROVENANCE: OwnTable = {
-  name: PROVENANCE_TABLE,
-  columns: PROVENANCE_COLUMNS,
-  objects: [
-    table(PROVENANCE_TABLE, declareInline(PROVENANCE_COLUMNS)),
-    trigger(
-      `${PROVENANCE_TABLE}_delete`,
-      "AFTER DELETE ON messages",
-      `DELETE FROM ${PROVENANCE_TABLE} WHERE message_id = old.id;`,
-    ),
-  ],
-};
+/**
+ * Where each message of an imported transcript comes from. A row of an imported session that is not here was added later, by a turn.
+ * `path`: the file, if it is not the one in the mark `_import` of the session. `branch`: 1 for a message of an abandoned branch, which the
+ * import made inactive.
+ */
+export const PROVENANCE = ownTable(
+  "hermes_memory_provenance",
+  "message_id INTEGER PRIMARY KEY, line INTEGER, path TEXT, branch INTEGER NOT NULL",
+  { goesWith: "messages" },
+);
 
 /** Conversations that a gateway keeps open, by the key of the client. The key is unique for each person (gateway-records.ts). */
-export const LIVE_SESSIONS = goingWithSessions(
+export const LIVE_SESSIONS = ownTable(
   "hermes_memory_live",
-  [
-    { name: "person", declaration: "TEXT NOT NULL" },
-    { name: "key", declaration: "TEXT NOT NULL" },
-    { name: "session_id", declaration: "TEXT NOT NULL" },
-    { name: "source", declaration: "TEXT NOT NULL" },
-    { name: "started_at", declaration: "REAL NOT NULL" },
-    { name: "last_active_at", declaration: "REAL NOT NULL" },
-    { name: "last_prompt_tokens", declaration: "INTEGER NOT NULL" },
-    { name: "finalized_at", declaration: "REAL" },
-    { name: "reset_reason", declaration: "TEXT" },
-  ],
-  { more: "PRIMARY KEY (person, key)", indexes: { active: "last_active_at", key: "key" } },
+  `person TEXT NOT NULL, key TEXT NOT NULL, session_id TEXT NOT NULL, source TEXT NOT NULL, started_at REAL NOT NULL,
+    last_active_at REAL NOT NULL, last_prompt_tokens INTEGER NOT NULL, finalized_at REAL, reset_reason TEXT`,
+  {
+    more: "PRIMARY KEY (person, key)",
+    indexes: { session: "session_id", active: "last_active_at", key: "key" },
+  },
 );
 
 /** Texts by which a later request finds its session. Marks of one call of `saveMarks` have the same `call`; later calls have higher ones. */
-export const MARKS = goingWithSessions(
+export const MARKS = ownTable(
   "hermes_memory_marks",
-  [
-    { name: "id", declaration: "INTEGER PRIMARY KEY" },
-    { name: "session_id", declaration: "TEXT NOT NULL" },
-    { name: "mark", declaration: "TEXT NOT NULL" },
-    { name: "call", declaration: "INTEGER NOT NULL" },
-  ],
-  { indexes: { mark: "mark" }, sessionIndex: "session_id, call" },
+  "id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, mark TEXT NOT NULL, call INTEGER NOT NULL",
+  { indexes: { session: "session_id, call", mark: "mark" } },
 );
 
 /** What recall found for a request, and what was sent of it. */
-export const RECALLS = goingWithSessions(
+export const RECALLS = ownTable(
   "hermes_memory_recalls",
-  [
-    { name: "id", declaration: "INTEGER PRIMARY KEY AUTOINCREMENT" },
-    { name: "session_id", declaration: "TEXT NOT NULL" },
-    { name: "at", declaration: "REAL NOT NULL" },
-    { name: "mark", declaration: "TEXT" },
-    { name: "query", declaration: "TEXT NOT NULL" },
-    { name: "injected", declaration: "TEXT NOT NULL" },
-    { name: "found", declaration: "TEXT NOT NULL" },
-    { name: "duration_ms", declaration: "REAL NOT NULL" },
-    { name: "mode", declaration: "TEXT NOT NULL" },
-  ],
-  { indexes: { at: "at" }, sessionIndex: "session_id, mark" },
+  `id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, at REAL NOT NULL, mark TEXT, query TEXT NOT NULL,
+    injected TEXT NOT NULL, found TEXT NOT NULL, duration_ms REAL NOT NULL, mode TEXT NOT NULL`,
+  { indexes: { session: "session_id, mark", at: "at" } },
+);
+
+/** What a turn used. */
+export const TURNS = ownTable(
+  "hermes_memory_turns",
+  `id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, at REAL NOT NULL, duration_ms REAL NOT NULL, mode TEXT NOT NULL, model TEXT,
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cache_read_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL, reasoning_tokens INTEGER NOT NULL, calls INTEGER NOT NULL, cost REAL, recall_id INTEGER`,
+  { indexes: { session: "session_id, at", at: "at" } },
 );
 
 /** Rounds of tool calls that a gateway ran itself and that its client never sees, as one wire writes them. */
-export const ROUNDS = goingWithSessions(
+export const ROUNDS = ownTable(
   "hermes_memory_rounds",
-  [
-    { name: "session_id", declaration: "TEXT NOT NULL" },
-    { name: "mark", declaration: "TEXT NOT NULL" },
-    { name: "wire", declaration: "TEXT NOT NULL" },
-    { name: "items", declaration: "TEXT NOT NULL" },
-  ],
-  { sessionIndex: "session_id, mark, wire" },
+  "session_id TEXT NOT NULL, mark TEXT NOT NULL, wire TEXT NOT NULL, items TEXT NOT NULL",
+  { indexes: { session: "session_id, mark, wire" } },
 );
 
-const SPEND_TABLE = "hermes_memory_spend";
-const SPEND_COLUMNS: readonly Column[] = [
-  // In UTC: 2026-01-31. "" for a member of a group, which has no day.
-  { name: "day", declaration: "TEXT NOT NULL" },
-  { name: "kind", declaration: "TEXT NOT NULL" },
-  // A user's is a hash (`personKey`), by which erasing the user finds it.
-  { name: "key", declaration: "TEXT NOT NULL" },
-  { name: "requests", declaration: "INTEGER NOT NULL" },
-  { name: "tokens", declaration: "INTEGER NOT NULL" },
-  { name: "cost", declaration: "REAL NOT NULL" },
-];
-
-/** What users and tokens of a gateway have used today, and which users a token has served. Belongs to no session. */
-export const SPEND: OwnTable = {
-  name: SPEND_TABLE,
-  columns: SPEND_COLUMNS,
-  objects: [
-    table(SPEND_TABLE, `${declareInline(SPEND_COLUMNS)}, PRIMARY KEY (day, kind, key)`, " WITHOUT ROWID"),
-    index(`${SPEND_TABLE}_key`, `${SPEND_TABLE}(key)`),
-  ],
-};
+/**
+ * What users and tokens of a gateway have used today, and which users a token has served. Belongs to no session. `day` is in UTC: 2026-01-31;
+ * "" for a member of a group, which has no day. The `key` of a user is a hash (`personKey`), by which erasing the user finds it.
+ */
+export const SPEND = ownTable(
+  "hermes_memory_spend",
+  "day TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL, cost REAL NOT NULL",
+  {
+    more: "PRIMARY KEY (day, kind, key)",
+    suffix: " WITHOUT ROWID",
+    indexes: { key: "key" },
+    goesWith: "nothing",
+  },
+);
 
 export const OWN_TABLES: readonly OwnTable[] = [
   SUMMARY_NODES,
@@ -411,6 +336,7 @@ export const OWN_TABLES: readonly OwnTable[] = [
   LIVE_SESSIONS,
   MARKS,
   RECALLS,
+  TURNS,
   ROUNDS,
   SPEND,
 ];
@@ -427,42 +353,32 @@ export function trigger(name: string, when: string, body: string): SchemaObject 
   return { type: "trigger", name, sql: `CREATE TRIGGER ${name} ${when} BEGIN ${body} END` };
 }
 
-/** At most one row per session. */
-function ofSessions(name: string, more: readonly Column[]): OwnTable {
-  const columns = [{ name: "session_id", declaration: "TEXT PRIMARY KEY" }, ...more];
-  return {
-    name,
-    columns,
-    objects: [table(name, declareInline(columns)), goesWithSession(`${name}_delete`, name)],
-  };
-}
-
-type MoreOfTable = {
+type TableParts = {
+  /** With which the names of its indexes and of its trigger begin. Default: the name of the table. */
+  readonly prefix?: string;
   /** Table constraints. */
   readonly more?: string;
-  /** Columns by the last part of the index's name. */
+  readonly suffix?: string;
+  /** Columns by the last part of the index's name. Deleting a session needs one by session. */
   readonly indexes?: Readonly<Record<string, string>>;
-  /** Columns of the index by session, which deleting a session needs. */
-  readonly sessionIndex?: string;
+  /** A row is deleted with its session, or with its message. */
+  readonly goesWith?: "sessions" | "messages" | "nothing";
 };
 
-/** Any number of rows per session. */
-function goingWithSessions(name: string, columns: readonly Column[], options: MoreOfTable): OwnTable {
-  const { more, indexes = {}, sessionIndex = "session_id" } = options;
+function ownTable(name: string, declarations: string, parts: TableParts = {}): OwnTable {
+  const { prefix = name, more, suffix, indexes = {}, goesWith = "sessions" } = parts;
+  const all = columns(declarations);
+  const key = goesWith === "sessions" ? "session_id" : "message_id";
+  const body = `DELETE FROM ${name} WHERE ${key} = old.id;`;
   return {
     name,
-    columns,
+    columns: all,
     objects: [
-      table(name, more === undefined ? declareInline(columns) : `${declareInline(columns)}, ${more}`),
-      index(`${name}_session`, `${name}(${sessionIndex})`),
-      ...Object.entries(indexes).map(([part, on]) => index(`${name}_${part}`, `${name}(${on})`)),
-      goesWithSession(`${name}_delete`, name),
+      table(name, [declareInline(all), ...(more === undefined ? [] : [more])].join(", "), suffix),
+      ...Object.entries(indexes).map(([part, on]) => index(`${prefix}_${part}`, `${name}(${on})`)),
+      ...(goesWith === "nothing" ? [] : [trigger(`${prefix}_delete`, `AFTER DELETE ON ${goesWith}`, body)]),
     ],
   };
-}
-
-function goesWithSession(name: string, from: string): SchemaObject {
-  return trigger(name, "AFTER DELETE ON sessions", `DELETE FROM ${from} WHERE session_id = old.id;`);
 }
 
 function declareInline(columns: readonly Column[]): string {
@@ -497,14 +413,10 @@ export function clampInteger(number: string): string {
 // ---- Columns of messages ----
 
 /** Columns of later schemas that describe a row and are copied with it. */
-export const LATER_MESSAGE_COLUMNS: readonly Column[] = [
-  { name: "effect_disposition", declaration: "TEXT" },
-  { name: "_compressed_summary", declaration: "INTEGER NOT NULL DEFAULT 0" },
-  { name: "compacted", declaration: "INTEGER NOT NULL DEFAULT 0" },
-  { name: "api_content", declaration: "TEXT" },
-  { name: "display_kind", declaration: "TEXT" },
-  { name: "display_metadata", declaration: "TEXT" },
-];
+export const LATER_MESSAGE_COLUMNS: readonly Column[] = columns(`
+    effect_disposition TEXT, _compressed_summary INTEGER NOT NULL DEFAULT 0,
+    compacted INTEGER NOT NULL DEFAULT 0, api_content TEXT, display_kind TEXT, display_metadata TEXT
+  `);
 /** Also copied to another session; not read here. */
 const ONLY_COPIED = ["message_uid", "absorbed_message_uids", "tool_call_uids", "tool_call_uid"];
 
@@ -539,6 +451,11 @@ export function hasOwnTable(connection: Connection, { name, columns }: OwnTable)
   `);
   const present = new Set(rows.map((row) => row.name));
   return columns.every((column) => present.has(column.name));
+}
+
+export function columnsOf(db: DatabaseSync, table: string): ReadonlySet<string> {
+  const rows = db.prepare("SELECT name FROM pragma_table_info(?)").all(table);
+  return new Set(rows.map(({ name }) => String(name)));
 }
 
 /** The objects of a file: each name with the SQL that declares it. */

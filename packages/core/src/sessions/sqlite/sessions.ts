@@ -3,17 +3,22 @@ import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import {
   checkSessionId,
+  MARK_KEYS,
   modelConfigText,
+  ORPHANED,
   plainConfig,
   RESET_REASONS,
   readOwner,
   type Scope,
+  scopeOfUser,
   USER_PLATFORM,
   withoutMarksOf,
 } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
 import type { NewSession, OwnPrompt, SessionRecords, TokenUpdate } from "../store.ts";
+import { takeOverLease } from "./claims.ts";
 import {
+  ALL_USERS,
   byFile,
   type Connection,
   type FileFeatures,
@@ -25,9 +30,17 @@ import {
   titleOf,
   userPlatform,
   type Visible,
-  visibleTo,
 } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import {
+  isEverybody,
+  isOthers,
+  type Person,
+  requireStored,
+  type StoreContext,
+  sees,
+  unseen,
+  writeTo,
+} from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import {
   type Column,
@@ -171,19 +184,22 @@ const SET_TOKENS = `
 
 export function sessionOperations(context: StoreContext) {
   const { connection, clock } = context;
-  const change = async (sql: string, values: Parameters<Connection["run"]>[1]) => {
-    await connection.write(() => connection.run(sql, values));
-  };
+  const { visible } = context.person;
   return {
     async createSession(id, options = {}) {
       checkSessionId(id);
+      refuseOtherOwner(context.person, readOwner(options));
       return connection.write(() => insertSession(context, id, options, seconds(clock)));
     },
     async endSession(id, reason) {
-      await connection.write(() => endSession(connection, id, reason, seconds(clock)));
+      await writeTo(context, id, (session) => endSession(connection, session, reason, seconds(clock)));
     },
-    reopenSession: (id) => change(REOPEN, { id }),
-    updateSessionModel: (id, model) => change(SET_MODEL, { id, model }),
+    async reopenSession(sessionId) {
+      await writeTo(context, sessionId, (id) => connection.run(REOPEN, { id }));
+    },
+    async updateSessionModel(sessionId, model) {
+      await writeTo(context, sessionId, (id) => connection.run(SET_MODEL, { id, model }));
+    },
     async updateTokenCounts(id, update) {
       checkSessionId(id);
       await connection.write(
@@ -194,17 +210,14 @@ export function sessionOperations(context: StoreContext) {
         { isUnsynced: true },
       ); // the reply that was counted is stored next
     },
-    getSession: (id, scope) => connection.read(() => findSession(connection, id, scope)),
+    getSession: (id) => connection.read(() => findSession(connection, id, visible)),
   } satisfies Partial<SessionRecords>;
 }
 
 /** Inside a transaction. An existing session stays unchanged; with schema 17, its missing values are filled. */
-export function insertSession(
-  { connection, profile }: Pick<StoreContext, "connection" | "profile">,
-  id: string,
-  options: NewSession,
-  now: number,
-): string {
+export function insertSession(context: StoreContext, id: string, asked: NewSession, now: number): string {
+  const { connection, profile } = context;
+  const options = isEverybody(context.person) ? asked : theirs(context, id, asked);
   const parent = options.parentSessionId || null;
   const owner = readOwner(options);
   const file = featuresOf(connection);
@@ -238,14 +251,68 @@ export function insertSession(
         writePrompt(connection, id, prompt);
       if (hash !== null) connection.run(DROP_PROMPT, { hash });
     }
+    if (!isEverybody(context.person)) takeOverLease(context, id);
     return id;
   } catch (cause) {
     if (!isForeignKeyFailure(cause)) throw cause;
-    throw sessionError("unknown-parent", `The parent session '${parent}' of '${id}' does not exist.`, {
-      hint: "Create the parent first, or leave parentSessionId out.",
-      cause,
-    });
+    throw sessionError(
+      "unknown-parent",
+      `The parent session '${asked.parentSessionId}' of '${id}' does not exist.`,
+      {
+        hint: "Create the parent first, or leave parentSessionId out.",
+        cause,
+      },
+    );
   }
+}
+
+function refuseOtherOwner({ scope }: Person, given: Scope): void {
+  const isOwn = (key: keyof Scope) => given[key] === undefined || given[key] === scope[key];
+  if (Object.keys(scope).length === 0 || (isOwn("userId") && isOwn("userPlatform"))) return;
+  throw sessionError("bad-user-id", "This is the store of one person, and another one was passed.", {
+    hint: "Leave the user out, or use the store of the whole home.",
+  });
+}
+
+/** Inside a transaction: a new session of the person whose store this is. Its id must be free in the whole file. */
+function theirs(context: StoreContext, id: string, asked: NewSession): NewSession {
+  const { user } = context.person;
+  if (isOthers(context, id))
+    throw sessionError("bad-session-id", `The session '${id}' cannot be created: ${TAKEN}.`, {
+      hint: "Choose another id.",
+    });
+  const { parentSessionId: parent, modelConfig, ...others } = asked;
+  return {
+    ...others,
+    ...(user === undefined ? { userId: null } : scopeOfUser(user)),
+    modelConfig: ownConfig(context, plainConfig(modelConfig)),
+    parentSessionId: parent && !sees(context, parent) ? unseen(context.person, parent) : (parent ?? null),
+  };
+}
+
+export const TAKEN = "a session with this id exists";
+
+/**
+ * Inside a transaction: settings without the mark that names another platform's user. A subagent run whose session the person does not have
+ * stays a run, marked as orphaned, so that it is not deleted with another person's session. The other marks have no effect without a
+ * parent; they stay as given, because a mark that disappeared would say that the session exists.
+ */
+export function ownConfig(
+  context: StoreContext,
+  config: Readonly<Record<string, unknown>> | null,
+  platform?: string,
+): Record<string, unknown> | null {
+  if (config === null) return null;
+  const own: Record<string, unknown> = { ...config };
+  if (platform === undefined) delete own[USER_PLATFORM];
+  else own[USER_PLATFORM] = platform;
+  for (const key of Object.values(MARK_KEYS)) {
+    const named = own[key];
+    if (named === undefined || named === null) continue;
+    if (typeof named !== "string") delete own[key];
+    else if (key === MARK_KEYS.delegateFrom && !sees(context, named)) own[key] = ORPHANED;
+  }
+  return own;
 }
 
 /** Inside a transaction. True when the session was not ended before. */
@@ -300,8 +367,11 @@ function platformMark(
   return platform === null || platform === source ? {} : { [USER_PLATFORM]: platform };
 }
 
-export function findSession(connection: Connection, id: string, scope?: Scope): SessionRow | null {
-  const visible = visibleTo(scope);
+export function findSession(
+  connection: Connection,
+  id: string,
+  visible: Visible = ALL_USERS,
+): SessionRow | null {
   const row = connection.get<SessionRow>(GET_SESSION(connection), { id, ...visible });
   return row === undefined ? null : shownTo(connection, row, visible);
 }
@@ -353,27 +423,28 @@ const CLEAR_OWN_PROMPT = `DELETE FROM ${PROMPTS_TABLE} WHERE session_id = :id`;
 const PUT_OWN_PROMPT = `
   INSERT INTO ${PROMPTS_TABLE} (session_id, prompt, version, created_at) VALUES (:id, :text, :version, :now)
 `;
-export function ownPromptOperations({ connection, clock }: StoreContext) {
+export function ownPromptOperations(context: StoreContext) {
+  const { connection, clock, person } = context;
   return {
-    async saveOwnPrompt(id, text, version) {
-      await connection.write(() => {
-        const session = findSession(connection, id);
-        if (session === null)
-          throw sessionError("unknown-session", `There is no session '${id}' to store a prompt for.`, {
-            hint: "Create it first with createSession.",
-          });
+    async saveOwnPrompt(sessionId, text, version) {
+      await writeTo(context, sessionId, (id) => {
+        requireStored(connection, id, " to store a prompt for");
+        const inRow = findSession(connection, id)?.system_prompt ?? null;
         const before = readOwnPrompt(connection, id)?.text ?? null;
         writeOwnPrompt(connection, id, { text, version }, seconds(clock));
-        const { system_prompt: inRow } = session;
         if (inRow === null || inRow === "" || inRow === before) writePrompt(connection, id, text);
       });
     },
-    getOwnPrompt: (id, scope) => connection.read(() => readOwnPrompt(connection, id, scope)),
+    getOwnPrompt: (id) => connection.read(() => readOwnPrompt(connection, id, person.visible)),
   } satisfies Partial<SessionRecords>;
 }
 
-export function readOwnPrompt(connection: Connection, id: string, scope?: Scope): OwnPrompt | null {
-  const values = { id, ...visibleTo(scope) };
+export function readOwnPrompt(
+  connection: Connection,
+  id: string,
+  visible: Visible = ALL_USERS,
+): OwnPrompt | null {
+  const values = { id, ...visible };
   const row = hasOwnTable(connection, OWN_PROMPTS)
     ? connection.get<OwnPrompt>(GET_OWN_PROMPT, values)
     : undefined;
@@ -401,23 +472,21 @@ const GET_EXTRACTED = `
 const CLEAR_EXTRACTED = `DELETE FROM ${EXTRACTED.name} WHERE session_id = :id`;
 const PUT_EXTRACTED = `INSERT INTO ${EXTRACTED.name} (session_id, message_id) VALUES (:id, :message)`;
 
-export function extractionOperations({ connection }: StoreContext) {
+export function extractionOperations(context: StoreContext) {
+  const { connection, person } = context;
   return {
-    async setExtractedId(id, messageId) {
-      await connection.write(() => {
-        if (findSession(connection, id) === null)
-          throw sessionError("unknown-session", `There is no session '${id}' to note an extraction for.`, {
-            hint: "Create it first with createSession.",
-          });
+    async setExtractedId(sessionId, messageId) {
+      await writeTo(context, sessionId, (id) => {
+        requireStored(connection, id, " to note an extraction for");
         if (!hasOwnTable(connection, EXTRACTED)) return; // the messages are looked at again next time
         connection.run(CLEAR_EXTRACTED, { id });
         connection.run(PUT_EXTRACTED, { id, message: messageId });
       });
     },
-    getExtractedId: (id, scope) =>
+    getExtractedId: (id) =>
       connection.read(() => {
         if (!hasOwnTable(connection, EXTRACTED)) return null;
-        const row = connection.get<{ message: unknown }>(GET_EXTRACTED, { id, ...visibleTo(scope) });
+        const row = connection.get<{ message: unknown }>(GET_EXTRACTED, { id, ...person.visible });
         return typeof row?.message === "number" ? row.message : null;
       }),
   } satisfies Partial<SessionRecords>;

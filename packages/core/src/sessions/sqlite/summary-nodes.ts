@@ -1,15 +1,15 @@
 // Summaries of messages that left a model's context, and searching them.
 import { sessionError } from "../errors.ts";
 import type { SummaryHit, SummaryNode } from "../rows.ts";
-import { type Expression, type Phrase, parseQuery } from "../search/query.ts";
+import { parseQuery } from "../search/query.ts";
+import type { Expression, Phrase } from "../search/reads.ts";
 import { makeSnippet, makeSubstringSnippet } from "../search/snippet.ts";
 import { indexTerms, isStopWord, isUnspacedTerm, phraseTerms, stem } from "../search/words.ts";
 import type { SummaryNodes } from "../store.ts";
-import { ALL_USERS, type Connection, count, isVisible, visibleTo } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { ALL_USERS, type Connection, count, isVisible } from "./connection.ts";
+import { isOthers, type StoreContext, sees } from "./context.ts";
 import { continuedBy } from "./lineage-sql.ts";
 import { hasOwnTable, readableFields, SUMMARY_NODES } from "./schema.ts";
-import { findSession } from "./sessions.ts";
 
 /** More than any conversation has; a search reads them one by one. */
 const MOST_SEARCHED = 5000;
@@ -33,7 +33,9 @@ const IMPROVE = `
   WHERE node_id = :node AND method <> 'model'
 `;
 
-export function summaryNodeOperations({ connection, warn }: StoreContext): SummaryNodes {
+export function summaryNodeOperations(context: StoreContext): SummaryNodes {
+  const { connection, warn } = context;
+  const { visible } = context.person;
   const nodesOf = (sql: string, values: Record<string, string | null>): SummaryNode[] =>
     hasOwnTable(connection, SUMMARY_NODES)
       ? connection.all<StoredNode>(sql, values).flatMap((row) => toNode(row, warn) ?? [])
@@ -44,6 +46,7 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
       if (nodes.length === 0) return true;
       return connection.write(() => {
         requireOurTable(connection);
+        requireSessions(context, nodes);
         const known = knownTo(connection, nodes, (sessions) =>
           nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessions), ...ALL_USERS }),
         );
@@ -55,19 +58,17 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
     async improveSummaryNode(node, { summary, tokens, method }) {
       return connection.write(() => {
         requireOurTable(connection);
+        if (nodesOf(BY_NODE_ID, { node, ...visible }).length === 0) return false;
         return connection.run(IMPROVE, { node, summary, tokens, method }).changes > 0;
       });
     },
-    listSummaryNodes: (sessionIds, scope) =>
-      connection.read(() =>
-        nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessionIds), ...visibleTo(scope) }),
-      ),
-    getSummaryNode: (node, scope) =>
-      connection.read(() => nodesOf(BY_NODE_ID, { node, ...visibleTo(scope) })[0] ?? null),
+    listSummaryNodes: (sessionIds) =>
+      connection.read(() => nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessionIds), ...visible })),
+    getSummaryNode: (node) => connection.read(() => nodesOf(BY_NODE_ID, { node, ...visible })[0] ?? null),
     searchSummaryNodes: (query, options = {}) =>
       connection.read(() => {
         const sessions = options.sessionIds === undefined ? null : JSON.stringify(options.sessionIds);
-        const nodes = nodesOf(NEWEST, { sessions, ...visibleTo(options) });
+        const nodes = nodesOf(NEWEST, { sessions, ...visible });
         const match = textMatcher(String(query ?? ""));
         const hits = nodes.flatMap((node): SummaryHit[] => {
           const found = match?.(node.summary);
@@ -92,14 +93,19 @@ function knownTo(
 ): Known {
   const known: Known = { covered: new Set(), ids: new Set(), withParent: new Set() };
   const sessions = new Set(nodes.map((node) => node.session_id));
-  for (const session of sessions) {
-    if (findSession(connection, session) === null)
+  for (const session of sessions)
+    for (const node of nodesOf(continuedBy(connection, session))) add(known, node);
+  return known;
+}
+
+/** A lineage has one node per first message, so a node stored under another user's root would block that user's node. */
+function requireSessions(context: StoreContext, nodes: readonly SummaryNode[]): void {
+  const roots = nodes.map((node) => node.lineage_root).filter((root) => isOthers(context, root));
+  for (const session of [...nodes.map((node) => node.session_id), ...roots])
+    if (!sees(context, session))
       throw sessionError("unknown-session", `There is no session '${session}' to store summaries for.`, {
         hint: "Create it first with createSession.",
       });
-    for (const node of nodesOf(continuedBy(connection, session))) add(known, node);
-  }
-  return known;
 }
 
 /** Adds the node if it fits, so that the next one is compared with it as well. */
@@ -169,7 +175,7 @@ type TextMatch = {
 const LEAST_SHARE = 0.5;
 
 /** Created once per query; undefined for an empty query. */
-export function textMatcher(query: string): ((text: string) => TextMatch | undefined) | undefined {
+function textMatcher(query: string): ((text: string) => TextMatch | undefined) | undefined {
   const parsed = parseQuery(query);
   switch (parsed.kind) {
     case "blank":

@@ -5,7 +5,6 @@
 // column counts. A session without a user has its title in the column alone, unless a session of another person holds it there.
 import { codePointLength, pyStrip } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import type { Scope } from "../identity.ts";
 import { foldTerm } from "../search/words.ts";
 import type { SessionRecords } from "../store.ts";
 import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
@@ -20,14 +19,15 @@ import {
   titleOf,
   userPlatform,
   type Visible,
-  visibleTo,
 } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { findSession, IS_THERE_FOR } from "./sessions.ts";
 
 /** SQL: `id` and `title` of the sessions whose title meets the condition. */
 function titled(file: FileFeatures, meets: (title: string) => string): string {
-  const shared = `SELECT f.id, f.title FROM sessions f WHERE ${meets("f.title")}`;
+  // Only the index of titles is walked; the rows, which hold long prompts, are read of those that are found.
+  const found = `SELECT c.title FROM sessions c WHERE c.title IS NOT NULL AND ${meets("c.title")}`;
+  const shared = `SELECT f.id, f.title FROM sessions f WHERE f.title IN (${found})`;
   if (!file.hasOwnTitles) return shared;
   return `${shared} AND NOT EXISTS (SELECT 1 FROM ${OWN_TITLES} t WHERE t.session_id = f.id AND t.shared IS f.title)
     UNION ALL
@@ -37,21 +37,24 @@ function titled(file: FileFeatures, meets: (title: string) => string): string {
 
 /** SQL: those of them that the person may see, the newest first. */
 function visibleTitled(file: FileFeatures, meets: (title: string) => string): string {
-  return `SELECT s.id, x.title, s.user_id IS NULL AS isOwners FROM (${titled(file, meets)}) x JOIN sessions s ON s.id = x.id
+  return `SELECT s.id, x.title, s.user_id IS NULL AS isOwners FROM (${titled(file, meets)}) x CROSS JOIN sessions s ON s.id = x.id
     WHERE ${isVisible("s")} ORDER BY s.started_at DESC, s.id DESC`;
 }
 
 const BY_TITLE = byFile((file) => visibleTitled(file, (title) => `${title} = :title`));
-/** Numbered forms match in any (ASCII) case: a number that is too high does no harm, a taken one does. */
+/**
+ * Numbered forms match in any (ASCII) case: a number that is too high does no harm, a taken one does. SQLite prepares a statement again
+ * for each other pattern of a LIKE, unless it is an expression.
+ */
 const TITLES_OF_LINE = byFile((file) =>
-  visibleTitled(file, (title) => `(${title} = :base OR ${title} LIKE :numbered ESCAPE '\\')`),
+  visibleTitled(file, (title) => `(${title} = :base OR ${title} LIKE (:numbered || '') ESCAPE '\\')`),
 );
 /** Titles that may be equal after folding; SQLite itself folds only ASCII. */
 const FOLDABLE_TITLES = byFile((file) =>
   visibleTitled(
     file,
     (title) =>
-      `(${title} = :base COLLATE NOCASE OR ${title} LIKE :numbered ESCAPE '\\' OR ${title} GLOB '*[^ -~]*')`,
+      `(${title} = :base COLLATE NOCASE OR ${title} LIKE (:numbered || '') ESCAPE '\\' OR octet_length(${title}) <> length(${title}))`,
   ),
 );
 const OWNER = `SELECT user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
@@ -73,14 +76,14 @@ const LEFT_COLUMN = `UPDATE ${OWN_TITLES} SET shared = NULL WHERE session_id = :
 const CLEAR_OWN = `DELETE FROM ${OWN_TITLES} WHERE session_id = :id`;
 const PUT_OWN = `INSERT INTO ${OWN_TITLES} (session_id, title, shared) VALUES (:id, :title, :shared)`;
 
-export function titleOperations({ connection }: StoreContext) {
+export function titleOperations({ connection, person }: StoreContext) {
+  const { visible } = person;
   return {
-    async setSessionTitle(id, title, { source = "user", ...scope } = {}) {
+    async setSessionTitle(id, title, { source = "user" } = {}) {
       const clean = sanitizeTitle(title);
-      const visible = visibleTo(scope);
       return connection.write(() => {
         if (connection.get(IS_THERE_FOR, { id, ...visible }) === undefined) {
-          // A session that is created later: without a scope it will have no user.
+          // A session that is created later: in the store of the whole home it will have no user.
           const future = visible.user === null ? OWNER_OF_HOME : visible;
           if (clean !== null) refuseHeld(connection, clean, future, id);
           return false;
@@ -91,14 +94,13 @@ export function titleOperations({ connection }: StoreContext) {
         return writeTitle(connection, id, clean, source);
       });
     },
-    getSessionTitle: (id, scope) => connection.read(() => findSession(connection, id, scope)?.title ?? null),
-    getNextTitleInLineage: (base, scope) =>
-      connection.read(() => freeTitleOfLine(connection, base, visibleTo(scope))),
+    getSessionTitle: (id) => connection.read(() => findSession(connection, id, visible)?.title ?? null),
+    getNextTitleInLineage: (base) => connection.read(() => freeTitleOfLine(connection, base, visible)),
     resolveSessionByTitle: (title, options = {}) =>
       connection.read(
         () =>
-          sessionOfTitle(connection, title, options) ??
-          (options.ignoreCase === true ? sessionOfFoldedTitle(connection, title, options) : null),
+          sessionOfTitle(connection, title, visible) ??
+          (options.ignoreCase === true ? sessionOfFoldedTitle(connection, title, visible) : null),
       ),
   } satisfies Partial<SessionRecords>;
 }
@@ -195,20 +197,20 @@ function freeTitleOfLine(connection: Connection, base: string, visible: Visible)
 
 type Titled = { readonly id: string; readonly title: string; readonly isOwners: number };
 
-function sessionOfTitle(connection: Connection, title: string, scope: Scope): string | null {
+function sessionOfTitle(connection: Connection, title: string, visible: Visible): string | null {
   // LIKE refuses long patterns, and no title is that long.
   if (codePointLength(title) > MAX_TITLE_CHARS)
-    return connection.get<Titled>(BY_TITLE(connection), { title, ...visibleTo(scope) })?.id ?? null;
-  const line = { ...lineOf(title), ...visibleTo(scope) };
+    return connection.get<Titled>(BY_TITLE(connection), { title, ...visible })?.id ?? null;
+  const line = { ...lineOf(title), ...visible };
   return ownersFirst(title, connection.all<Titled>(TITLES_OF_LINE(connection), line));
 }
 
-function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scope): string | null {
+function sessionOfFoldedTitle(connection: Connection, title: string, visible: Visible): string | null {
   const wanted = foldTerm(pyStrip(title));
   if (wanted === "" || codePointLength(title) > MAX_TITLE_CHARS) return null;
   const found = connection.all<Titled>(FOLDABLE_TITLES(connection), {
     ...lineOf(wanted),
-    ...visibleTo(scope),
+    ...visible,
   });
   return ownersFirst(
     wanted,

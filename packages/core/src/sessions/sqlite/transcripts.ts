@@ -2,6 +2,8 @@
 import { isRecord, outsideJsonOr } from "../../lib/index.ts";
 import { toMessageColumns } from "../../message/index.ts";
 import { MARK_KEYS, modelConfigText } from "../identity.ts";
+import { fittingTitle } from "../titles.ts";
+import { transcriptMark } from "../transcript-id.ts";
 import type {
   StoredTranscript,
   TranscriptFinish,
@@ -14,9 +16,7 @@ import type {
   TranscriptState,
   TranscriptWrite,
   UnclaimedChat,
-} from "../store.ts";
-import { fittingTitle } from "../titles.ts";
-import { transcriptMark } from "../transcript-id.ts";
+} from "../transcript-records.ts";
 import { workOn } from "./claims.ts";
 import { byFile, type Connection, featuresOf, isChangeable, mark, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";

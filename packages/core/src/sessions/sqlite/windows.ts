@@ -1,10 +1,9 @@
 // The messages around one message, and the beginning and end of its session.
 import { toMessageRow } from "../../message/index.ts";
-import type { Scope } from "../identity.ts";
 import type { MessageRow, StoredMessageRow } from "../rows.ts";
 import type { MessageRecords } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { byFile, count, type FileFeatures, isShown, isVisible, visibleTo } from "./connection.ts";
+import { byFile, count, isShown, isVisible, type Visible } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { MESSAGE_SOURCE, messageFields } from "./schema.ts";
 
@@ -14,38 +13,21 @@ const ANCHOR = byFile(
   WHERE m.id = :id AND m.session_id = :session AND ${isVisible("s")}
 `,
 );
-/** Rewound rows are shown only around a rewound row. */
-const SHOWN = (file: FileFeatures) => `m.session_id = :session AND (:all OR ${isShown("m", file)})`;
-// Uses only an index, however large the messages are.
-const IDS = byFile((file) => `SELECT id FROM messages m WHERE ${SHOWN(file)} ORDER BY id`);
-// A long session is mostly written without interruption, so the neighbours of a message have neighbouring ids.
-const NEAR = 256;
-const NEAR_BEFORE = byFile(
-  (file) => `
-  SELECT id FROM messages m NOT INDEXED WHERE id < :id AND id >= :id - ${NEAR} AND ${SHOWN(file)} ORDER BY id DESC LIMIT :size
-`,
+// Rewound rows are shown only around a rewound row. Uses only an index, however large the messages are.
+const IDS = byFile(
+  (file) =>
+    `SELECT id FROM messages m WHERE m.session_id = :session AND (:all OR ${isShown("m", file)}) ORDER BY id`,
 );
-const NEAR_AFTER = byFile(
-  (file) => `
-  SELECT id FROM messages m NOT INDEXED WHERE id > :id AND id <= :id + ${NEAR} AND ${SHOWN(file)} ORDER BY id LIMIT :size
-`,
+const ROWS = byFile(
+  (file) =>
+    `SELECT ${messageFields(file)} FROM json_each(:ids) i CROSS JOIN ${MESSAGE_SOURCE} WHERE m.id = i.value`,
 );
-const LONG_SESSION = 500;
-const IS_LONG = `SELECT 1 FROM sessions WHERE id = :session AND message_count > ${LONG_SESSION}`;
-const ENDS = 60;
-const EARLIEST = byFile(
-  (file) => `SELECT id FROM messages m WHERE ${SHOWN(file)} ORDER BY timestamp, id LIMIT ${ENDS}`,
-);
-const LATEST = byFile(
-  (file) => `SELECT id FROM messages m WHERE ${SHOWN(file)} ORDER BY timestamp DESC, id DESC LIMIT ${ENDS}`,
-);
-const ROW = byFile((file) => `SELECT ${messageFields(file)} FROM ${MESSAGE_SOURCE} WHERE m.id = :id`);
 const WORTH_SHOWING = `
-  SELECT 1 FROM messages WHERE id = :id AND (:roles IS NULL OR role IN (SELECT value FROM json_each(:roles)))
-    AND content <> ''
+  SELECT m.id FROM json_each(:ids) i CROSS JOIN messages m ON m.id = i.value
+  WHERE (:roles IS NULL OR m.role IN (SELECT value FROM json_each(:roles))) AND m.content <> '' LIMIT :wanted
 `;
 
-/** The ids of a session (of a long one, only the relevant ids), with the bounds of a window in them. */
+/** The ids of a session, with the bounds of a window in them. */
 type Place = {
   readonly ids: readonly number[];
   readonly anchor: number;
@@ -53,22 +35,24 @@ type Place = {
   readonly end: number;
 };
 
-export function windowOperations({ connection, warn }: StoreContext) {
+export function windowOperations({ connection, warn, person }: StoreContext) {
   const rowsOf = (ids: readonly number[]): MessageRow[] =>
-    ids
-      .flatMap((id) => connection.all<StoredMessageRow>(ROW(connection), { id }))
-      .map((row) => toMessageRow(row, warn));
+    ids.length === 0
+      ? []
+      : connection
+          .all<StoredMessageRow>(ROWS(connection), { ids: JSON.stringify(ids) })
+          .map((row) => toMessageRow(row, warn));
 
   return {
     getMessagesAround: (session, id, options = {}) =>
       connection.read(() => {
-        const place = findPlace(connection, session, id, count(options.window, 5), options);
+        const place = findPlace(connection, session, id, count(options.window, 5), person.visible);
         if (place === undefined) return { window: [], messages_before: 0, messages_after: 0 };
         return { window: rowsOf(place.ids.slice(place.start, place.end)), ...countsOf(place) };
       }),
     getAnchoredView: (session, id, options = {}) =>
       connection.read(() => {
-        const place = findPlace(connection, session, id, count(options.window, 5), options);
+        const place = findPlace(connection, session, id, count(options.window, 5), person.visible);
         if (place === undefined)
           return { window: [], messages_before: 0, messages_after: 0, bookend_start: [], bookend_end: [] };
         const keep = options.keepRoles === undefined ? ["user", "assistant"] : options.keepRoles;
@@ -93,49 +77,15 @@ function findPlace(
   session: string,
   id: number,
   size: number,
-  scope: Scope,
+  visible: Visible,
 ): Place | undefined {
   if (!Number.isSafeInteger(id)) return undefined; // callers pass values that a model wrote
-  const found = connection.get<{ shown: number }>(ANCHOR(connection), { session, id, ...visibleTo(scope) });
+  const found = connection.get<{ shown: number }>(ANCHOR(connection), { session, id, ...visible });
   if (found === undefined) return undefined;
   const all = found.shown === 0 ? 1 : 0;
-  const isLong = connection.get(IS_LONG, { session }) !== undefined;
-  const near = isLong ? placeInLongSession(connection, session, id, size, all) : undefined;
-  if (near !== undefined) return near;
-  const ids = idsOf(connection, IDS, { session, all });
+  const ids = connection.all<{ id: number }>(IDS(connection), { session, all }).map((row) => row.id);
   const anchor = ids.indexOf(id);
   return { ids, anchor, start: Math.max(0, anchor - size), end: Math.min(ids.length, anchor + size + 1) };
-}
-
-/** Undefined near the ends of the session, or if its ids are mixed with other sessions: then all its ids are read. */
-function placeInLongSession(
-  connection: Connection,
-  session: string,
-  id: number,
-  size: number,
-  all: 0 | 1,
-): Place | undefined {
-  const before = idsOf(connection, NEAR_BEFORE, { session, id, size, all }).reverse();
-  const after = idsOf(connection, NEAR_AFTER, { session, id, size, all });
-  if (before.length < size || after.length < size) return undefined;
-  const [first = id, last = id] = [before[0], after.at(-1)];
-  const head = idsOf(connection, EARLIEST, { session, all }).filter((each) => each < first);
-  const tail = idsOf(connection, LATEST, { session, all }).filter((each) => each > last);
-  if (head.length < ENDS || tail.length < ENDS) return undefined;
-  const ids = [...head.sort(ascending), ...before, id, ...after, ...tail.sort(ascending)];
-  return { ids, anchor: head.length + size, start: head.length, end: head.length + 2 * size + 1 };
-}
-
-function idsOf(
-  connection: Connection,
-  sql: (connection: Connection) => string,
-  values: Record<string, string | number>,
-): number[] {
-  return connection.all<{ id: number }>(sql(connection), values).map((row) => row.id);
-}
-
-function ascending(a: number, b: number): number {
-  return a - b;
 }
 
 function countsOf({ anchor, start, end }: Place) {
@@ -148,11 +98,8 @@ function firstWorthShowing(
   keep: readonly string[] | null,
   wanted: number,
 ): number[] {
+  if (ids.length === 0 || wanted === 0) return [];
   const roles = keep === null ? null : JSON.stringify(keep);
-  const found: number[] = [];
-  for (const id of ids) {
-    if (found.length >= wanted) break;
-    if (connection.get(WORTH_SHOWING, { id, roles }) !== undefined) found.push(id);
-  }
-  return found;
+  const values = { ids: JSON.stringify(ids), roles, wanted };
+  return connection.all<{ id: number }>(WORTH_SHOWING, values).map((row) => row.id);
 }

@@ -8,7 +8,14 @@ import type { Connection, Remedy } from "./connection.ts";
 import { rebuildDerivedTables } from "./derived-tables.ts";
 import { UPSTREAM_INDEXES, UPSTREAM_TRIGGERS } from "./ensure-schema.ts";
 import { isBusy, isCorrupt, isCorruptIndex } from "./failures.ts";
-import { type Column, MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS, versionOf } from "./schema.ts";
+import {
+  type Column,
+  columnsOf,
+  MESSAGE_COLUMNS,
+  SCHEMA_VERSION,
+  SESSION_COLUMNS,
+  versionOf,
+} from "./schema.ts";
 
 type WriteAccess =
   /** `isEmpty`: the file has no tables yet. `needsTrial`: writing runs triggers of an unknown program. */
@@ -107,9 +114,7 @@ const CJK_TRIGGERS = ["insert", "delete", "update"].map((event) => `messages_fts
  */
 export function tryWriting(db: DatabaseSync): string | undefined {
   const id = `hermes-memory-trial-${randomHex(6)}`;
-  const hasActive = db
-    .prepare("SELECT 1 FROM pragma_table_info('messages', 'main') WHERE name = 'active'")
-    .get();
+  const hasActive = columnsOf(db, "messages").has("active");
   db.exec("BEGIN IMMEDIATE");
   try {
     db.prepare("INSERT INTO sessions (id, source, started_at) VALUES (?, 'cli', 1)").run(id);

@@ -1,16 +1,15 @@
 // The summarize mode of session_search: like discover, but with a recap of each conversation, written by a model, instead of its
 // messages.
 import { codePointLength, pyStrip, type TextModel, takeCodePoints } from "../../lib/index.ts";
-import { readMarks, type Scope } from "../identity.ts";
+import { readMarks } from "../identity.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import type { SearchHit } from "../search/types.ts";
-import { failure, levelFor, linkTo } from "../search-tool/answer-parts.ts";
+import { levelFor, linkTo } from "../search-tool/answer-parts.ts";
 import {
   boundsOf,
   emptyAnswer,
   originOf,
   remarksOf,
-  searchDemotingCron,
   searchOptions,
   shownQuery,
 } from "../search-tool/discover.ts";
@@ -27,9 +26,8 @@ export async function summarize(
   model: SummaryModel,
 ): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);
-  if (!bounds.ok) return failure(bounds.error);
-  const answer = await searchDemotingCron(lookup, request, {
-    ...searchOptions(lookup, request, bounds.value),
+  const answer = await lookup.store.search(request.query, {
+    ...searchOptions(request, bounds),
     limit: Math.min(request.limit, MAX_SESSIONS),
     roleFilter: request.roles,
   });
@@ -62,9 +60,9 @@ export async function summarize(
 }
 
 async function draftOf(lookup: Lookup, { query }: DiscoverRequest, hit: SearchHit) {
-  const { store, scope } = lookup;
-  const origin = originOf(hit, await store.getSession(hit.lineage_root, scope));
-  const whole = formatTranscript(await conversationRows(store, hit.session_id, scope));
+  const { store } = lookup;
+  const origin = originOf(hit, await store.getSession(hit.lineage_root));
+  const whole = formatTranscript(await conversationRows(store, hit.session_id));
   const transcript = cutAroundQuery(whole, query, { fallback: mark(hit.id) });
   return { hit, origin, transcript, prompt: summaryPrompt({ query, ...origin, transcript }) };
 }
@@ -84,19 +82,15 @@ function fitted(texts: readonly string[], maxChars: number): string[] {
 // Includes the sessions before compactions and the continuations.
 
 /** Oldest first; copied messages once. */
-async function conversationRows(
-  store: SearchableStore,
-  sessionId: string,
-  scope: Scope,
-): Promise<MessageRow[]> {
-  const tip = await store.getCompressionTip(sessionId, scope);
-  const fromTip = await chainTo(store, tip, scope);
+async function conversationRows(store: SearchableStore, sessionId: string): Promise<MessageRow[]> {
+  const tip = await store.getCompressionTip(sessionId);
+  const fromTip = await chainTo(store, tip);
   // A session that was continued twice may not be on the path to the tip.
-  const chain = fromTip.includes(sessionId) ? fromTip : await chainTo(store, sessionId, scope);
+  const chain = fromTip.includes(sessionId) ? fromTip : await chainTo(store, sessionId);
   const rows: MessageRow[] = [];
   const seen = new Set<number>();
   for (const id of chain) {
-    for (const row of await store.getMessages(id, scope)) {
+    for (const row of await store.getMessages(id)) {
       if (row.origin_id !== undefined && seen.has(row.origin_id)) continue;
       seen.add(row.id);
       if (row.origin_id !== undefined) seen.add(row.origin_id);
@@ -109,11 +103,11 @@ async function conversationRows(
 const MAX_CHAIN = 100;
 
 /** The chain of continuations that leads to a session, first one first. */
-async function chainTo(store: SearchableStore, sessionId: string, scope: Scope): Promise<string[]> {
+async function chainTo(store: SearchableStore, sessionId: string): Promise<string[]> {
   const chain = [sessionId];
-  let child = await store.getSession(sessionId, scope);
+  let child = await store.getSession(sessionId);
   while (child !== null && child.parent_session_id !== null && chain.length < MAX_CHAIN) {
-    const parent = await store.getSession(child.parent_session_id, scope);
+    const parent = await store.getSession(child.parent_session_id);
     if (parent === null || chain.includes(parent.id) || !isContinuation(child, parent)) break;
     chain.unshift(parent.id);
     child = parent;

@@ -7,7 +7,7 @@ import {
 import { HANDOFF_END, withoutHandoff } from "../../../src/context/compressor/handoff.ts";
 import { isUsersOwn } from "../../../src/context/compressor/plan.ts";
 import { type Message, withMeta } from "../../../src/message/index.ts";
-import { alternating, frozen, toolGroup } from "../../../testing/context-engine/lists.ts";
+import { alternating, frozen } from "../../../testing/context-engine/lists.ts";
 import {
   answering,
   factsIn,
@@ -56,29 +56,9 @@ describe("without a summary", () => {
     expect(compressor.compressionCount).toBe(1);
   });
 
-  it.each([
-    ["nothing", ""],
-    ["blanks", " \n "],
-    ["a refusal", "I'm sorry, but I can't help with that."],
-  ])("an answer of %s counts as a failure", async (_, answer) => {
-    const outcome = await compressorWith({ summarizer: answering(answer) }).compress(alternating(60, 4000));
-    expect(outcome.method).toBe("local");
-    expect(outcome.summary).toContain(UNAVAILABLE);
-  });
-
   it("works without any model", async () => {
     const outcome = await compressorWith({ summarizer: undefined }).compress(alternating(60, 4000));
     expect(outcome).toMatchObject({ method: "local", failure: { kind: "no_model" } });
-  });
-
-  it("a model that hangs costs its deadline and no more", async () => {
-    vi.useFakeTimers();
-    const summarizer = modelThat(() => new Promise(() => undefined));
-    const compaction = compressorWith({ summarizer, summaryTimeoutMs: 5_000 }).compress(
-      alternating(60, 4000),
-    );
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(await compaction).toMatchObject({ method: "local", failure: { kind: "timeout" } });
   });
 
   it("everything stays when that is wanted", async () => {
@@ -118,24 +98,6 @@ describe("a model that failed", () => {
     expect(summarizer.prompts).toHaveLength(3);
   });
 
-  it("is told about again in the next session", async () => {
-    const compressor = compressorWith({});
-    await compressor.compress(alternating(60, 4000));
-    compressor.onSessionReset();
-    expect(causes(await compressor.compress(alternating(60, 4000)))).toEqual(["summary_failed:failed"]);
-  });
-
-  it("is replaced by the main model, and the user learns which one to mend", async () => {
-    const outcome = await compressorWith({
-      summarizer: failing(new Error(`404 with key ${KEY}`)),
-      fallbackSummarizer: answering("## Goal\nGo on."),
-    }).compress(alternating(60, 4000));
-    expect(outcome).toMatchObject({ method: "model", summary: "## Goal\nGo on." });
-    expect(outcome.failure).toBeUndefined();
-    expect(causes(outcome)).toEqual(["summary_model_failed:failed"]);
-    expect(outcome.notices[0]?.text).not.toContain("AAAABBBB");
-  });
-
   it("is replaced when its window is too small for the job", async () => {
     const small = answering("## Goal\nsmall");
     const outcome = await compressorWith({
@@ -165,38 +127,6 @@ describe("a model that failed", () => {
       lastRowId: 99 + (outcome.summarised?.to ?? 0),
     });
     expect(outcome.summary).toContain(UNAVAILABLE);
-  });
-});
-
-describe("facts of an earlier summary", () => {
-  const more = () => alternating(42, 4000, "assistant");
-
-  it("survive failures in a row and are there for the next model", async () => {
-    let isDown = false;
-    const good = remembering();
-    const summarizer = modelThat((prompt) => {
-      if (isDown) throw new Error("gone");
-      return good.complete({ prompt });
-    });
-    const compressor = compressorWith({ summarizer });
-    const first = await compressor.compress(
-      [...alternating(4, 60), asMessage({ role: "user", content: "fact-harbour" }), ...more()],
-      { force: true },
-    );
-    expect(first.summary).toContain("fact-harbour");
-    isDown = true;
-    let messages: readonly Message[] = first.messages;
-    for (let run = 0; run < 4; run += 1) {
-      const outcome = await compressor.compress([...messages, ...more()], { force: true });
-      expect(outcome.method).toBe("local");
-      expect(outcome.summary).toContain("fact-harbour");
-      messages = outcome.messages;
-    }
-    isDown = false;
-    const last = await compressor.compress([...messages, ...more()], { force: true });
-    expect(last.method).toBe("model");
-    expect(last.summary).toContain("fact-harbour");
-    expect(JSON.stringify(last.messages)).not.toContain(UNAVAILABLE);
   });
 });
 
@@ -243,12 +173,6 @@ describe("secrets", () => {
     const local = await compressorWith({}).compress(leaky);
     expect(local.summary).not.toContain("AAAABBBB");
   });
-
-  it("pass where redaction is switched off", async () => {
-    const summarizer = answering("## Goal");
-    await compressorWith({ summarizer, redact: (text) => text }).compress(leaky);
-    expect(summarizer.prompts[0]).toContain(KEY);
-  });
 });
 
 describe("any history and a model that comes and goes", () => {
@@ -287,13 +211,5 @@ describe("any history and a model that comes and goes", () => {
       ),
       { numRuns: 60 },
     );
-  });
-
-  it("tells about results that answer no call where no summary takes them in", async () => {
-    const orphan = asMessage({ role: "tool", tool_call_id: "nobody", content: "lost", _row_id: 9 });
-    const outcome = await compressorWith({}).compress([...toolGroup(10), orphan]);
-    expect(outcome).toMatchObject({ kind: "pruned", reason: "too_short" });
-    expect(outcome.messages).not.toContain(orphan);
-    expect(outcome.leftOut).toEqual([{ count: 1, reason: "no_call", firstRowId: 9, lastRowId: 9 }]);
   });
 });

@@ -28,21 +28,6 @@ function unprunedBoundariesOf(messages: readonly Message[]) {
 }
 
 describe("head and tail", () => {
-  it("a tool group at the beginning of the window leaves whole when the cut falls into it or right behind it", () => {
-    // The tail takes 20,000 tokens; the messages behind the head have more, but less than the soft limit of 30,000.
-    const rest = alternating(19, 4_000, "assistant");
-    for (const results of [[8_000, 8_000, 8_000], [4_000]]) {
-      const messages = [...alternating(3, 400), ...toolGroup(...results), ...rest];
-      const { headEnd, tailStart } = unprunedBoundariesOf(messages);
-      expect([headEnd, tailStart]).toEqual([3, 4 + results.length]);
-    }
-    // Fresh results are not given up for it.
-    expect(unprunedBoundariesOf([...alternating(3, 400), ...toolGroup(9_000, 9_000, 9_000, 9_000)])).toEqual({
-      headEnd: 3,
-      tailStart: 3,
-    });
-  });
-
   it.each<[string, Message[], number, number, number]>([
     ["system and 60 turns of 4,000", [system(), ...alternating(60, 4000)], 3, 4, 32],
     ["the same without system", alternating(60, 4000), 3, 3, 31],
@@ -100,31 +85,9 @@ describe("head and tail", () => {
       expect(tailStart > 20 && tailStart <= 24, `${after} turns behind it: ${tailStart}`).toBe(false);
     }
   });
-
-  it("takes results that stand behind a protected call into the head", () => {
-    const messages = [user(), assistant(), ...toolGroup(300, 300), ...alternating(60, 4000)];
-    expect(boundariesOf(messages).headEnd).toBe(5);
-  });
-
-  it("counts images and bare strings of a content list", () => {
-    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
-    const withImages = asMessage({ role: "user", content: ["look", image, image, image, image] });
-    const messages = [
-      ...alternating(20, 400),
-      ...Array.from({ length: 10 }, () => [withImages, assistant()]).flat(),
-    ];
-    // Each of these turns costs 6,400 tokens and more, so four of them fill the soft limit of 30,000.
-    expect(boundariesOf(messages).tailStart).toBeGreaterThan(30);
-  });
 });
 
 describe("the newest user message", () => {
-  it("keeps its turn in the tail where that is affordable", () => {
-    // All of it fits the soft limit, so the budget alone would cut inside the turn.
-    const messages = [...alternating(10, 1600), user(), ...toolRounds(11, 8000)];
-    expect(unprunedBoundariesOf(messages)).toEqual({ headEnd: 3, tailStart: 10 });
-  });
-
   it("is kept word for word, and its turn still shrinks, when the turn is too long", () => {
     const messages = [system(), ...alternating(4, 60), user(), ...toolRounds(60, 8000)];
     const { headEnd, tailStart, keptUser } = boundariesOf(messages);
@@ -132,13 +95,6 @@ describe("the newest user message", () => {
     expect(keptUser).toBe(5);
     expect(tailStart).toBeGreaterThan(100);
     expect(messages[tailStart]).toMatchObject({ role: "assistant", toolCalls: [{ name: "read_file" }] });
-  });
-
-  it("right behind the head does not block either", () => {
-    const messages = [user(), ...toolGroup(500), user(), ...toolRounds(40, 8000)];
-    const { headEnd, tailStart, keptUser } = boundariesOf(messages);
-    expect([headEnd, keptUser]).toEqual([3, 3]);
-    expect(tailStart).toBeGreaterThan(50);
   });
 
   it("alone between head and tail leaves nothing to summarise", () => {
@@ -160,35 +116,6 @@ describe("the newest user message", () => {
     ];
     expect(unprunedBoundariesOf(messages).keptUser).toBe(10);
   });
-
-  it("counts where it stands behind a handoff in the same message", () => {
-    const merged = asMessage({
-      role: "user",
-      content: `${handoffText("## Goal\nearlier")}\n\nplease go on`,
-    });
-    const messages = [
-      ...alternating(10, 4000),
-      user(500),
-      ...toolRounds(5, 8000),
-      merged,
-      ...toolRounds(40, 8000),
-    ];
-    expect(unprunedBoundariesOf(messages).keptUser).toBe(21);
-  });
-});
-
-describe("the newest visible reply", () => {
-  it("stays in the tail with the tool rounds behind it", () => {
-    const messages = [...alternating(40, 4000), user(), assistant(300), ...toolRounds(6, 9000)];
-    expect(boundariesOf(messages).tailStart).toBeLessThanOrEqual(41);
-    const silent = [...alternating(40, 4000), assistant(300), ...toolRounds(6, 16_000)];
-    expect(boundariesOf(silent).tailStart).toBeLessThanOrEqual(40);
-  });
-
-  it("does not take the window with it", () => {
-    const messages = [user(), assistant(), user(), assistant(300), ...toolRounds(60, 8000)];
-    expect(boundariesOf(messages).tailStart).toBeGreaterThan(80);
-  });
 });
 
 describe("malformed lists", () => {
@@ -199,39 +126,5 @@ describe("malformed lists", () => {
       ...alternating(60, 4000),
     ];
     expect(boundariesOf(messages).headEnd).toBe(1);
-  });
-
-  it("does not begin the tail with a result whose call is elsewhere, nor with an old handoff", () => {
-    const stray = asMessage({ role: "tool", tool_call_id: "nobody", content: "x" });
-    const handoff = asMessage({ role: "assistant", content: handoffText("old") });
-    const messages = [...alternating(12, 40), stray, stray, handoff, ...alternating(6, 40)];
-    expect(boundariesOf(messages).tailStart).toBe(15);
-  });
-
-  it("takes unknown roles, missing content and missing roles for what they are", () => {
-    const odd = [{ role: "narrator" }, { role: "", content: null }, { role: "user" }, { role: "tool" }];
-    const messages = Array.from({ length: 40 }, () => odd.map((row) => asMessage(row))).flat();
-    const { headEnd, tailStart } = boundariesOf(messages);
-    expect(headEnd).toBeLessThan(tailStart);
-    expect(tailStart).toBeLessThan(messages.length);
-    expect(boundariesOf([])).toEqual({ headEnd: 0, tailStart: 0 });
-  });
-
-  it("are read in proportion to their length: no message is looked at again for another one", () => {
-    const readsOf = (rounds: number): number => {
-      let reads = 0;
-      const counted = [user(), ...toolRounds(rounds, 300), assistant()].map((message) =>
-        Object.defineProperty({ ...message }, "role", {
-          get: () => {
-            reads += 1;
-            return message.role;
-          },
-          enumerable: true,
-        }),
-      );
-      boundariesOf(counted);
-      return reads;
-    };
-    expect(readsOf(10_000) / readsOf(1_000)).toBeLessThan(10.5);
   });
 });

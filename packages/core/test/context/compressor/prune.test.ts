@@ -19,13 +19,6 @@ function result(id: string, content: unknown): Message {
 }
 
 describe("pruning", () => {
-  it("leaves a short list and a generous budget alone, and gives the same array back", () => {
-    const short = toolRounds(10, 8000);
-    expect(pruneToolResults(short, { ...RULES, tailTokens: 10 }).messages).toBe(short);
-    const generous = toolRounds(40, 8000);
-    expect(pruneToolResults(generous, { ...RULES, tailTokens: 200_000 }).messages).toBe(generous);
-  });
-
   it("replaces long results outside the budget and the newest messages, and does not touch its input", () => {
     const messages = frozen([user(), ...toolRounds(40, 8000)]);
     const pruned = pruneToolResults(messages, RULES);
@@ -35,16 +28,6 @@ describe("pruning", () => {
     expect(String(pruned.messages[2]?.content)).toMatch(
       /^\[read_file\] read src\/call_\d+\.ts from line 1 \(8,000 chars\)$/,
     );
-  });
-
-  it("keeps short results, old placeholders and empty ones", () => {
-    const contents = ["x".repeat(200), "", null, `${"[Old tool output cleared to save context space]"}`];
-    const old = contents.flatMap((content, index) => [
-      call(`c${index}`, "t", "{}"),
-      result(`c${index}`, content),
-    ]);
-    const messages = [...old, ...alternating(30, 40)];
-    expect(pruneToolResults(messages, { ...RULES, tailTokens: 0 }).messages).toBe(messages);
   });
 
   it("keeps the newest of equal results, in the tail too, but none in the head is touched", () => {
@@ -63,52 +46,11 @@ describe("pruning", () => {
     expect(headExempt.results).toBe(1);
   });
 
-  it("takes screenshots out of old results", () => {
-    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
-    const text = { type: "text", text: "page" };
-    const old = [
-      call("a", "browser_vision", "{}"),
-      result("a", [text, image]),
-      call("b", "browser_vision", "{}"),
-      result("b", { _multimodal: true, text_summary: "s".repeat(300), content: [image] }),
-    ];
-    const { messages } = pruneToolResults([...old, ...alternating(30, 40)], { ...RULES, tailTokens: 0 });
-    expect(messages[1]?.content).toEqual([
-      text,
-      { type: "text", text: "[screenshot removed to save context]" },
-    ]);
-    expect(messages[3]?.content).toBe(`[screenshot removed] ${"s".repeat(200)}`);
-  });
-
-  it("names the call nearest before a result where ids are used again", () => {
-    const messages = [
-      call("x", "read_file", '{"path":"one"}'),
-      result("x", "1".repeat(300)),
-      call("x", "read_file", '{"path":"two"}'),
-      result("x", "2".repeat(300)),
-      result("nobody", "3".repeat(300)),
-      ...alternating(30, 40),
-    ];
-    const { messages: pruned } = pruneToolResults(messages, { ...RULES, tailTokens: 0 });
-    expect(pruned[1]?.content).toBe("[read_file] read one from line 1 (300 chars)");
-    expect(pruned[3]?.content).toBe("[read_file] read two from line 1 (300 chars)");
-    expect(pruned[4]?.content).toBe("[unknown] (300 chars result)");
-  });
-
   it("never makes a result longer", () => {
     const long = call("x", "read_file", JSON.stringify({ path: "p".repeat(900) }));
     const messages = [long, result("x", "r".repeat(400)), ...alternating(30, 40)];
     const { messages: pruned } = pruneToolResults(messages, { ...RULES, tailTokens: 0 });
     expect(pruned[1]?.content).toBe("r".repeat(400));
-  });
-
-  it("shortens the arguments of old calls, and only there", () => {
-    const write = call("x", "write_file", JSON.stringify({ path: "a", content: "c".repeat(900) }));
-    const messages = [write, result("x", "ok"), ...alternating(30, 40), write, result("x", "ok")];
-    const pruned = pruneToolResults(messages, { ...RULES, tailTokens: 0 });
-    expect(pruned.shortenedCalls).toBe(1);
-    expect(JSON.stringify(pruned.messages[0])).toContain(`${"c".repeat(200)}...[truncated]`);
-    expect(pruned.messages[32]).toBe(write);
   });
 });
 
@@ -175,16 +117,6 @@ describe("one line for a result", () => {
 });
 
 describe("shorter arguments", () => {
-  it("stay JSON, keep other letters, large numbers and keys as they are", () => {
-    const text = `{"${"k".repeat(300)}":[{"b":"${"ü😀\\n".repeat(200)}"}],"n":12345678901234567890,"t":true}`;
-    const shorter = shrinkArguments(text);
-    expect(shorter).toContain('"n": 12345678901234567890, "t": true}');
-    expect(shorter).toContain("k".repeat(300));
-    const value = JSON.parse(shorter)["k".repeat(300)][0].b;
-    expect(value.startsWith("ü😀\n")).toBe(true);
-    expect([...value]).toHaveLength(200 + "...[truncated]".length);
-  });
-
   it("are the same text when they are short, no JSON, or have nothing to cut", () => {
     for (const text of [
       '{"a":"b"}',

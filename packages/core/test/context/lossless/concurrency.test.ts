@@ -49,36 +49,6 @@ describe("two engines on one conversation", () => {
     expect(ids).toHaveLength(leaves + above);
   });
 
-  it("with lists of different length: the second one covers what the first one did not", async () => {
-    const path = newPath();
-    await using one = await openSessionStore({ path });
-    await using other = await openSessionStore({ path });
-    const talk = await longTalk(one);
-    const shorter = talk.live;
-    await talk.say(alternating(40, 400));
-    const gate = Promise.withResolvers<void>();
-    const slow = new LosslessEngine({
-      ...SMALL,
-      store: other,
-      sessionId: "root",
-      summarizer: modelThat(async () => {
-        await gate.promise;
-        return "slow";
-      }),
-    });
-    const waiting = slow.compress(talk.live);
-    const fast = await talk.engine.compress(shorter);
-    gate.resolve();
-    const late = await waiting;
-    expect([fast.kind, late.kind]).toEqual(["compacted", "compacted"]);
-    await talk.expectWhole();
-    const methods = new Set((await talk.nodes()).map(({ summary }) => summary.split(" ")[0]));
-    expect(methods).toEqual(new Set(["summary", "slow"]));
-    await talk.rotate(late.messages);
-    await talk.expectWhole();
-    await talk.expectReadable();
-  });
-
   it("a chain that another program split in two is no obstacle", async () => {
     const talk = await longTalk();
     await using _store = talk.store;

@@ -101,7 +101,7 @@ export class Conversation {
   /** Every message of the conversation is in the list or covered by one leaf; no message is covered twice. */
   async expectWhole(): Promise<void> {
     const sessions = await this.store.listContinued(this.sessionId);
-    const nodes = await this.store.listSummaryNodes(sessions);
+    const nodes = await this.store.summaries.listSummaryNodes(sessions);
     const covered = nodes.filter(({ depth }) => depth === 0).flatMap(({ source_ids }) => source_ids);
     expect(covered.length, "messages covered twice").toBe(new Set(covered).size);
     const rows = (await Promise.all(sessions.map((id) => this.store.getMessages(id)))).flat();
@@ -115,7 +115,7 @@ export class Conversation {
   }
 
   async nodes(): Promise<readonly SummaryNode[]> {
-    return this.store.listSummaryNodes(await this.store.listContinued(this.sessionId));
+    return this.store.summaries.listSummaryNodes(await this.store.listContinued(this.sessionId));
   }
 
   /** Every leaf returns its messages as they were stored, in order. */

@@ -32,14 +32,3 @@ it("a caller that follows the offsets reads every text exactly once, whatever fi
     ),
   );
 });
-
-it("a page has as many whole records as fit, and at most as many as were asked for", () => {
-  const all = ["one", "two", "three", "four"].map(source);
-  expect(pageOf(all, { ...REQUEST, maxTokens: 1_000, sourceLimit: 2 })).toMatchObject({
-    sources: [{ content: "one" }, { content: "two" }],
-    next_source_offset: 2,
-  });
-  expect(pageOf(all, { ...REQUEST, maxTokens: 1_000, sourceOffset: 3 })).toEqual({
-    sources: [{ role: "user", content: "four" }],
-  });
-});

@@ -2,10 +2,9 @@
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { checkEngine } from "../../../src/context/engine-plugins.ts";
-import { LCM_TOOLS } from "../../../src/context/lossless/tools/lcm-tools.ts";
 import { parseToolCalls } from "../../../src/message/index.ts";
-import { alternating, user } from "../../../testing/context-engine/lists.ts";
-import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";
+import { alternating } from "../../../testing/context-engine/lists.ts";
+import { modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { asMessage } from "../messages.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
@@ -67,25 +66,6 @@ it("an unknown tool is told by its name", async () => {
 });
 
 describe("lcm_expand of a leaf", () => {
-  it("gives its messages word for word and in order, whatever they hold", async () => {
-    const node_id = await leafWith(oddIds[0]);
-    const all = await pages({ node_id, max_tokens: 32_000 });
-    const [page] = all;
-    expect(all).toHaveLength(1);
-    expect(page).toMatchObject({ node_id, depth: 0, source_type: "message" });
-    const sources = (page?.sources ?? []) as Json[];
-    const odd = sources.filter(({ store_id }) => oddIds.includes(store_id as number));
-    expect(
-      odd.map(({ content, tool_calls, tool_call_id }) => ({ content, tool_calls, tool_call_id })),
-    ).toEqual(
-      ODD.slice(0, odd.length).map(({ content, tool_calls, tool_call_id }) => ({
-        content,
-        tool_calls,
-        tool_call_id,
-      })),
-    );
-  });
-
   it("in pages of any size gives the same text", async () => {
     const node_id = await leafWith(oddIds[2]);
     const rows = await talk.engine.expand(node_id);
@@ -110,22 +90,6 @@ describe("lcm_expand of a leaf", () => {
         expect(texts.get(id)).toBe(expected);
       }
     }
-  });
-
-  it("goes on where it is told, and gives no more than it is told", async () => {
-    const node_id = await leafWith(oddIds[0]);
-    const whole = await talk.tool("lcm_expand", { node_id, max_tokens: 32_000 });
-    const sources = whole.sources as Json[];
-    expect(whole).toMatchObject({ total_sources: sources.length, source_offset: 0 });
-    expect(whole).not.toHaveProperty("next_source_offset");
-    const second = await talk.tool("lcm_expand", {
-      node_id,
-      max_tokens: 32_000,
-      source_offset: "1",
-      source_limit: 1,
-    });
-    expect(second).toMatchObject({ sources: [sources[1]], next_source_offset: 2, source_offset: 1 });
-    expect(await talk.tool("lcm_expand", { node_id, source_offset: 10_000 })).toMatchObject({ sources: [] });
   });
 
   it("says how many of its messages are gone", async () => {
@@ -155,7 +119,7 @@ describe("lcm_expand of a node above", () => {
     };
     const top = await topNode();
     await walk(top);
-    const node = await talk.store.getSummaryNode(top);
+    const node = await talk.store.summaries.getSummaryNode(top);
     expect(found[0]).toBe(node?.first_message_id);
     expect(found.at(-1)).toBe(node?.last_message_id);
     expect(new Set(found).size).toBeGreaterThan(20);
@@ -176,21 +140,6 @@ describe("lcm_expand of a message", () => {
     expect(parseToolCalls(withCalls.tool_calls)).toHaveLength(1);
     const live = talk.live.at(-1)?.meta.rowId;
     expect(await talk.tool("lcm_expand", { store_id: live })).toMatchObject({ covered_by: null });
-  });
-
-  it("of any length comes in pieces", async () => {
-    const content = "0123456789🚀".repeat(1_000);
-    const [id] = await talk.say([asMessage({ role: "user", content })]);
-    let text = "";
-    let next: unknown = 0;
-    for (let call = 0; next !== undefined; call += 1) {
-      expect(call).toBeLessThan(10);
-      const page = await talk.tool("lcm_expand", { store_id: id, max_tokens: 500, content_offset: next });
-      expect(page).toMatchObject({ content_format: "text", content_chars: 11_000 });
-      text += page.content;
-      next = page.next_content_offset;
-    }
-    expect(text).toBe(content);
   });
 });
 
@@ -251,47 +200,6 @@ describe("lcm_describe", () => {
       error: expect.stringContaining("'x'"),
     });
   });
-});
-
-describe("lcm_status", () => {
-  it("adds the figures of the parts to those of the engine", async () => {
-    talk.engine.updateFromResponse({ promptTokens: 4_000, completionTokens: 1 });
-    const nodes = await talk.nodes();
-    expect(await talk.tool("lcm_status")).toMatchObject({
-      ...talk.engine.getStatus(),
-      usage_percent: 50,
-      engine: "lcm",
-      sessions: 3,
-      nodes: nodes.length,
-      live_messages: talk.live.length,
-      excerpt_nodes: 0,
-      can_store: true,
-    });
-  });
-
-  it("of a session without parts is empty", async () => {
-    const fresh = await Conversation.begin(
-      { ...SMALL, summarizer: answering("x") },
-      { store: talk.store, id: "fresh" },
-    );
-    await fresh.say([user(20)]);
-    expect(await fresh.tool("lcm_status")).toMatchObject({
-      messages: 1,
-      covered_messages: 0,
-      nodes: 0,
-      depths: [],
-    });
-  });
-});
-
-it("the schemas are plain objects whose required fields exist, and the engine offers them all", () => {
-  for (const { name, description, parameters } of LCM_TOOLS) {
-    const { type, properties, required, ...others } = parameters as Json;
-    expect({ name, type, others }).toEqual({ name, type: "object", others: {} });
-    expect(Object.keys(properties as Json)).toEqual(expect.arrayContaining(required as string[]));
-    expect(description).not.toBe("");
-  }
-  expect(talk.engine.getToolSchemas()).toBe(LCM_TOOLS);
 });
 
 /** Follows the offsets to the last page. */

@@ -6,14 +6,7 @@ import { LosslessEngine } from "../../../src/context/lossless/lossless-engine.ts
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
 import { estimateMessages } from "../../../src/context/tokens.ts";
 import type { Message } from "../../../src/message/index.ts";
-import {
-  alternating,
-  assistant,
-  system,
-  toolGroup,
-  toolRounds,
-  user,
-} from "../../../testing/context-engine/lists.ts";
+import { alternating, assistant, toolGroup } from "../../../testing/context-engine/lists.ts";
 import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { asMessage } from "../messages.ts";
 import { expectPairs } from "../valid-list.ts";
@@ -62,57 +55,6 @@ describe("the list after a compaction", () => {
     }
   });
 
-  it("cuts leaves of at most the given size and puts a node above every so many neighbours", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
-    await using _store = talk.store;
-    await talk.say([...alternating(30, 300), ...toolRounds(30, 300), ...alternating(6, 100)]);
-    await talk.compact();
-    const nodes = await talk.nodes();
-    const leaves = nodes.filter(({ depth }) => depth === 0);
-    expect(Math.max(...leaves.map(({ source_tokens }) => source_tokens))).toBeLessThanOrEqual(
-      SMALL.leafTokens,
-    );
-    const depths = Map.groupBy(nodes, ({ depth }) => depth);
-    expect(depths.get(1)?.length).toBe(Math.floor(leaves.length / SMALL.fanout));
-    expect(depths.get(1)?.length).toBeGreaterThan(2);
-    expect(depths.get(2)?.length).toBe(Math.floor((depths.get(1)?.length ?? 0) / SMALL.fanout));
-    for (const node of nodes.filter(({ depth }) => depth > 0))
-      expect(node.source_ids).toHaveLength(SMALL.fanout);
-    const rows = new Map((await talk.store.getMessages("root")).map((row) => [row.id, row]));
-    const afterCall = leaves.map(({ first_message_id }) => rows.get(first_message_id)?.role);
-    expect(afterCall).not.toContain("tool");
-  });
-
-  it("never goes deeper than allowed", async () => {
-    const talk = await Conversation.begin({
-      ...SMALL,
-      fanout: 2,
-      maxDepth: 1,
-      summarizer: answering("short"),
-    });
-    await using _store = talk.store;
-    await talk.say(alternating(60, 400));
-    await talk.compact();
-    const depths = (await talk.nodes()).map(({ depth }) => depth);
-    expect(depths.filter((depth) => depth === 1).length).toBeGreaterThan(3);
-    expect(Math.max(...depths)).toBe(1);
-  });
-
-  it("after several compactions still has one overview, which goes back to the first message", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
-    await using _store = talk.store;
-    const [, , , firstLeaving] = await talk.say(alternating(40, 400));
-    for (let round = 0; round < 4; round += 1) {
-      await talk.compact();
-      await talk.say(alternating(40, 400));
-    }
-    const outcome = await talk.compact();
-    expect(outcome.messages.filter(isHandoff)).toHaveLength(1);
-    expect(outcome.summary).toContain(`messages ${firstLeaving}-`);
-    expect(talk.engine.compressionCount).toBe(5);
-    await talk.expectWhole();
-  });
-
   it("can be compacted again in the same session, when the host does not rotate", async () => {
     const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
     await using _store = talk.store;
@@ -126,59 +68,6 @@ describe("the list after a compaction", () => {
       await talk.expectWhole();
     }
     await talk.expectReadable();
-  });
-
-  it("keeps the newest user message when one turn fills the window", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
-    await using _store = talk.store;
-    await talk.say([...alternating(4, 100), user(200), ...toolRounds(40, 600)]);
-    const asked = talk.live[4];
-    const outcome = await talk.compact();
-    expect(outcome.kind).toBe("compacted");
-    expect(texts(outcome.messages).some((text) => text.endsWith(String(asked?.content)))).toBe(true);
-    await talk.say([...toolRounds(40, 600)]);
-    await talk.compact();
-    await talk.say([user(50), ...toolRounds(40, 600)]);
-    await talk.compact();
-    await talk.expectWhole();
-    await talk.expectReadable();
-  });
-
-  it("fits again when a few huge messages fill the window, and keeps the newest user message", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
-    await using _store = talk.store;
-    await talk.say([...alternating(3, 9_000), ...toolRounds(3, 8_000), user(200), ...toolRounds(1, 9_000)]);
-    const outcome = await talk.compact();
-    expect(outcome.kind).toBe("compacted");
-    expect(outcome.tokensBefore).toBeGreaterThan(SMALL.contextLength);
-    expect(outcome.tokensAfter).toBeLessThan(0.85 * SMALL.contextLength);
-    await talk.expectWhole();
-    await talk.expectReadable();
-  });
-
-  it("keeps a system message in front and says there once that turns were compacted", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
-    await using _store = talk.store;
-    await talk.say(alternating(60, 400));
-    const [first, ...rest] = (await talk.engine.compress([system(100), ...talk.live])).messages;
-    expect(first?.role).toBe("system");
-    expect(String(first?.content)).toContain("[Note: Some earlier conversation turns have been compacted");
-    expect(rest.some(isHandoff)).toBe(true);
-  });
-
-  it("shows long summaries cut when there are many, and says so", async () => {
-    const long = "a fact that matters ".repeat(20);
-    const talk = await Conversation.begin({ ...SMALL, fanout: 500, summarizer: answering(long) });
-    await using _store = talk.store;
-    await talk.say(alternating(200, 400));
-    const outcome = await talk.compact();
-    const nodes = await talk.nodes();
-    expect(nodes.every(({ summary }) => summary === long.trim())).toBe(true);
-    expect(listedNodes(outcome.summary ?? "")).toHaveLength(nodes.length);
-    expect(outcome.leftOut).toMatchObject([
-      { reason: "summary_shortened", count: nodes.flatMap(({ source_ids }) => source_ids).length },
-    ]);
-    expect(outcome.tokensAfter).toBeLessThan(outcome.tokensBefore);
   });
 });
 
@@ -199,18 +88,6 @@ describe("a list that is left as it is", () => {
     expect(await talk.nodes()).toEqual([]);
   });
 
-  it("when only an overview could go", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
-    await using _store = talk.store;
-    await talk.say(alternating(60, 400));
-    await talk.compact();
-    const nodes = await talk.nodes();
-    const again = await talk.engine.compress(talk.live);
-    expect(again).toMatchObject({ kind: "unchanged", reason: "nothing_to_gain" });
-    expect(again.messages).toBe(talk.live);
-    expect(await talk.nodes()).toEqual(nodes);
-  });
-
   it.each([
     [20, 0],
     [1_300, 1],
@@ -228,22 +105,6 @@ describe("a list that is left as it is", () => {
       expect(await talk.nodes()).toEqual([]);
     },
   );
-
-  it("a giant message that leaves is no obstacle, and can be read again", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
-    await using _store = talk.store;
-    const giant = "giant ".repeat(20_000);
-    await talk.say([
-      ...alternating(10, 400),
-      user(100),
-      asMessage({ role: "assistant", content: giant }),
-      ...alternating(40, 400),
-    ]);
-    const outcome = await talk.compact();
-    expect(outcome.kind).toBe("compacted");
-    const leaf = (await talk.nodes()).find(({ source_tokens }) => source_tokens > 8_000);
-    expect(await talk.engine.expand(leaf?.node_id ?? "")).toMatchObject([{ content: giant }]);
-  });
 });
 
 describe("what the host reads", () => {

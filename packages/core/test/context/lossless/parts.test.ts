@@ -5,14 +5,7 @@ import { describe, expect, it } from "vitest";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { findBoundaries } from "../../../src/context/compressor/plan.ts";
 import { cutIntoLeaves } from "../../../src/context/lossless/leaves.ts";
-import {
-  childrenOf,
-  groupsToMerge,
-  messageCount,
-  toForest,
-  toLineage,
-  topNodes,
-} from "../../../src/context/lossless/lineage.ts";
+import { messageCount, toForest, toLineage, topNodes } from "../../../src/context/lossless/lineage.ts";
 import { planLossless } from "../../../src/context/lossless/lossless-plan.ts";
 import {
   isOverviewOf,
@@ -69,63 +62,6 @@ describe("leaves", () => {
       }),
     );
   });
-
-  it("keep a call with its results unless those alone are too much", () => {
-    const group = [item(1, "assistant", 100, 2), item(2, "tool", 300), item(3, "tool", 300)];
-    const keys = (leafTokens: number) =>
-      cutIntoLeaves([item(0, "assistant", 500), ...group], leafTokens).map((leaf) =>
-        leaf.map(({ key }) => key),
-      );
-    expect(keys(1_000)).toEqual([[0], [1, 2, 3]]);
-    expect(keys(600)).toEqual([
-      [0, 1],
-      [2, 3],
-    ]);
-  });
-
-  it("begin with a turn where that leaves the one before at least half full", () => {
-    const turns = [200, 300, 200, 300, 200].map((tokens, at) =>
-      item(at, at % 2 === 0 ? "user" : "assistant", tokens),
-    );
-    const keys = (extra: number) =>
-      cutIntoLeaves([...turns, item(5, "assistant", extra)], 1_000).map((leaf) => leaf.map(({ key }) => key));
-    expect(keys(100)).toEqual([
-      [0, 1, 2, 3],
-      [4, 5],
-    ]);
-    // Here the last turn begins too early, so the cut is where the room ends.
-    const late = [
-      item(0, "user", 100),
-      item(1, "user", 100),
-      ...[2, 3, 4].map((at) => item(at, "assistant", 300)),
-    ];
-    expect(cutIntoLeaves(late, 1_000).map((leaf) => leaf.length)).toEqual([4, 1]);
-    expect(cutIntoLeaves([item(0, "user", 100), item(1, "assistant", 950)], 1_000)).toHaveLength(2);
-    expect(cutIntoLeaves([], 1_000)).toEqual([]);
-  });
-});
-
-describe("a lineage", () => {
-  const row = (id: number, session_id: string, origin_id: number | null = null) => ({
-    id,
-    session_id,
-    origin_id,
-  });
-
-  it("has each message once, in the order of the sessions, whatever their numbers are", () => {
-    const rows = [row(50, "a"), row(51, "a"), row(7, "b", 51), row(8, "b"), row(3, "c", 51), row(4, "c", 8)];
-    const lineage = toLineage(["a", "b", "c"], rows, []);
-    expect(lineage.keys).toEqual([50, 51, 8]);
-    expect([7, 3, 51, 99].map(lineage.keyOf)).toEqual([51, 51, 51, undefined]);
-    expect([51, 8, 99].map(lineage.rowOf)).toEqual([51, 8, undefined]);
-  });
-
-  it("finds the oldest copy of a message whose original is gone", () => {
-    const lineage = toLineage(["b", "c"], [row(7, "b", 51), row(3, "c", 51)], []);
-    expect(lineage.keys).toEqual([51]);
-    expect(lineage.rowOf(51)).toBe(7);
-    expect(lineage.keyOf(51)).toBe(51);
-  });
 });
 
 describe("a plan", () => {
@@ -171,24 +107,6 @@ describe("a plan", () => {
 describe("trees", () => {
   const leaves = [1, 3, 5, 7, 9].map((id) => leafOf("a", [id, id + 1]));
   const above = nodeAbove(leaves.slice(0, 3));
-  const forest = toForest([...leaves, above]);
-
-  it("know what stands on top, in order of time, and how many messages it stands for", () => {
-    const ids = topNodes(forest, (key) => key).map(({ node_id }) => node_id);
-    expect(ids).toEqual([above.node_id, "lcm_leaf_7", "lcm_leaf_9"]);
-    expect(messageCount(forest, above)).toBe(6);
-    expect(childrenOf(forest, above)).toEqual(leaves.slice(0, 3));
-    expect(forest.leafOf.get(4)).toBe(leaves[1]);
-    expect(topNodes(forest, (key) => (key === 9 ? undefined : key)).map(({ node_id }) => node_id)[0]).toBe(
-      "lcm_leaf_9",
-    );
-  });
-
-  it("merge the oldest neighbours of one depth, as many as it takes and no fewer", () => {
-    expect(groupsToMerge(leaves, 0, 2)).toEqual([leaves.slice(0, 2), leaves.slice(2, 4)]);
-    expect(groupsToMerge(leaves, 0, 6)).toEqual([]);
-    expect(groupsToMerge([above, ...leaves], 1, 2)).toEqual([]);
-  });
 
   it("end every walk, whatever another program wrote", () => {
     const loop = [
@@ -221,32 +139,9 @@ describe("an overview", () => {
     expect(isOverviewOf(asMessage({ role: "user", content: quoting }), isKnown)).toBe(false);
     expect(isOverviewOf(asMessage({ role: "user", content: text }), isKnown)).toBe(false);
   });
-
-  it("cuts the longest summaries first and keeps something of each", () => {
-    const long = parts.map((part, at) => ({
-      ...part,
-      node: { ...part.node, summary: "word ".repeat(at === 1 ? 2_000 : 20) },
-    }));
-    const { text, shortened } = overviewOf(long, 500);
-    expect(shortened).toEqual([long[1]]);
-    expect(codePointLength(text)).toBeLessThanOrEqual(2_000);
-    expect(listedNodes(text)).toHaveLength(3);
-    expect(listedNodes(overviewOf(long, 1).text)).toHaveLength(3);
-  });
 });
 
 describe("an excerpt", () => {
-  it("has a beginning of every message, or of the first and last ones and a count", () => {
-    const few = extractOf(["[USER]: one\n\ntwo", "[ASSISTANT]: three", "  "], 600);
-    expect(few.split("\n").slice(1)).toEqual(["- [USER]: one two", "- [ASSISTANT]: three"]);
-    const many = extractOf(
-      Array.from({ length: 100 }, (_, at) => `[USER]: message ${at} ${"x".repeat(500)}`),
-      800,
-    );
-    expect(many).toMatch(/message 0 .*more messages\).*message 99 /s);
-    expect(codePointLength(many)).toBeLessThanOrEqual(1_000);
-  });
-
   it("of summaries shares the room between them", () => {
     const text = extractOfSummaries(["a ".repeat(1_000), "short", extractOf(["b"], 100)], 600);
     expect(codePointLength(text)).toBeLessThanOrEqual(650);

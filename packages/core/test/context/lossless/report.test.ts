@@ -3,29 +3,13 @@ import { describe, expect, it } from "vitest";
 import { noticesOf, type Refusal, toOutcome } from "../../../src/context/lossless/report.ts";
 import { HermesError } from "../../../src/lib/index.ts";
 import { alternating, frozen } from "../../../testing/context-engine/lists.ts";
-import { asMessage } from "../messages.ts";
 
 const WINDOW = { tokens: 100_000, factor: 2 };
 const list = frozen(alternating(6, 40));
-const orphan = asMessage({ role: "tool", content: "sunny", tool_call_id: "nobody" }, { rowId: 7 });
 const locked = new HermesError("db-locked", "Another process has the lock.", { hint: "Close it." });
 const causes = (...args: Parameters<typeof noticesOf>) => noticesOf(...args).map((notice) => notice?.cause);
 
 describe("a list that is not compacted", () => {
-  it("is the input array when it is valid", () => {
-    const outcome = toOutcome(list, { kind: "unchanged", reason: "too_short", unstored: 0 }, []);
-    expect(outcome).toMatchObject({ kind: "unchanged", reason: "too_short", leftOut: [], prunedResults: 0 });
-    expect(outcome.messages).toBe(list);
-    expect(outcome.tokensAfter).toBe(outcome.tokensBefore);
-  });
-
-  it("loses results without a call, which are reported with their rows", () => {
-    const outcome = toOutcome([...list, orphan], { kind: "unchanged", reason: "too_short", unstored: 0 }, []);
-    expect(outcome.kind).toBe("pruned");
-    expect(outcome.messages).toEqual(list);
-    expect(outcome.leftOut).toEqual([{ count: 1, reason: "no_call", firstRowId: 7, lastRowId: 7 }]);
-  });
-
   it("is aborted when the user declined excerpts or the store failed, but not when it is read-only", () => {
     const failure = { kind: "timeout", message: "No summary within 120 s." } as const;
     expect(toOutcome(list, { kind: "declined", failure }, [])).toMatchObject({

@@ -1,7 +1,6 @@
 // Which messages must be in the database before they may leave the list, and rows that other programs left in it.
 
 import { describe, expect, it } from "vitest";
-import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine } from "../../../src/context/lossless/lossless-engine.ts";
 import { type OpenAiMessage, withMeta } from "../../../src/message/index.ts";
@@ -42,18 +41,6 @@ describe("messages that are not stored", () => {
     expect(outcome.messages[call + 1]).toBe(list[21]);
   });
 
-  it("keep a list from being compacted when they come first", async () => {
-    const model = answering("short");
-    const talk = await Conversation.begin({ ...SMALL, summarizer: model });
-    await using _store = talk.store;
-    const list = alternating(60, 400);
-    const outcome = await talk.engine.compress(list);
-    expect(outcome).toMatchObject({ kind: "unchanged", reason: "not_stored" });
-    expect(outcome.messages).toBe(list);
-    expect(outcome.notices.map(({ cause }) => cause)).toContain("lcm_not_stored");
-    expect(model.prompts).toEqual([]);
-  });
-
   it("are those whose row is in another conversation", async () => {
     const talk = await Conversation.begin(setting());
     await using _store = talk.store;
@@ -87,25 +74,6 @@ describe("a store that keeps no summaries", () => {
     expect(status).toMatchObject({ can_store: false, messages: 60, covered_messages: 0, nodes: 0 });
   });
 
-  it("another program's table: the list stays, and the user learns why", async () => {
-    const path = newPath();
-    {
-      await using store = await openSessionStore({ path });
-      await (await Conversation.begin(setting(), { store })).say(alternating(60, 400));
-    }
-    const foreign = "CREATE TABLE lcm_nodes (id INTEGER)";
-    execute(path, `DROP TRIGGER hermes_memory_nodes_delete; DROP TABLE lcm_nodes; ${foreign}`);
-    await using store = await openSessionStore({ path });
-    const engine = new LosslessEngine({ ...setting(), store, sessionId: "root" });
-    const messages = (await store.getMessages("root")).map(
-      (row) => ({ ...row, _row_id: row.id }) as unknown as OpenAiMessage,
-    );
-    const outcome = await engine.compress(messages);
-    expect(outcome).toMatchObject({ kind: "aborted", reason: "not_stored", messages });
-    expect(outcome.notices.at(-1)?.text).toContain("another program");
-    expect(engine.compressionCount).toBe(0);
-  });
-
   it("closed: the list stays", async () => {
     const talk = await Conversation.begin(setting());
     await talk.say(alternating(60, 400));
@@ -118,40 +86,6 @@ describe("a store that keeps no summaries", () => {
 });
 
 describe("what others left", () => {
-  it("turns that another engine compacted get their parts at the next compaction", async () => {
-    const talk = await Conversation.begin(setting());
-    await using _store = talk.store;
-    await talk.say(alternating(60, 400));
-    const before = new ContextCompressor({ ...SMALL, summarizer: answering("## Goal\nfact-one") });
-    const first = await before.compress(talk.live);
-    expect(first.kind).toBe("compacted");
-    await talk.rotate(first.messages);
-    await talk.resume();
-    await talk.say(alternating(40, 400));
-    const outcome = await talk.compact();
-    expect(outcome.kind).toBe("compacted");
-    expect(outcome.messages.filter(isHandoff)).toHaveLength(1);
-    await talk.expectWhole();
-    await talk.expectReadable();
-  });
-
-  it("another engine's summary is read whole when the turns behind it are not stored", async () => {
-    const model = modelThat((prompt) => factsIn(prompt).join(" ") || "nothing");
-    const talk = await Conversation.begin({ ...SMALL, summarizer: model });
-    await using _store = talk.store;
-    const compressor = new ContextCompressor({
-      ...SMALL,
-      contextLength: 64_000,
-      summarizer: answering(`## Goal\n${"words ".repeat(900)}fact-middle${" words".repeat(900)}`),
-    });
-    const { messages } = await compressor.compress(alternating(400, 1_000));
-    await talk.say(messages.map((message) => withMeta(message, { isHandoff: undefined })));
-    await talk.say(alternating(40, 400));
-    const outcome = await talk.compact();
-    expect(outcome.summary).toContain("fact-middle");
-    await talk.expectWhole();
-  });
-
   it("a branch keeps what its parent's overview said, and can still expand it", async () => {
     const model = modelThat((prompt) => factsIn(prompt).join(" ") || "nothing");
     const talk = await Conversation.begin({ ...SMALL, summarizer: model });

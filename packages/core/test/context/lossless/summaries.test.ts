@@ -1,8 +1,6 @@
 // The texts of parts: what models are asked, what happens when they fail, how excerpts are improved later.
 
 import { describe, expect, it } from "vitest";
-import { isHandoff } from "../../../src/context/compressor/handoff.ts";
-import { estimateText } from "../../../src/context/tokens.ts";
 import { alternating, toolRounds, user } from "../../../testing/context-engine/lists.ts";
 import { answering, failing, modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { asMessage } from "../messages.ts";
@@ -35,48 +33,6 @@ describe("a model", () => {
       expect(maxOutputTokens).toBeLessThanOrEqual(SMALL.leafSummaryTokens * 1.3);
   });
 
-  it("is asked about no more than its window holds", async () => {
-    const model = answering("short");
-    const summaryContextLength = 2_000;
-    const talk = await Conversation.begin({
-      ...SMALL,
-      leafTokens: 6_000,
-      summaryContextLength,
-      summarizer: model,
-    });
-    await using _store = talk.store;
-    await talk.say([...alternating(4, 100), ...toolRounds(30, 5_000), ...alternating(30, 400)]);
-    await talk.compact();
-    expect(model.prompts.length).toBeGreaterThan(3);
-    for (const prompt of model.prompts) expect(estimateText(prompt)).toBeLessThan(summaryContextLength);
-    await talk.expectWhole();
-  });
-
-  it("that writes too much is cut", async () => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("many words ".repeat(2_000)) });
-    await using _store = talk.store;
-    await talk.say(alternating(60, 400));
-    await talk.compact();
-    for (const { summary, tokens } of await talk.nodes()) {
-      expect(tokens).toBeLessThanOrEqual(2 * SMALL.leafSummaryTokens);
-      expect(tokens).toBe(estimateText(summary));
-    }
-  });
-
-  it("may write text that looks like an overview without adding parts to it", async () => {
-    const model = modelThat(
-      () => "## [lcm_000000000000] messages 1-2 (2 messages)\nnothing\n# [x] messages 3",
-    );
-    const talk = await Conversation.begin({ ...SMALL, summarizer: model });
-    await using _store = talk.store;
-    for (let round = 0; round < 3; round += 1) {
-      await talk.say(alternating(50, 400));
-      const outcome = await talk.compact();
-      expect(outcome.messages.filter(isHandoff)).toHaveLength(1);
-    }
-    await talk.expectWhole();
-  });
-
   it("is not asked again when the list gains nothing", async () => {
     const model = answering("short");
     const talk = await Conversation.begin({ ...SMALL, summarizer: model });
@@ -90,52 +46,6 @@ describe("a model", () => {
 });
 
 describe("without a model's answer", () => {
-  it.each([
-    ["fails", failing(), "failed"],
-    ["says nothing", answering("  "), "empty"],
-    ["declines", answering("I'm sorry, but I can't help with that."), "refused"],
-    ["is not configured", undefined, "no_model"],
-    ["throws what is no error", modelThat(() => Promise.reject("oops")), "failed"],
-  ] as const)("parts are excerpts and the user is told once: the model %s", async (_, summarizer, kind) => {
-    const talk = await Conversation.begin({ ...SMALL, summarizer });
-    await using _store = talk.store;
-    await talk.say(alternating(60, 400));
-    const outcome = await talk.compact();
-    expect(outcome).toMatchObject({ kind: "compacted", method: "local", failure: { kind } });
-    const nodes = await talk.nodes();
-    expect(nodes.every(({ method }) => method === "extract")).toBe(true);
-    const covered = nodes.filter(({ depth }) => depth === 0).flatMap(({ source_ids }) => source_ids);
-    expect(outcome.leftOut).toEqual([
-      { reason: "summary_failed", count: covered.length, firstRowId: covered[0], lastRowId: covered.at(-1) },
-    ]);
-    expect(outcome.notices.map(({ cause }) => cause)).toContain(`summary_failed:${kind}`);
-    expect(outcome.summary).toContain("Summary generation was unavailable");
-    const beginning = String(talk.written.get(4)?.content).slice(0, 40);
-    expect(nodes[0]?.summary).toContain(beginning);
-    for (const { tokens } of nodes) expect(tokens).toBeLessThanOrEqual(2 * SMALL.leafSummaryTokens);
-    await talk.expectReadable();
-    await talk.say(alternating(60, 400));
-    expect((await talk.compact()).notices.filter(({ cause }) => cause === `summary_failed:${kind}`)).toEqual(
-      [],
-    );
-    await talk.expectWhole();
-  });
-
-  it("an excerpt is the same for the same messages", async () => {
-    const make = async () => {
-      const talk = await Conversation.begin({ ...SMALL, summarizer: undefined });
-      await using _store = talk.store;
-      await talk.say(
-        Array.from({ length: 60 }, (_, at) =>
-          asMessage({ role: at % 2 ? "assistant" : "user", content: `${at} `.repeat(200) }),
-        ),
-      );
-      await talk.compact();
-      return (await talk.nodes()).map(({ summary, depth }) => ({ summary, depth }));
-    };
-    expect(await make()).toEqual(await make());
-  });
-
   it("a model that hangs costs one wait", async () => {
     const model = modelThat(() => new Promise<string>(() => {}));
     const talk = await Conversation.begin({ ...SMALL, summarizer: model, summaryTimeoutMs: 20 });

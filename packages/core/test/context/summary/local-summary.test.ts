@@ -68,18 +68,6 @@ describe("a handoff without a model", () => {
     expect(text).not.toContain("AAAABBBB");
   });
 
-  it("names what it left out and how to read it", () => {
-    const text = local(turns);
-    expect(text).toContain("Summary generation was unavailable (timeout: No summary within 120 s.)");
-    expect(text).toContain("7 messages (rows 12 to 40) left the context");
-    expect(text).toContain("They are not kept.");
-    expect(local(turns, { stored: "kept" })).toContain("They are still stored.");
-    expect(local(turns, { stored: "searchable" })).toContain("session_search (scope lineage)");
-    expect(local(turns, { leftOut: { count: 1, reason: "summary_failed" } })).toContain(
-      "1 message left the context",
-    );
-  });
-
   it("stays within its limit and still says so, whatever the turns are", () => {
     fc.assert(
       fc.property(
@@ -94,31 +82,6 @@ describe("a handoff without a model", () => {
       ),
       { numRuns: 60 },
     );
-  });
-
-  it("carries the previous summary over word for word, within the same limit while it is short", () => {
-    const previousSummary = `## Goal\nA blue crane.\n\n## Critical Context\nport 8123 ${"x".repeat(1_500)}`;
-    const text = local(turns, { previousSummary, limitChars: 5_000 });
-    expect(text.startsWith(previousSummary)).toBe(true);
-    expect([...text].length).toBeLessThanOrEqual(5_000);
-  });
-
-  it("keeps every section of a long previous summary within a separate limit", () => {
-    const previousSummary = Array.from(
-      { length: 10 },
-      (_, at) => `## Part ${at}\nfact ${at} ${"x".repeat(3_900)}`,
-    ).join("\n\n");
-    expect(local(turns, { previousSummary })).toContain(previousSummary);
-    const cut = local(turns, { previousSummary, previousLimitTokens: 1_500 });
-    for (let at = 0; at < 10; at += 1) expect(cut).toContain(`## Part ${at}\nfact ${at} `);
-    expect([...cut].length).toBeLessThanOrEqual(6_000 + 7_000);
-  });
-
-  it("takes no more room than there is, as far as something can be said at all", () => {
-    const previousSummary = `## Goal\n${"x".repeat(9_000)}`;
-    const text = local(turns, { previousSummary, roomTokens: 2_625 });
-    expect([...text].length).toBeLessThanOrEqual(10_500);
-    expect(text).toContain("Summary generation was unavailable");
   });
 
   it("hides a secret in a previous summary too", () => {

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { loadProviderCommands } from "../../../src/providers/discovery/cli-commands.ts";
-import { loadProvider } from "../../../src/providers/discovery/load-provider.ts";
+import { loadProvider, loadProviderCommands } from "../../../src/providers/discovery/load-provider.ts";
 import { MANIFEST_TEXT, registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -32,14 +31,6 @@ describe("commands of the active provider", () => {
     expect(existsSync(mark)).toBe(false);
     expect((await loadProvider(home, "notes")).ok).toBe(true);
     expect(existsSync(mark)).toBe(true);
-  });
-
-  it("may use Python's spelling, and have no handler and no description", async () => {
-    const home = tempDirectory();
-    plugin(home, "my-notes.2", { "cli.mjs": "export const register_cli = () => {};\n" });
-    const { command } = await loadProviderCommands(home, "my-notes.2");
-    expect(command).toMatchObject({ help: "Manage my-notes.2 memory plugin", description: "" });
-    expect(command?.handler).toBeUndefined();
   });
 
   it.each(["my_notes_2_command", "honcho_command"])("finds the handler %s", async (name) => {

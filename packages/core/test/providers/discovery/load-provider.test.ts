@@ -34,20 +34,6 @@ describe("loading a plugin", () => {
     expect(two).toMatchObject({ ok: true, value: { provider: { made: 2, runs: 1 } } });
   });
 
-  it("imports between files and folders of the plugin work", async () => {
-    const home = tempDirectory();
-    writePlugin(home, "nested", {
-      "index.mjs": 'export { NestedMemoryProvider } from "./impl/provider.mjs";\n',
-      "impl/provider.mjs": `import { suffix } from "../shared/names.mjs";
-        ${providerClass("NestedMemoryProvider", { more: "get suffix() { return suffix; }" })}`,
-      "shared/names.mjs": 'export const suffix = "from afar";\n',
-    });
-    expect(await loadProvider(home, "nested")).toMatchObject({
-      ok: true,
-      value: { provider: { suffix: "from afar" } },
-    });
-  });
-
   it("works through a link", async () => {
     const home = tempDirectory();
     const source = writePlugin(tempDirectory(), "source", { "index.mjs": registeringPlugin() });
@@ -78,28 +64,6 @@ describe("a provider that cannot be loaded", () => {
     expect(await loadProvider(home, name)).toMatchObject({
       ok: false,
       error: { kind, message: expect.stringMatching(message) },
-    });
-  });
-
-  it("a Python plugin says that it is one", async () => {
-    const home = tempDirectory();
-    writePlugin(home, "snake", { "__init__.py": "class X(MemoryProvider): ..." });
-    expect(await loadProvider(home, "snake")).toMatchObject({
-      ok: false,
-      error: {
-        kind: "not-loadable",
-        message: expect.stringMatching(/^Cannot load 'snake'. It is a Python plugin/),
-      },
-    });
-  });
-
-  it("a newer contract says what to do", async () => {
-    const home = tempDirectory();
-    const source = `export default { name: "new", contract: 2, ${members().replaceAll("}\n", "},\n")} }; // MemoryProvider`;
-    writePlugin(home, "new", { "index.mjs": source });
-    expect(await loadProvider(home, "new")).toMatchObject({
-      ok: false,
-      error: { kind: "wrong-contract", message: expect.stringMatching(/^Cannot use 'new': .*Update/) },
     });
   });
 });
@@ -286,11 +250,6 @@ describe("a plugin's exports become a provider", () => {
     expect(await nameFrom({ Client, connect, Sample })).toBe("sample");
     expect(made).toEqual([]);
   });
-
-  it("gives a fresh instance every time", async () => {
-    const [one, two] = [await instantiate({ Sample }), await instantiate({ Sample })];
-    expect(one.ok && two.ok && one.value !== two.value).toBe(true);
-  });
 });
 
 describe("without a provider, the message lists the attempts", () => {
@@ -350,10 +309,6 @@ describe("what counts as a provider", () => {
     expect(faultOf({ ...LEAST, name: "builtin" })).toMatch(/reserved/);
   });
 
-  it("names everything that is missing at once", () => {
-    expect(faultOf({ name: "x" })).toBe("has no isAvailable(), has no initialize()");
-  });
-
   it.each([undefined, null, 7, "text", class {}, () => {}])("%s is none", (value) => {
     expect(checkProvider(value).ok).toBe(false);
     expect(faultOf(value)).toMatch(/not a provider object/);
@@ -372,12 +327,6 @@ describe("what counts as a provider", () => {
   it("an optional member may be absent or null, but nothing else than a function", () => {
     expect(faultOf({ ...LEAST, prefetch: undefined, shutdown: null })).toBe("none");
     expect(faultOf({ ...LEAST, prefetch: "always" })).toBe("has a 'prefetch' that is no function");
-  });
-
-  it("with tools it also needs a way to call them", () => {
-    const withTools = { ...LEAST, getToolSchemas: () => [{ name: "note_add" }] };
-    expect(faultOf(withTools)).toBe("offers tools, but has no handleToolCall()");
-    expect(faultOf({ ...withTools, handleToolCall: () => "{}" })).toBe("none");
   });
 
   it("may not know its tools before it is initialised", () => {
@@ -431,12 +380,6 @@ describe("checking whether a provider is available", () => {
     });
   });
 
-  it("does not ask for a reason when the answer is yes", async () => {
-    const asked: string[] = [];
-    await checkAvailability(provider({ unavailableReason: () => String(asked.push("why")) }));
-    expect(asked).toEqual([]);
-  });
-
   it("a throw or a rejection is a no with a reason", async () => {
     const throwing = () => {
       throw new Error("no config");
@@ -454,16 +397,6 @@ describe("checking whether a provider is available", () => {
       reason: "unavailableReason() failed: no config.",
     });
   });
-
-  it.each([[Object.create(null)], [undefined], [{ toString: 7 }], [new Error("")]])(
-    "whatever is thrown can be told: %#",
-    async (cause) => {
-      const isAvailable = () => Promise.reject(cause);
-      const { available, reason } = await checkAvailability(provider({ isAvailable }));
-      expect(available).toBe(false);
-      expect(reason).toMatch(/^isAvailable\(\) failed: \w+/);
-    },
-  );
 
   it("one that hangs is not available after the deadline, and its later answer is ignored", async () => {
     const { promise, reject } = Promise.withResolvers<boolean>();

@@ -7,7 +7,7 @@ import {
   findEntryFile,
   parseManifest,
   readManifest,
-} from "../../../src/providers/discovery/plugin-files.ts";
+} from "../../../src/providers/discovery/plugins.ts";
 import { writePlugin } from "../../fakes/plugins.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -46,24 +46,6 @@ external_dependencies:
     });
   });
 
-  it("leaves out values of the wrong type and keeps the rest", async () => {
-    const text = `name: [a]
-description: {a: b}
-npm_dependencies: left-pad
-pip_dependencies: [requests, [nested], {a: b}, ""]
-external_dependencies: [brv, {install: x}, {name: only}]
-version: 2
-`;
-    const { manifest, warning } = await parse(text);
-    expect(warning).toBeUndefined();
-    expect(manifest).toEqual({
-      ...EMPTY_MANIFEST,
-      version: "2",
-      pipDependencies: ["requests"],
-      externalDependencies: [{ name: "only", install: "", check: "" }],
-    });
-  });
-
   it.each([
     ["a broken text", "name: [never closed\nother: }"],
     ["a list", "- a\n- b"],
@@ -77,10 +59,6 @@ version: 2
     const { manifest, warning } = await parse(text);
     expect(manifest).toEqual(EMPTY_MANIFEST);
     expect(warning).toMatch(/plugin\.yaml.*dependencies are not known\.$/);
-  });
-
-  it("a key given twice counts as given last", async () => {
-    expect((await parse("name: a\nname: b")).manifest.name).toBe("b");
   });
 });
 
@@ -131,10 +109,6 @@ describe("the entry file", () => {
     );
   });
 
-  it("may be a folder's index.js, as Node has it", () => {
-    expect(entryOf({ "lib/index.js": "", "package.json": '{"main":"lib"}' })).toBe(join("lib", "index.js"));
-  });
-
   it("falls back to index.ts when package.json names nothing, a missing file, or is no JSON", () => {
     for (const text of [
       '{"name":"p"}',
@@ -152,12 +126,6 @@ describe("the entry file", () => {
     for (const main of ["../other/index.js", "/etc/hosts", "lib/../../x.js"])
       expect(entryOf({ "index.ts": "", "package.json": JSON.stringify({ main }) })).toBe("outside");
     expect(entryOf({ "..x.js": "", "package.json": '{"main":"..x.js"}' })).toBe("..x.js");
-  });
-
-  it("is a file, not a folder of that name", () => {
-    const directory = writePlugin(tempDirectory(), "p", { "index.mjs": "" });
-    mkdirSync(join(directory, "index.ts"));
-    expect(findEntryFile(directory)).toEqual({ kind: "file", path: join(directory, "index.mjs") });
   });
 });
 

@@ -47,19 +47,7 @@ describe("what a model says", () => {
   });
 
   it("is the same for random texts, however they are cut", () => {
-    const pieces = [
-      "<memory-context>",
-      "</memory-context>",
-      "\n",
-      "\n\n",
-      "`",
-      "```",
-      "~~~",
-      " ",
-      "a",
-      "<",
-      "\r\n",
-    ];
+    const pieces = [..."<memory-context>|</memory-context>|\n|\n\n|`|```|~~~| |a|<|\r\n".split("|")];
     let seed = 7;
     const random = (below: number): number => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;

@@ -17,13 +17,8 @@ function tokensOf(text: string): string[] {
 
 describe("a tag", () => {
   it.each([
-    "<memory-context>",
-    "< MEMORY_CONTEXT >",
-    "&lt;memory-context&gt;",
-    "\\<memory-context\\>",
-    "[memory-context]",
-    '<memory-context source="notes">',
-    "<!-- memory-context -->",
+    ..."<memory-context>|< MEMORY_CONTEXT >|&lt;memory-context&gt;|\\<memory-context\\>".split("|"),
+    ...`[memory-context]|<memory-context source="notes">|<!-- memory-context -->`.split("|"),
     "<memory\u200b\u2010context>",
   ])("is an open tag in the form %j", (text) => {
     expect(matchTag(text, 0)).toEqual({ kind: "open", end: text.length });

@@ -17,28 +17,13 @@ export const RECALL = buildMemoryContextBlock(RECALL_LINES.join("\n"));
 export const NOTE = RECALL.split("\n")[1] ?? "";
 
 export const OPEN_TAGS = [
-  "<memory-context>",
-  "<Memory-CONTEXT>",
-  "< memory-context >",
-  '<memory-context source="x">',
-  "<memory-context\n>",
-  "&lt;memory-context&gt;",
-  "\\<memory-context\\>",
-  "<memory_context>",
-  "<memory\\_context>",
-  "<MemoryContext>",
-  "<memory\u2010context>",
-  "<memory\u2011context>",
-  "<memory\u2014context>",
-  "<memory\u2212context>",
-  "<\u200bmem\u200bory\u00ad-con\ufefftext\u2060>",
-  "\uff1cmemory-context\uff1e",
-  "[memory-context]",
-  "\\[ memory_context \\]",
-  "<!--memory-context-->",
-  "<!-- memory-context -->",
-  "<memory-context/>",
-  "<memory-context />",
+  ...`<memory-context>|<Memory-CONTEXT>|< memory-context >|<memory-context source="x">`.split("|"),
+  ..."<memory-context\n>|&lt;memory-context&gt;|\\<memory-context\\>|<memory_context>".split("|"),
+  ..."<memory\\_context>|<MemoryContext>|<memory\u2010context>|<memory\u2011context>".split("|"),
+  ..."<memory\u2014context>|<memory\u2212context>".split("|"),
+  ..."<\u200bmem\u200bory\u00ad-con\ufefftext\u2060>|\uff1cmemory-context\uff1e".split("|"),
+  ..."[memory-context]|\\[ memory_context \\]|<!--memory-context-->|<!-- memory-context -->".split("|"),
+  ..."<memory-context/>|<memory-context />".split("|"),
 ] as const;
 export const CLOSE_TAGS = [
   "</memory-context>",
@@ -78,22 +63,7 @@ export const echo: fc.Arbitrary<string> = fc
   )
   .map(([open, first, lines, close]) => open + first + lines.flat().join("") + close);
 
-const own = fc.constantFrom(
-  "Sure: ",
-  "so ",
-  "x",
-  "\n",
-  "  ",
-  "tea ",
-  "the user ",
-  "<",
-  "&",
-  "\\",
-  "a < b ",
-  "`",
-  ". ",
-  "é",
-);
+const own = fc.constantFrom(..."Sure: |so |x|\n|  |tea |the user |<|&|\\|a < b |`|. |é".split("|"));
 const piece = fc.oneof(
   { arbitrary: own, weight: 6 },
   { arbitrary: fc.constantFrom(...OPEN_TAGS), weight: 3 },

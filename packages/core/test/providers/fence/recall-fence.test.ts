@@ -49,12 +49,6 @@ describe("a block", () => {
     expect(heard[0]).not.toContain("kiln");
   });
 
-  it("says nothing about clean or blank text", () => {
-    const onPreWrapped = (message: string) => expect.unreachable(message);
-    buildMemoryContextBlock("kiln < 900", { onPreWrapped });
-    buildMemoryContextBlock(" ", { onPreWrapped });
-  });
-
   it("is removed whole by the sanitiser, for any content", () => {
     fc.assert(
       fc.property(streamText, (text) => {
@@ -145,10 +139,6 @@ describe("a user message", () => {
       expect(injectRecall(content, "")).toBe(content);
     },
   );
-
-  it.each([[null], [undefined], [7]])("that is neither text nor a list gets nothing: %j", (content) => {
-    expect(injectRecall(content, block)).toBe(content);
-  });
 });
 
 function named(text: string): string {

@@ -67,38 +67,6 @@ describe("serial queue", () => {
     expect(reasons).toEqual(["TimeoutError"]);
   });
 
-  it("counts the deadline of a job from its own start", async () => {
-    vi.useFakeTimers();
-    const queue = new SerialQueue({ maxWaiting: 10, deadlineMs: 1_000 });
-    const slow = (ms: number) => () => new Promise<void>((resolve) => setTimeout(resolve, ms));
-    const outcomes = [queue.push(slow(900)), queue.push(slow(900))];
-    await vi.advanceTimersByTimeAsync(1_800);
-    expect(await Promise.all(outcomes)).toEqual([{ kind: "done" }, { kind: "done" }]);
-  });
-
-  it("refuses a job that does not fit", async () => {
-    const queue = new SerialQueue({ maxWaiting: 2, deadlineMs: 60_000 });
-    const first = gate();
-    const accepted = [queue.push(() => first.opened), queue.push(async () => {})];
-    expect(await queue.push(async () => {})).toEqual({ kind: "dropped", reason: "full" });
-    first.open();
-    expect(await Promise.all(accepted)).toEqual([{ kind: "done" }, { kind: "done" }]);
-    expect(await queue.push(async () => {})).toEqual({ kind: "done" });
-  });
-
-  it("drains until nothing is left", async () => {
-    const queue = new SerialQueue(WIDE);
-    const first = gate();
-    const done: number[] = [];
-    void queue.push(() => first.opened);
-    void queue.push(async () => void done.push(2));
-    const drained = queue.drain(60_000);
-    first.open();
-    expect(await drained).toBe(0);
-    expect(done).toEqual([2]);
-    expect(await queue.drain(60_000)).toBe(0);
-  });
-
   it("stops draining when the time is over or the signal is aborted, and says how much is left", async () => {
     const queue = new SerialQueue(WIDE);
     const first = gate();
@@ -136,32 +104,6 @@ describe("serial queue", () => {
     expect(queue.length).toBe(0);
   });
 
-  it("starts no job before the caller of push goes on", async () => {
-    const queue = new SerialQueue({ maxWaiting: 5 });
-    const seen: string[] = [];
-    void queue.push(async () => void seen.push("task"));
-    seen.push("caller");
-    await queue.drain(60_000);
-    expect(seen).toEqual(["caller", "task"]);
-  });
-
-  it("is drained at once when nothing was pushed, and when it is closed", async () => {
-    const queue = new SerialQueue({ maxWaiting: 5 });
-    expect(await queue.drain(0)).toBe(0);
-    void queue.push(() => new Promise(() => {}));
-    queue.close();
-    expect(await queue.drain(0)).toBe(0);
-  });
-
-  it("is not drained while a job hangs; a later drain finds it done", async () => {
-    const queue = new SerialQueue({ maxWaiting: 5 });
-    const hang = pause();
-    void queue.push(() => hang.over);
-    expect(await queue.drain(1)).toBe(1);
-    hang.end();
-    expect(await queue.drain(60_000)).toBe(0);
-  });
-
   it("drains the jobs pushed before, and does not wait for later ones", async () => {
     const queue = new SerialQueue({ maxWaiting: 5 });
     const first = pause();
@@ -193,25 +135,6 @@ describe("serial queue", () => {
     await queue.drain(60_000);
     expect(await Promise.all(pushed)).toEqual([{ kind: "done" }, { kind: "done" }]);
     expect(queue.isFull).toBe(false);
-  });
-
-  it("accepts no job once it is closed, runs none that waited, and counts the lost ones once", async () => {
-    const queue = new SerialQueue({ maxWaiting: 5 });
-    const hang = pause();
-    const ran: string[] = [];
-    void queue.push(() => hang.over);
-    void queue.push(async () => void ran.push("second"));
-    await Promise.resolve();
-    await tick(); // the first one runs now
-    expect([queue.close(), queue.close()]).toEqual([2, 0]);
-    expect(queue.isClosed).toBe(true);
-    expect(await queue.push(async () => void ran.push("third"))).toEqual({
-      kind: "dropped",
-      reason: "closed",
-    });
-    hang.end();
-    await hang.over;
-    expect(ran).toEqual([]);
   });
 
   it("keeps order and counts under random pushes, pauses and drains", async () => {

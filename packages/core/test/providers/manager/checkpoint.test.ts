@@ -14,7 +14,6 @@ function managerWith(...members: readonly MemoryProvider[]): MemoryManager {
 describe("a checkpoint", () => {
   it("is there when the external provider promises it and answers", async () => {
     const manager = managerWith(
-      provider({ name: "builtin" }),
       provider({ preCompressCheckpointApiVersion: 2, onPreCompress: () => "Remember the pier." }),
     );
     const checkpoint = await manager.checkpoint([]);
@@ -29,11 +28,6 @@ describe("a checkpoint", () => {
 
   it.each<[string, readonly MemoryProvider[], RegExp]>([
     ["no provider", [], /^no memory provider is active$/],
-    [
-      "only the built-in one",
-      [provider({ name: "builtin", preCompressCheckpointApiVersion: 2, onPreCompress: () => "x" })],
-      /^no memory provider is active$/,
-    ],
     ["a provider without a promise", [provider({ onPreCompress: () => "x" })], /'notes' does not promise/],
     [
       "a provider of version 1",

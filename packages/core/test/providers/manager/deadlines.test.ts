@@ -10,7 +10,6 @@ import {
   hangingProvider,
   provider,
   recordingLogger,
-  recordingProvider,
 } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -59,28 +58,20 @@ const WAITS_MS: Readonly<Record<HookName, number>> = {
 };
 
 describe("a provider that hangs", () => {
-  it.each(HOOKS)(
-    "in %s costs its deadline and one warning, and the other provider is called all the same",
-    async (hook) => {
-      const home = tempDirectory();
-      const log = recordingLogger();
-      const manager = managerWith({ home, log }, hook);
-      const other = recordingProvider("builtin");
-      manager.addProvider(other.provider);
-      other.calls.length = 0;
-      expect(await settlesAfter(DRIVE[hook](manager), 200_000)).toBe(WAITS_MS[hook]);
-      const isForOne = hook === "handleToolCall" || hook === "onMemoryWrite";
-      expect(other.argsOf(hook)).toHaveLength(isForOne ? 0 : 1);
-      const level = hook === "handleToolCall" ? "error" : "warn";
-      expect(log.at(level)).toEqual([
-        expect.stringMatching(
-          new RegExp(`'notes' failed in ${hook}: no answer within ${WAITS_MS[hook] / 1000} s`),
-        ),
-      ]);
-      await vi.advanceTimersByTimeAsync(250); // the counts follow soon
-      expect(readProviderHealth(home, "notes")?.hooks[hook]).toMatchObject({ timeouts: 1, failures: 0 });
-    },
-  );
+  it.each(HOOKS)("in %s costs its deadline and one warning", async (hook) => {
+    const home = tempDirectory();
+    const log = recordingLogger();
+    const manager = managerWith({ home, log }, hook);
+    expect(await settlesAfter(DRIVE[hook](manager), 200_000)).toBe(WAITS_MS[hook]);
+    const level = hook === "handleToolCall" ? "error" : "warn";
+    expect(log.at(level)).toEqual([
+      expect.stringMatching(
+        new RegExp(`'notes' failed in ${hook}: no answer within ${WAITS_MS[hook] / 1000} s`),
+      ),
+    ]);
+    await vi.advanceTimersByTimeAsync(250); // the counts follow soon
+    expect(readProviderHealth(home, "notes")?.hooks[hook]).toMatchObject({ timeouts: 1, failures: 0 });
+  });
 
   it("has its signal aborted at the deadline", async () => {
     let signal: AbortSignal | undefined;
@@ -98,14 +89,6 @@ describe("a provider that hangs", () => {
     expect(signal?.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(signal?.reason).toMatchObject({ name: "TimeoutError" });
-  });
-
-  it("in its tool gives an error that says so", async () => {
-    const answer = managerWith({}, "handleToolCall").handleToolCall("notes_find", {});
-    await vi.advanceTimersByTimeAsync(120_000);
-    expect(JSON.parse(await answer)).toEqual({
-      error: "Memory tool 'notes_find' failed: no answer within 120 s",
-    });
   });
 
   it("in everything costs a turn three seconds, and the turns after it nothing", async () => {
@@ -138,19 +121,6 @@ describe("the time of a turn", () => {
     expect(await settlesAfter(turn(), 10_000)).toBe(3_000);
   });
 
-  it("is shared by all providers", async () => {
-    const hang = {
-      onTurnStart: () => new Promise<void>(() => {}),
-      prefetch: () => new Promise<string>(() => {}),
-    };
-    const started = new MemoryManager();
-    const recalled = new MemoryManager();
-    for (const manager of [started, recalled])
-      for (const name of ["builtin", "notes"]) manager.addProvider(provider({ name, ...hang }));
-    expect(await settlesAfter(started.onTurnStart(1, "tea?"), 10_000, 1)).toBeLessThanOrEqual(3_001);
-    expect(await settlesAfter(recalled.prefetchAll("tea?"), 10_000, 1)).toBeLessThanOrEqual(3_001);
-  });
-
   it("used up by its start still leaves a recall that is ready", async () => {
     const manager = new MemoryManager();
     manager.addProvider(
@@ -160,20 +130,6 @@ describe("the time of a turn", () => {
     await vi.advanceTimersByTimeAsync(3_000);
     await start;
     expect(await manager.prefetchAll("tea?")).toBe("likes tea");
-  });
-
-  it("is not taken from the turn after it", async () => {
-    const manager = managerWith({}, "prefetch");
-    const slow = provider({
-      name: "builtin",
-      onTurnStart: () => new Promise((done) => setTimeout(done, 2_000)),
-    });
-    manager.addProvider(slow);
-    const start = manager.onTurnStart(1, "tea?");
-    await vi.advanceTimersByTimeAsync(2_000);
-    await start;
-    await manager.prefetchAll(null); // a turn without a question
-    expect(await settlesAfter(manager.prefetchAll("tea?"), 10_000)).toBe(3_000);
   });
 
   it.each([
@@ -193,27 +149,5 @@ describe("a shutdown", () => {
     void manager.prefetchAll("tea?");
     void manager.handleToolCall("notes_find", {});
     expect(await settlesAfter(manager.shutdownAll(), 20_000)).toBe(6_000);
-  });
-
-  it("gives all providers together one deadline", async () => {
-    const manager = new MemoryManager();
-    for (const name of ["builtin", "notes"])
-      manager.addProvider(provider({ name, shutdown: () => new Promise(() => {}) }));
-    expect(await settlesAfter(manager.shutdownAll(), 20_000, 1)).toBeLessThanOrEqual(2_501);
-  });
-
-  it("does not wait where nothing hangs", async () => {
-    const manager = new MemoryManager();
-    manager.addProvider(recordingProvider().provider);
-    manager.syncAll("tea?", "yes");
-    expect(await settlesAfter(manager.shutdownAll(), 20_000)).toBe(0);
-  });
-});
-
-describe("the end of a session", () => {
-  it("waits five seconds for the background, then ten for the provider", async () => {
-    const manager = managerWith({}, "syncTurn", "onSessionEnd");
-    manager.syncAll("tea?", "yes");
-    expect(await settlesAfter(manager.onSessionEnd([]), 60_000)).toBe(15_000);
   });
 });

@@ -2,14 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { writeMetadata } from "../../../src/providers/manager/memory-writes.ts";
-import {
-  DRIVE,
-  HOOKS,
-  type HookName,
-  provider,
-  recordingLogger,
-  recordingProvider,
-} from "../../fakes/providers.ts";
+import { DRIVE, HOOKS, provider, recordingLogger, recordingProvider } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const SIGNAL = { signal: expect.any(AbortSignal) };
@@ -21,38 +14,6 @@ function managerWith(...recorded: readonly ReturnType<typeof recordingProvider>[
 }
 
 describe("every hook", () => {
-  const backwards: readonly HookName[] = ["shutdown"];
-  const external: readonly HookName[] = ["onMemoryWrite"]; // the built-in memory is where the write came from
-  const routed: readonly HookName[] = ["handleToolCall"];
-
-  it.each(HOOKS.filter((hook) => ![...external, ...routed].includes(hook)))(
-    "%s reaches all providers in order",
-    async (hook) => {
-      const order: string[] = [];
-      const tell = (name: string) => {
-        const member = (): unknown => {
-          order.push(name);
-          return hook === "getToolSchemas" ? [] : undefined;
-        };
-        return provider({ name, [hook]: member });
-      };
-      const manager = new MemoryManager();
-      manager.addProvider(tell("notes"));
-      manager.addProvider(tell("builtin"));
-      order.length = 0; // registration asks for tools
-      await DRIVE[hook](manager);
-      expect(order).toEqual(backwards.includes(hook) ? ["builtin", "notes"] : ["notes", "builtin"]);
-    },
-  );
-
-  it("may be missing", async () => {
-    const log = recordingLogger();
-    const manager = new MemoryManager({ log });
-    manager.addProvider(provider());
-    for (const hook of HOOKS) await DRIVE[hook](manager);
-    expect(log.lines).toEqual([]);
-  });
-
   it("is left out where it is null", async () => {
     const log = recordingLogger();
     const manager = new MemoryManager({ log });
@@ -100,22 +61,6 @@ describe("initialisation", () => {
     await manager.shutdownAll();
   });
 
-  it("forwards the identity, and leaves out empty values", async () => {
-    const notes = recordingProvider();
-    const manager = managerWith(notes);
-    const known = {
-      hermes_home: "/home",
-      platform: "telegram",
-      agent_context: "primary",
-      user_id: "u1",
-      user_id_alt: "u2",
-      chat_id: "c1",
-      parent_session_id: "s0",
-    } as const;
-    await manager.initializeAll("s1", { ...known, user_name: "", chat_name: "", thread_id: "" });
-    expect(notes.argsOf("initialize")).toEqual([["s1", { ...known, ...SIGNAL }]]);
-  });
-
   it("without any home is a mistake of the caller", async () => {
     await expect(new MemoryManager().initializeAll("s1")).rejects.toThrow("home");
   });
@@ -128,23 +73,16 @@ describe("collected text", () => {
     ["onPreCompress", (manager: MemoryManager) => manager.onPreCompress([])],
   ] as const;
 
-  it.each(HOOK_CALLS)("of %s is joined by blank lines, untrimmed and without labels", async (hook, ask) => {
-    const manager = managerWith(
-      recordingProvider("notes", { [hook]: " likes tea\n" }),
-      recordingProvider("builtin", { [hook]: "lives by the sea " }),
-    );
-    expect(await ask(manager)).toBe(" likes tea\n\n\nlives by the sea ");
-  });
-
-  it.each(HOOK_CALLS)("of %s leaves out blank texts and values that are not text", async (hook, ask) => {
-    for (const blank of ["", " \n\t", "\u0085\u001c", undefined, null, 7, { text: "x" }, ["x"]]) {
-      const manager = managerWith(
-        recordingProvider("notes", { [hook]: blank }),
-        recordingProvider("builtin", { [hook]: "lives by the sea" }),
+  it.each(HOOK_CALLS)(
+    "of %s is untrimmed, and nothing for blank texts and other values",
+    async (hook, ask) => {
+      expect(await ask(managerWith(recordingProvider("notes", { [hook]: " likes tea\n" })))).toBe(
+        " likes tea\n",
       );
-      expect(await ask(manager)).toBe("lives by the sea");
-    }
-  });
+      for (const blank of ["", " \n\t", "\u0085\u001c", undefined, null, 7, { text: "x" }, ["x"]])
+        expect(await ask(managerWith(recordingProvider("notes", { [hook]: blank })))).toBe("");
+    },
+  );
 });
 
 describe("the start of a turn", () => {
@@ -159,15 +97,6 @@ describe("the start of a turn", () => {
       { hook: "prefetch", args: ["tea?", { session_id: "s1", ...SIGNAL }] },
     ]);
   });
-
-  it.each([[[{ type: "text", text: "tea?" }]], [null], [undefined], [7]])(
-    "tells an empty text when the message is %j",
-    async (message) => {
-      const notes = recordingProvider();
-      await managerWith(notes).onTurnStart(1, message);
-      expect(notes.argsOf("onTurnStart")).toEqual([[1, "", SIGNAL]]);
-    },
-  );
 });
 
 describe("a session switch", () => {
@@ -188,87 +117,39 @@ describe("a session switch", () => {
     expect(await switchedWith("s2", options)).toEqual([["s2", { ...options, ...SIGNAL }]]);
   });
 
+  it.each(["", null, undefined])("to %j is none", async (id) => {
+    expect(await switchedWith(id)).toEqual([]);
+  });
+
   it("has `rewound` only when it is true", async () => {
     const [undo] = await switchedWith("s1", { rewound: true });
     const [other] = await switchedWith("s1", { rewound: false });
     expect(undo?.[1]).toHaveProperty("rewound", true);
     expect(other?.[1]).not.toHaveProperty("rewound");
   });
-
-  it.each(["", null, undefined])("to %j is none", async (id) => {
-    expect(await switchedWith(id)).toEqual([]);
-  });
 });
 
 describe("the transcript", () => {
   const messages = [{ role: "user", content: "tea?" }];
 
-  it.each(["onSessionEnd", "onPreCompress"] as const)(
-    "reaches %s as a separate copy for each provider",
-    async (hook) => {
-      const vandal = provider({ [hook]: (list: unknown[]) => void list.splice(0) });
-      const notes = recordingProvider("builtin");
-      const manager = new MemoryManager();
-      manager.addProvider(vandal);
-      manager.addProvider(notes.provider);
-      const mine = [...messages];
-      await manager[hook](mine);
-      expect(mine).toEqual(messages);
-      expect(notes.argsOf(hook)).toEqual([[messages, SIGNAL]]);
-    },
-  );
-
-  it("of an end of session may be empty or missing", async () => {
-    const notes = recordingProvider();
-    const manager = managerWith(notes);
-    await manager.onSessionEnd([]);
-    await manager.onSessionEnd();
-    expect(notes.argsOf("onSessionEnd")).toEqual([
-      [[], SIGNAL],
-      [[], SIGNAL],
-    ]);
-  });
-
-  it("can be committed without a shutdown", async () => {
-    const notes = recordingProvider();
-    const manager = managerWith(notes);
-    await manager.onSessionEnd(messages);
-    expect(notes.argsOf("shutdown")).toEqual([]);
-    expect(await manager.prefetchAll("tea?")).toBe("");
-    expect(notes.argsOf("prefetch")).toHaveLength(1);
+  it.each(["onSessionEnd", "onPreCompress"] as const)("reaches %s as a copy", async (hook) => {
+    const manager = new MemoryManager();
+    manager.addProvider(provider({ [hook]: (list: unknown[]) => void list.splice(0) }));
+    const mine = [...messages];
+    await manager[hook](mine);
+    expect(mine).toEqual(messages);
   });
 });
 
 describe("a write to the built-in memory", () => {
-  it("is told with a copy of where it came from, never to the built-in provider", async () => {
+  it("is told with a copy of where it came from", async () => {
     const notes = recordingProvider();
-    const builtin = recordingProvider("builtin");
-    const manager = managerWith(builtin, notes);
+    const manager = managerWith(notes);
     const metadata = writeMetadata({ sessionId: "s1", platform: "cli", toolCallId: "call_1" });
     manager.onMemoryWrite("add", "user", "likes tea", metadata);
     await manager.flushPending();
     expect(notes.argsOf("onMemoryWrite")).toEqual([["add", "user", "likes tea", metadata]]);
     expect(notes.argsOf("onMemoryWrite")[0]?.[3]).not.toBe(metadata);
-    expect(builtin.argsOf("onMemoryWrite")).toEqual([]);
-  });
-
-  it("without metadata brings an empty object, and a provider of three parameters keeps working", async () => {
-    const seen: unknown[] = [];
-    const manager = new MemoryManager();
-    manager.addProvider(
-      provider({
-        onMemoryWrite: (action: string, target: string, content: string) =>
-          void seen.push([action, target, content]),
-      }),
-    );
-    const notes = recordingProvider();
-    manager.onMemoryWrite("replace", "memory", "b");
-    await manager.flushPending();
-    expect(seen).toEqual([["replace", "memory", "b"]]);
-    const other = managerWith(notes);
-    other.onMemoryWrite("add", "memory", "a");
-    await other.flushPending();
-    expect(notes.argsOf("onMemoryWrite")).toEqual([["add", "memory", "a", {}]]);
   });
 
   it.each([
@@ -282,25 +163,6 @@ describe("a write to the built-in memory", () => {
     manager.onMemoryWrite("remove", "memory", "", { old_text: "tea" });
     await manager.flushPending();
     expect(notes.argsOf("onMemoryWrite")).toHaveLength(times);
-  });
-
-  it("has the assistant or a review as its origin, and leaves out empty values", () => {
-    expect(
-      writeMetadata({ sessionId: "s1", parentSessionId: "", oldText: "tea", taskId: undefined }),
-    ).toEqual({
-      write_origin: "assistant_tool",
-      execution_context: "foreground",
-      session_id: "s1",
-      tool_name: "memory",
-      old_text: "tea",
-    });
-    expect(writeMetadata({ isBackgroundReview: true, parentSessionId: "s0", platform: "cli" })).toEqual({
-      write_origin: "background_review",
-      execution_context: "background_review",
-      parent_session_id: "s0",
-      platform: "cli",
-      tool_name: "memory",
-    });
   });
 });
 

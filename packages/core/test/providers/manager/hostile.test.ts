@@ -9,7 +9,6 @@ import {
   type HookName,
   provider,
   recordingLogger,
-  recordingProvider,
   THROWN,
   thenable,
   toolSchema,
@@ -17,24 +16,17 @@ import {
 } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
-/** Hooks that are called on one provider only. */
-const FOR_ONE: readonly HookName[] = ["handleToolCall", "onMemoryWrite"];
-
-/** Calls the hook several times on a bad provider and a healthy one, and collects log, answers and counts. */
+/** Calls the hook several times on a bad provider, and collects log, answers and counts. */
 async function storm(hook: HookName, bad: ReturnType<typeof provider>, often = 3) {
   const home = tempDirectory();
   const log = recordingLogger();
   const manager = new MemoryManager({ home, log });
-  const healthy = recordingProvider("builtin", { systemPromptBlock: "a", prefetch: "a", onPreCompress: "a" });
   expect(manager.addProvider(bad)).toBe(true);
-  manager.addProvider(healthy.provider);
-  healthy.calls.length = 0;
   const times = hook === "shutdown" ? 1 : often;
   const answers: unknown[] = [];
   for (let time = 0; time < times; time += 1) answers.push(await DRIVE[hook](manager));
   await manager.shutdownAll();
-  const counts = readProviderHealth(home, "notes")?.hooks[hook];
-  return { log, answers, times, counts, reached: healthy.argsOf(hook).length };
+  return { log, answers, times, counts: readProviderHealth(home, "notes")?.hooks[hook] };
 }
 
 /** Each kind of thrown value in turn. */
@@ -57,8 +49,7 @@ describe.each(HOOKS)("a provider that fails in %s", (hook) => {
         throw thrown();
       };
       const often = Object.keys(THROWN).length;
-      const { log, times, counts, reached, answers } = await storm(hook, badProvider([hook], misdeed), often);
-      expect(reached).toBe(FOR_ONE.includes(hook) ? 0 : times);
+      const { log, times, counts, answers } = await storm(hook, badProvider([hook], misdeed), often);
       // At registration, an asynchronous answer is not awaited.
       const asked = hook === "getToolSchemas" && when === "at once" ? times + 1 : times;
       expect(counts).toMatchObject({ failures: asked, timeouts: 0 });
@@ -68,21 +59,13 @@ describe.each(HOOKS)("a provider that fails in %s", (hook) => {
         for (const answer of answers) expect(JSON.parse(String(answer))).toHaveProperty("error");
       } else expect([log.at("warn"), log.at("error")]).toEqual([[named], []]);
       if (["systemPromptBlock", "prefetch", "onPreCompress"].includes(hook))
-        expect(answers).toEqual(Array(often).fill("a"));
+        expect(answers).toEqual(Array(often).fill(""));
     },
   );
 
   it("because the member throws when it is looked at", async () => {
-    const { log, times, counts, reached } = await storm(hook, unreadableProvider([hook]));
-    expect(reached).toBe(FOR_ONE.includes(hook) ? 0 : times);
+    const { log, times, counts } = await storm(hook, unreadableProvider([hook]));
     expect(counts?.failures).toBeGreaterThanOrEqual(times);
-    expect(log.at("warn").length + new Set(log.at("error")).size).toBe(1);
-  });
-
-  it("because the member is no function", async () => {
-    const broken = { ...badProvider([], () => {}), [hook]: "not a function" };
-    const { log, counts } = await storm(hook, broken);
-    expect(counts?.failures).toBeGreaterThan(0);
     expect(log.at("warn").length + new Set(log.at("error")).size).toBe(1);
   });
 });
@@ -115,7 +98,7 @@ describe("a provider object that cannot be looked at", () => {
       },
     );
     expect(manager.addProvider(shifty)).toBe(true);
-    expect(manager.getProvider("shifty")).toBe(shifty);
+    expect(manager.providers).toEqual([shifty]);
     for (const hook of HOOKS) await DRIVE[hook](manager);
     expect(log.at("warn")).toEqual([expect.stringContaining("'shifty' failed in onTurnStart: no.")]);
     expect(readProviderHealth(home, "shifty")?.hooks.onTurnStart?.failures).toBe(1);
@@ -135,10 +118,6 @@ describe("the reason of a failure", () => {
     const said = await saidBy(new Error("401 for Bearer sk-ant-api03-abcdefghijklmnop"));
     expect(said).toContain("401");
     expect(said).not.toContain("abcdefghijklmnop");
-  });
-
-  it("is one line without control characters", async () => {
-    expect(await saidBy(new Error("first\n\tsecond\u001b[31m.\n"))).toBe("first second [31m");
   });
 
   it("is cut, also when it is 20 million characters long, and no secret shows at the cut", async () => {

@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
-import { Recall } from "../../../src/providers/manager/recall.ts";
-import { guardedProvider, provider, recordingLogger } from "../../fakes/providers.ts";
+import { provider, recordingLogger } from "../../fakes/providers.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -53,18 +52,6 @@ describe("an answer after the deadline", () => {
     expect(await turn(3)).toBe("");
   });
 
-  it("gives way to a fresh one", async () => {
-    const { manager, asked, turn } = slowMemory();
-    await turn(1);
-    asked[0]?.answer("likes tea");
-    await manager.onTurnStart(2, "question 2");
-    const recall = manager.prefetchAll("question 2", { session_id: "s1" });
-    await vi.advanceTimersByTimeAsync(0);
-    asked[1]?.answer("likes coffee now");
-    expect(await recall).toBe("likes coffee now");
-    expect(await turn(3)).toBe("");
-  });
-
   it("fills in for a fresh one that is blank", async () => {
     const { manager, asked, turn } = slowMemory();
     await turn(1);
@@ -100,21 +87,6 @@ describe("an answer after the deadline", () => {
     },
   );
 
-  it("of another session is dropped", async () => {
-    const { asked, turn } = slowMemory();
-    await turn(1, "s1");
-    asked[0]?.answer("a secret of s1");
-    expect(await turn(2, "s2")).toBe("");
-    expect(await turn(3, "s1")).toBe(""); // and gone
-  });
-
-  it("is made safe for a prompt like any other", async () => {
-    const { asked, turn } = slowMemory({ recallMaxChars: 5 });
-    await turn(1);
-    asked[0]?.answer("0123456789");
-    expect(await turn(2)).toBe("01234");
-  });
-
   it.each(["", "  ", 7, null])("that is %j is nothing", async (nothing) => {
     const { asked, turn } = slowMemory();
     await turn(1);
@@ -122,16 +94,12 @@ describe("an answer after the deadline", () => {
     expect(await turn(2)).toBe("");
   });
 
-  it("that is a failure is logged as debug, and the next turn asks again", async () => {
-    const log = recordingLogger();
-    const { asked, turn } = slowMemory({ log });
-    await turn(1);
-    asked[0]?.fail();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(log.at("warn")).toHaveLength(1); // the deadline
-    expect(log.at("debug")).toEqual(["A late provider call failed."]);
-    await turn(2);
-    expect(asked.map(({ query }) => query)).toEqual(["question 1", "question 2"]);
+  it("of another session is dropped", async () => {
+    const { asked, turn } = slowMemory();
+    await turn(1, "s1");
+    asked[0]?.answer("a secret of s1");
+    expect(await turn(2, "s2")).toBe("");
+    expect(await turn(3, "s1")).toBe(""); // and gone
   });
 });
 
@@ -170,14 +138,6 @@ describe("a switch of the session", () => {
     expect(await recall).toBe("");
   });
 
-  it("after the deadline drops a later answer, also for a session with the same id", async () => {
-    const { manager, asked, turn } = slowMemory();
-    await turn(1);
-    await manager.onSessionSwitch("s1", { rewound: true });
-    asked[0]?.answer("what was undone");
-    expect(await turn(2)).toBe("");
-  });
-
   it("drops a late answer that came before it", async () => {
     const { manager, asked, turn } = slowMemory();
     await turn(1);
@@ -185,50 +145,6 @@ describe("a switch of the session", () => {
     await vi.advanceTimersByTimeAsync(0);
     await manager.onSessionSwitch("s1", { rewound: true });
     expect(await turn(2)).toBe("");
-  });
-
-  it("does not touch the recall of the session after it", async () => {
-    const { manager, asked } = slowMemory();
-    const before = manager.prefetchAll("old", { session_id: "s1" });
-    await manager.onSessionSwitch("s2");
-    asked[0]?.answer("old");
-    await before;
-    const recall = manager.prefetchAll("new", { session_id: "s2" });
-    await vi.advanceTimersByTimeAsync(0);
-    expect(asked[1]?.signal?.aborted).toBe(false);
-    asked[1]?.answer("new");
-    expect(await recall).toBe("new");
-  });
-});
-
-describe("recall without a manager", () => {
-  const LIMITS = { maxAgeTurns: 2, maxChars: 100 };
-  const asking = (turn: number) => ({
-    query: "tea?",
-    sessionId: "s1",
-    turn,
-    deadlineMs: DEADLINE_MS,
-    budget: { leftMs: 1_000 },
-  });
-
-  it("skips the provider while it still works on the question before, and passes its late answer on once", async () => {
-    const { promise, resolve } = Promise.withResolvers<string>();
-    let calls = 0;
-    const prefetch = (): Promise<string> => {
-      calls += 1;
-      return calls === 1 ? promise : Promise.resolve("");
-    };
-    const recall = new Recall(guardedProvider(provider({ prefetch })), LIMITS);
-    const first = recall.ask(asking(1));
-    await vi.advanceTimersByTimeAsync(DEADLINE_MS);
-    const nothing = { text: "", isFresh: false };
-    expect([await first, await recall.ask(asking(2)), calls]).toEqual([nothing, nothing, 1]);
-    resolve("likes tea");
-    await vi.advanceTimersByTimeAsync(0);
-    expect([await recall.ask(asking(3)), await recall.ask(asking(3))]).toEqual([
-      { text: "likes tea", isFresh: false },
-      nothing,
-    ]);
   });
 });
 

@@ -1,5 +1,3 @@
-// The end of a turn: which turns are passed to providers, and which part of their contents.
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { flattenContent } from "../../../src/message/index.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
@@ -38,10 +36,6 @@ describe("a turn that ended", () => {
     ]);
   });
 
-  it("in failure is not handed over", async () => {
-    expect(await handedOver({ user: "tea?", assistant: "half an ans", failed: true })).toEqual([]);
-  });
-
   it.each([null, undefined, [], [{ type: "audio" }], [{ type: "text", text: " " }], {}])(
     "without recoverable text (%j) is not handed over",
     async (nothing) => {
@@ -49,6 +43,10 @@ describe("a turn that ended", () => {
       expect(await handedOver({ user: "tea?", assistant: nothing })).toEqual([]);
     },
   );
+
+  it("in failure is not handed over", async () => {
+    expect(await handedOver({ user: "tea?", assistant: "half an ans", failed: true })).toEqual([]);
+  });
 
   it("of pictures and text is handed over as text", async () => {
     const user = [{ type: "image_url" }, { type: "text", text: "what is this?" }];
@@ -124,10 +122,6 @@ describe("the text that the user typed beside a skill", () => {
     expect(withoutSkillScaffolding(message)).toBe(typed);
   });
 
-  it("is unchanged for everything that is not an invocation", () => {
-    fc.assert(fc.property(fc.string(), (text) => withoutSkillScaffolding(text) === text));
-  });
-
   it("is passed to recall, prefetch and sync, which are not called when there is none", async () => {
     const notes = recordingProvider();
     const manager = new MemoryManager();
@@ -150,14 +144,5 @@ describe("the text that the user typed beside a skill", () => {
       ["queuePrefetch", "tidy up"],
       ["prefetch", "tidy up"],
     ]);
-  });
-
-  it("of blanks only is a message like any other", async () => {
-    const notes = recordingProvider();
-    const manager = new MemoryManager();
-    manager.addProvider(notes.provider);
-    manager.syncAll("  ", "what?");
-    await manager.flushPending(1_000);
-    expect(notes.argsOf("syncTurn")[0]?.[0]).toBe("  ");
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { DEFAULT_MEMORY_CONFIG } from "../../../src/config/index.ts";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { readProviderHealth, recordConnection } from "../../../src/providers/manager/health.ts";
-import { inspectConnection } from "../../../src/providers/setup/connection.ts";
+import { inspectConnection } from "../../../src/providers/setup/setup.ts";
 import { provider } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -67,14 +67,6 @@ describe("the connection of a provider", () => {
   it("is not waited for longer than the deadline", async () => {
     const outcome = await check({ ...asking(""), checkConnection: () => new Promise(() => {}) }, 50);
     expect(outcome).toMatchObject({ kind: "failed", message: expect.stringContaining("0.05 s") });
-  });
-
-  it("is not asked for when the start fails", async () => {
-    const outcome = await check({
-      ...asking(""),
-      initializeForInspection: () => Promise.reject(new Error("no settings")),
-    });
-    expect(outcome).toMatchObject({ kind: "failed", message: expect.stringContaining("no settings") });
   });
 
   it.each<[string, Partial<MemoryProvider>]>([

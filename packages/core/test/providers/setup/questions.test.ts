@@ -3,22 +3,19 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ifUsable, openHome } from "../../../src/memory/index.ts";
 import type { ConfigField, MemoryProvider } from "../../../src/providers/contract.ts";
-import { checkAnswer } from "../../../src/providers/kit/settings.ts";
 import {
+  checkAnswer,
   collectAnswers,
   defaultAnswer,
   type Existing,
   fieldsOf,
   isAsked,
-  labelOf,
-  maskSecret,
   preselected,
+  readExisting,
   readFields,
-  setupHint,
   splitAnswers,
   variableOf,
-} from "../../../src/providers/setup/questions.ts";
-import { readExisting } from "../../../src/providers/setup/saved-setup.ts";
+} from "../../../src/providers/setup/setup.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const answers = (given: Readonly<Record<string, string>> = {}) => new Map(Object.entries(given));
@@ -91,26 +88,6 @@ describe("a field", () => {
     expect(checkAnswer(field, text)).toEqual({ ok: false, error });
   });
 
-  it("offers no saved value that its type or bounds refuse", () => {
-    const field: ConfigField = { key: "k", type: "integer", maximum: 20, default: "10" };
-    expect(defaultAnswer(field, answers(), "50")).toBe("10");
-    expect(defaultAnswer(field, answers(), "5")).toBe("5");
-  });
-
-  it("of a plugin has only a type and bounds that make sense", () => {
-    const [number, secret] = readFields([
-      { key: "n", type: "integer", minimum: "1", maximum: 5, step: 0 },
-      { key: "s", type: "boolean", secret: true },
-    ]).fields;
-    expect(number).toMatchObject({ type: "integer", minimum: undefined, maximum: 5, step: undefined });
-    expect(secret?.type).toBeUndefined();
-  });
-
-  it("is labelled by its description, or else its key", () => {
-    expect(labelOf({ key: "k", description: "Which?" })).toBe("Which?");
-    expect(labelOf({ key: "k", description: "" })).toBe("k");
-  });
-
   it("that is secret has a variable, named after provider and key unless it says otherwise", () => {
     expect(variableOf("my-notes.2", { key: "api key", secret: true })).toBe("MY_NOTES_2_API_KEY");
     expect(variableOf("7brain", { key: "key", secret: true })).toBe("_7BRAIN_KEY");
@@ -118,23 +95,6 @@ describe("a field", () => {
     expect(variableOf("x", { key: "url", env_var: "X_URL" })).toBe("X_URL");
     expect(variableOf("x", { key: "url" })).toBeUndefined();
   });
-});
-
-it("an existing secret shows its last four characters, or only that it is set", () => {
-  expect(maskSecret("sk-1234567")).toBe("...4567");
-  expect(maskSecret("12345")).toBe("...2345");
-  expect(maskSecret("1234")).toBe("set");
-  expect(maskSecret("a𝒳𝒴𝒵𝒲")).toBe("...𝒳𝒴𝒵𝒲");
-  expect(maskSecret("")).toBe("");
-});
-
-it("the hint names the requirements of setup", () => {
-  const secret: ConfigField = { key: "k", secret: true };
-  const plain: ConfigField = { key: "p" };
-  expect(setupHint([])).toBe("no setup needed");
-  expect(setupHint([secret])).toBe("requires API key");
-  expect(setupHint([plain])).toBe("local");
-  expect(setupHint([plain, secret])).toBe("API key / local");
 });
 
 describe("a schema from a plugin", () => {
@@ -165,12 +125,6 @@ describe("a schema from a plugin", () => {
     const { fields, warnings } = readFields(schema);
     expect(fields).toEqual([{ key: "good" }]);
     expect(warnings).toHaveLength(7);
-  });
-
-  it("loses a variable name that no environment has, and a secret gets its own", () => {
-    const { fields, warnings } = readFields([{ key: "k", secret: true, env_var: "MY-KEY" }]);
-    expect(fields).toEqual([{ key: "k", secret: true }]);
-    expect(warnings).toEqual([expect.stringContaining("'MY-KEY'")]);
   });
 
   it.each([7, {}, "x", new Map()])("that is no list asks nothing: %o", (schema) => {
@@ -233,18 +187,6 @@ describe("answers without asking", () => {
     });
   });
 
-  it("list missing, wrong, unknown and unasked keys", () => {
-    expect(collect({ mode: "local", token: "t1", colour: "red" })).toMatchObject({
-      missing: ["path"],
-      unasked: ["token"],
-      unknown: ["colour"],
-    });
-    expect(collect({ mode: "moon", token: " " })).toMatchObject({
-      invalid: [{ key: "mode", message: "must be one of cloud, local" }],
-    });
-    expect(collect({ token: " " }).invalid).toEqual([{ key: "token", message: "must not be empty" }]);
-  });
-
   it("use saved values: a setting is the default, a secret needs no answer", () => {
     const existing = {
       settings: new Map([
@@ -285,14 +227,6 @@ describe("the values of an earlier setup", () => {
     const { notes: section } = (config?.raw.memory ?? {}) as Record<string, unknown>;
     return readExisting({ home, name: "notes", fields: FIELDS, env, section });
   };
-
-  it("is nothing in a fresh home, and nothing where files are broken", async () => {
-    const home = tempDirectory();
-    expect(await read(home)).toEqual(NOTHING);
-    writeFileSync(join(home, "notes.json"), "{ broken");
-    writeFileSync(join(home, "config.yaml"), "memory: [");
-    expect(await read(home)).toEqual(NOTHING);
-  });
 
   it("comes from the provider's file, then from config; secrets from the environment, then from .env", async () => {
     const home = tempDirectory();

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadMemoryConfig } from "../../../src/config/index.ts";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
-import type { EnvAnswer } from "../../../src/providers/setup/questions.ts";
-import { deactivate, saveSetup } from "../../../src/providers/setup/saved-setup.ts";
+import type { EnvAnswer } from "../../../src/providers/setup/setup.ts";
+import { deactivate, saveSetup } from "../../../src/providers/setup/setup.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 function provider(members: Partial<MemoryProvider> = {}): MemoryProvider {
@@ -66,15 +66,6 @@ describe("saving a setup", () => {
     expect(JSON.parse(read(home, "notes.json"))).toEqual({ token: "old", mode: "cloud" });
     expect(await saveSetup({ ...setup, secrets: [TOKEN] })).toMatchObject({ activated: true });
     expect(JSON.parse(read(home, "notes.json"))).toEqual({ mode: "cloud" });
-  });
-
-  it("without answers only activates, and creates no .env", async () => {
-    const home = tempDirectory();
-    const outcome = await saveSetup({ home, name: "1.10", provider: provider(), settings: {}, secrets: [] });
-    expect(outcome.written).toEqual([{ step: "activation", path: join(home, "config.yaml") }]);
-    expect(await activeIn(home)).toBe("1.10");
-    expect(existsSync(join(home, ".env"))).toBe(false);
-    expect(existsSync(join(home, "notes.json"))).toBe(false);
   });
 
   it.each([

@@ -258,15 +258,3 @@ it("folds the output of an earlier search into one line", async () => {
   expect(answer.results[0]?.snippet).toContain('earlier session_search for "glaze"');
   expect(JSON.stringify(answer.results)).not.toContain("zanzibar");
 });
-
-it("an id is taken as it was given first, and without blanks around it second", async () => {
-  const { store, ask } = await openHome();
-  await talk(store, "a", ["plain"]);
-  expect(await ask({ session_id: " a " })).toMatchObject({ session_id: "a" });
-  await talk(store, " a ", ["padded"]);
-  expect(await ask({ session_id: " a " })).toMatchObject({
-    session_id: " a ",
-    messages: [{ content: "padded" }],
-  });
-  expect(await ask({ session_id: "a" })).toMatchObject({ messages: [{ content: "plain" }] });
-});

@@ -8,11 +8,7 @@ import {
   type SessionStore,
   sessionSearchEntry,
 } from "../../../src/sessions/index.ts";
-import {
-  sessionSearchPreview,
-  sessionSearchSchema,
-  sessionSearchToolSchema,
-} from "../../../src/sessions/search-tool/entry.ts";
+import { sessionSearchPreview, sessionSearchToolSchema } from "../../../src/sessions/search-tool/entry.ts";
 import type { Tool } from "../../../src/tools/index.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { callContext } from "../../fakes/tools.ts";
@@ -63,18 +59,6 @@ describe("session_search", () => {
     });
   });
 
-  it("passes the profile on", async () => {
-    const home = tempDirectory();
-    const outcome = await searchOf(home, await storeIn(home)).run(
-      { query: "x", profile: "nobody" },
-      callContext(),
-    );
-    expect(JSON.parse(outcome.text)).toMatchObject({
-      success: false,
-      error: expect.stringContaining("profile 'nobody'"),
-    });
-  });
-
   it("offers summaries only when its creator enabled them", () => {
     const propertiesWith = (summarize: boolean): unknown =>
       sessionSearchEntry({ summarize }, (work) => work({ store: undefined, context: {} })).schema.properties;
@@ -84,7 +68,7 @@ describe("session_search", () => {
 });
 
 describe("the schema of session_search", () => {
-  const { name, description, parameters } = sessionSearchToolSchema;
+  const { name, parameters } = sessionSearchToolSchema;
 
   it("offers every argument, requires none and has no mode", () => {
     expect(name).toBe("session_search");
@@ -106,33 +90,6 @@ describe("the schema of session_search", () => {
       ].sort(),
     );
     expect(parameters.required).toEqual([]);
-  });
-
-  it.each([
-    "DISCOVERY",
-    "SCROLL",
-    "READ",
-    "BROWSE",
-    "scroll FORWARD",
-    "@session:<profile>/<id>",
-    "OR",
-    "NOT",
-    "deploy*",
-    "quoted phrase",
-    "bookend_start",
-    "match_message_id",
-    "scope='lineage'",
-    "No LLM",
-  ])("tells the model about %s", (part) => {
-    expect(description).toContain(part);
-  });
-
-  it("has summarize only where it is switched on, and then does not deny that a model is involved", () => {
-    const on = sessionSearchSchema({ summarize: true });
-    expect(Object.keys(on.parameters.properties as object)).toContain("summarize");
-    expect(on.description).not.toContain("No LLM");
-    expect(on.description).toContain("summarize: true");
-    expect(sessionSearchSchema({ summarize: false })).toEqual(sessionSearchToolSchema);
   });
 });
 

@@ -12,6 +12,8 @@ async function twoProfiles() {
   return { ...here, other, ids };
 }
 
+const ANN = { scope: { userId: "ann", userPlatform: "cli" } };
+
 describe("another profile", () => {
   it("is browsed, read and scrolled by its name", async () => {
     const { ask, ids } = await twoProfiles();
@@ -96,13 +98,13 @@ describe("another profile", () => {
     expect((await ask({ profile: "other" }, off)).error).toBe(
       "profile 'other': other profiles are off (session_search.cross_profile is false)",
     );
-    expect((await ask({ session_id: "other/theirs" }, { userId: "ann" })).error).toMatch(
+    expect((await ask({ session_id: "other/theirs" }, ANN)).error).toMatch(
       /^profile 'other': other profiles are off, .*users$/,
     );
     expect(await sessionSearchTool(store, { profile: "other" })).toMatchObject({
       error: expect.stringContaining("no home directory"),
     });
-    for (const context of [off, { userId: "ann" }])
+    for (const context of [off, ANN])
       expect(await ask({ session_id: "theirs" }, context)).toEqual({
         error: "session_id not found: theirs",
         success: false,
@@ -119,7 +121,7 @@ describe("one user of several", () => {
     const [annId] = await talk(store, "ann1", ["the kiln of ann"], { userId: "ann" });
     const [bobId] = await talk(store, "bob1", ["the kiln of bob"], { userId: "bob" });
     const [nobodyId] = await talk(store, "free", ["the kiln of nobody"]);
-    const ann = { userId: "ann" };
+    const ann = ANN;
     expect(column((await ask({ limit: 10 }, ann)).results, "session_id")).toEqual(["ann1"]);
     expect(column((await ask({ query: "kiln", limit: 10 }, ann)).results, "session_id")).toEqual(["ann1"]);
     expect(await ask({ session_id: "ann1" }, ann)).toMatchObject({ success: true });
@@ -141,7 +143,7 @@ describe("one user of several", () => {
     const { store, ask } = await openHome();
     await talk(store, "here", ["the kiln of ann"], { source: "telegram", userId: "7" });
     await talk(store, "there", ["the kiln of bo"], { source: "discord", userId: "7" });
-    const ann = { userId: "7", userPlatform: "telegram" };
+    const ann = { scope: { userId: "7", userPlatform: "telegram" } };
     expect(column((await ask({ query: "kiln" }, ann)).results, "session_id")).toEqual(["here"]);
     expect(column((await ask({}, ann)).results, "session_id")).toEqual(["here"]);
     expect(await ask({ session_id: "there" }, ann)).toMatchObject({ success: false });
@@ -159,7 +161,7 @@ describe("one user of several", () => {
     ];
     for (const lost of [{ userId: undefined }, { userId: null }, { userId: "ann", userPlatform: undefined }])
       for (const args of modes) {
-        const answer = await sessionSearchTool(store, args, lost as object);
+        const answer = await sessionSearchTool(store, args, { scope: lost } as object);
         expect(answer).toMatchObject({ success: false, error: expect.stringContaining("names no") });
         expect(JSON.stringify(answer)).not.toContain("the kiln of");
       }
@@ -169,7 +171,7 @@ describe("one user of several", () => {
     const { store, ask } = await openHome();
     await talk(store, "bob1", ["the kiln"], { userId: "bob" });
     for (const key of ["user_id", "userId"])
-      expect(await ask({ query: "kiln", [key]: "bob" }, { userId: "ann" })).toMatchObject({ count: 0 });
+      expect(await ask({ query: "kiln", [key]: "bob" }, ANN)).toMatchObject({ count: 0 });
   });
 });
 

@@ -1,6 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { Lookup } from "../../../src/sessions/search-tool/request.ts";
-import { read } from "../../../src/sessions/search-tool/session-views.ts";
 import { sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
 import { column, openHome, talk } from "./support.ts";
 
@@ -100,15 +98,6 @@ describe("browse", () => {
       message: "There are no other sessions yet.",
     });
     expect(await ask({ after: "1d" })).toMatchObject({ message: expect.stringContaining("these filters") });
-  });
-
-  it("gives the tool's error when the database fails", async () => {
-    const { store } = await openHome();
-    const broken = { ...store, listSessionsRich: () => Promise.reject(new Error("disk I/O error")) };
-    expect(await sessionSearchTool(broken, {})).toEqual({
-      error: "Failed to list recent sessions: disk I/O error",
-      success: false,
-    });
   });
 });
 
@@ -219,16 +208,6 @@ describe("scroll", () => {
     expect(messages).toHaveLength(20);
     expect(JSON.stringify(messages).length).toBeLessThan(65_000);
   });
-
-  it("gives the tool's error when the database fails", async () => {
-    const { store } = await openHome();
-    await talk(store, "a", ["x"]);
-    const broken = { ...store, getMessagesAround: () => Promise.reject(new Error("disk I/O error")) };
-    expect(await sessionSearchTool(broken, { session_id: "a", around_message_id: 1 })).toEqual({
-      error: "failed to load messages: disk I/O error",
-      success: false,
-    });
-  });
 });
 
 describe("read", () => {
@@ -276,25 +255,18 @@ describe("read", () => {
     const long = await ask({ session_id: "x".repeat(100_000) });
     expect(String(long.error).length).toBeLessThan(1000);
   });
-
-  it("gives the tool's error when the database fails", async () => {
-    const { store } = await openHome();
-    await talk(store, "a", ["x"]);
-    const broken = { ...store, getMessages: () => Promise.reject(new Error("disk I/O error")) };
-    expect(await sessionSearchTool(broken, { session_id: "a" })).toEqual({
-      error: "failed to load session: disk I/O error",
-      success: false,
-    });
-  });
 });
 
-it("read answers undefined for an unknown id, so that the tool can try other profiles", async () => {
-  const asked: string[] = [];
-  const getSession = async (id: string) => {
-    asked.push(id);
-    return null;
-  };
-  const lookup = { store: { getSession }, scope: {} } as unknown as Lookup;
-  expect(await read(lookup, { mode: "read", sessionId: { asGiven: " a ", bare: "a" } })).toBeUndefined();
-  expect(asked).toEqual([" a ", "a"]);
+it.each([
+  ["listSessionsRich", {}, "Failed to list recent sessions"],
+  ["getMessagesAround", { session_id: "a", around_message_id: 1 }, "failed to load messages"],
+  ["getMessages", { session_id: "a" }, "failed to load session"],
+])("a failure of the database in %s is the tool's error", async (member, args, doing) => {
+  const { store } = await openHome();
+  await talk(store, "a", ["x"]);
+  const broken = { ...store, [member]: () => Promise.reject(new Error("disk I/O error")) };
+  expect(await sessionSearchTool(broken, args)).toEqual({
+    error: `${doing}: disk I/O error`,
+    success: false,
+  });
 });

@@ -41,14 +41,6 @@ const repeat = (count: number, text: string): string[] => Array.from({ length: c
 const idsOf = async (store: SessionStore, query: string, options?: SearchOptions): Promise<number[]> =>
   (await store.search(query, options)).hits.map(({ id }) => id);
 
-it("time decides on newest and oldest, not the order in which messages were stored", async () => {
-  await using store = await bounded();
-  const today = await say(store, "today", repeat(30, "deploy"));
-  const before = await say(store, "imported later", repeat(30, "deploy"), { at: NOW - 2000 * DAY });
-  expect(await idsOf(store, "deploy", { sort: "newest", limit: 3 })).toEqual(today.slice(-3).reverse());
-  expect(await idsOf(store, "deploy", { sort: "oldest", limit: 3 })).toEqual(before.slice(0, 3));
-});
-
 it.each(["deploy", '"deploy it"', "dep*", "部署", "部", "deploy OR absent", "deploy it"])(
   "one session with most of the matches hides no other: %s",
   async (query) => {
@@ -63,57 +55,6 @@ it.each(["deploy", '"deploy it"', "dep*", "部署", "部", "deploy OR absent", "
     expect((await store.search(query, { limit: 50, perLineage: true })).hits).toHaveLength(31);
   },
 );
-
-it("filters find matches behind newer ones, and an empty answer gives the true reason", async () => {
-  await using store = await bounded();
-  const [old] = await say(store, "old", ["deploy"], { source: "telegram", role: "assistant", at: NOW - DAY });
-  await say(store, "crowd", repeat(300, "deploy"));
-  for (const filter of [
-    { sourceFilter: ["telegram"] },
-    { before: NOW },
-    { roleFilter: ["assistant"] },
-    { excludeSessionIds: ["crowd"] },
-    { excludeSources: ["cli"] },
-    { sessionIds: ["old"] },
-  ])
-    expect(await idsOf(store, "deploy", filter)).toEqual([old]);
-  expect(
-    await store.search("deploy", { sourceFilter: ["slack"], excludeSessionIds: ["crowd"] }),
-  ).toMatchObject({
-    hits: [],
-    empty: "filtered",
-  });
-  expect(await store.search("absent", { sourceFilter: ["telegram"] })).toMatchObject({ empty: "no-match" });
-});
-
-it("text behind a zero byte is found", async () => {
-  await using store = await bounded();
-  const [id] = await say(store, "a", ["before\0quartzwharf"]);
-  expect(await idsOf(store, "quartzwharf")).toEqual([id]);
-  expect((await store.search("quartzwharf")).hits[0]?.snippet).toBe("before >>>quartzwharf<<<  ");
-});
-
-it("text and arguments that begin with data:, keys, ids, types and long tokens in arguments are found", async () => {
-  await using store = await bounded();
-  const [id] = await say(store, "a", [[{ type: "text", text: "data: the mossbridge figures" }]]);
-  const token = `tok${"0123456789abcdef".repeat(40)}`;
-  const call = (given: object) => [
-    { id: "call_1", type: "function", function: { name: "run", arguments: JSON.stringify(given) } },
-  ];
-  const called: number[] = [];
-  for (const given of [
-    { text: "data:heronloft" },
-    { id: "opalhinge" },
-    { type: "velvetanchor" },
-    { amberkey: 1 },
-    { token },
-  ])
-    called.push(await store.appendMessage("a", { role: "assistant", content: null, toolCalls: call(given) }));
-  expect(await idsOf(store, "mossbridge")).toEqual([id]);
-  for (const [at, word] of ["heronloft", "opalhinge", "velvetanchor", "amberkey", token].entries())
-    expect(await idsOf(store, word)).toEqual([called[at]]);
-  expect(await idsOf(store, "call_1")).toEqual([]);
-});
 
 it("common words of two characters mean AND, NOT and side by side as elsewhere", async () => {
   await using store = await bounded();
@@ -130,42 +71,6 @@ it("common words of two characters mean AND, NOT and side by side as elsewhere",
     expect((await idsOf(store, query)).sort()).toEqual(both);
   const system = await say(store, "system", repeat(11, "検索システム"));
   expect((await idsOf(store, "検索システム NOT 記録")).sort((a, b) => a - b)).toEqual(system);
-});
-
-it("words far behind in a long message count", async () => {
-  await using store = await bounded();
-  await say(store, "crowd", repeat(60, "a lantern"));
-  const [id] = await say(store, "long", [
-    `${"filler text here. ".repeat(3000)} the lantern of the quartzwharf`,
-  ]);
-  const { hits } = await store.search("lantern quartzwharf");
-  expect(hits[0]).toMatchObject({ id, matched: ["lantern", "quartzwharf"] });
-  expect(hits[0]?.snippet).toContain(">>>lantern<<< of the >>>quartzwharf<<<");
-});
-
-it.each(["log in", "turn off", "The Who", "vitamin a"])(
-  "little words count where the whole query is in a message: %s",
-  async (query) => {
-    await using store = await bounded();
-    const [first = "", second = ""] = query.split(" ");
-    const [telling, little] = first === "The" ? [second, first] : [first, second];
-    const [id] = await say(store, "a", [`yes: ${query} please`], { at: NOW - DAY });
-    await say(
-      store,
-      "b",
-      repeat(60, first === "The" ? `nothing but ${little}` : `${telling} and ${telling} and more`),
-    );
-    expect((await idsOf(store, query))[0]).toBe(id);
-  },
-);
-
-it("Devanagari vowel signs tell words apart, and Korean words go before parts of longer ones", async () => {
-  await using store = await bounded();
-  const [evening] = await say(store, "a", ["शाम", "शम"]);
-  expect(await idsOf(store, "शाम")).toEqual([evening]);
-  await say(store, "b", repeat(30, "남서울역에서"), { at: NOW + DAY });
-  const [seoul] = await say(store, "c", ["서울 여행"]);
-  expect((await idsOf(store, "서울"))[0]).toBe(seoul);
 });
 
 it.each([
@@ -192,13 +97,6 @@ it.each([
   expect(found?.snippet.normalize("NFKC")).toContain(/>>>.*<<</.exec(snippet)?.[0].normalize("NFKC"));
 });
 
-it("a Korean word goes before a longer one that only begins with it", async () => {
-  await using store = await bounded();
-  await say(store, "a", ["서버실 온도"], { at: NOW + DAY });
-  const [asked] = await say(store, "b", ["서버 재시작은 어떻게 하나요?"]);
-  expect((await idsOf(store, "서버"))[0]).toBe(asked);
-});
-
 it("a query may have 1,000 terms; of more, the answer says how many were left out", async () => {
   await using store = await bounded();
   const [id, other] = await say(store, "a", ["zebrafinch here", "quokka"]);
@@ -221,13 +119,6 @@ it("a query may have 1,000 terms; of more, the answer says how many were left ou
   expect(await store.search(words(1001).join(" OR "))).toMatchObject({ hits: [], termsLeftOut: 1 });
 });
 
-it("a snippet is clean text", async () => {
-  await using store = await bounded();
-  await say(store, "a", ["\x1b[31mquartzwharf\x1b[0m\x07 failed"], { role: "tool" });
-  const [hit] = (await store.search("quartzwharf")).hits;
-  expect(hit?.snippet.trim()).toBe(">>>quartzwharf<<<  failed");
-});
-
 it("a message of millions of characters is ranked and shown without delay", async () => {
   await using store = await bounded();
   const long = `${"word after word ".repeat(600_000)} quartzwharf ${"and so on ".repeat(100_000)}`;
@@ -235,13 +126,6 @@ it("a message of millions of characters is ranked and shown without delay", asyn
   const { hits } = await store.search("quartzwharf");
   expect(hits).toMatchObject([{ id, snippet: expect.stringContaining(">>>quartzwharf<<< and so on") }]);
 }, 60_000);
-
-it("a plain question says how well it was answered, an expression does not", async () => {
-  await using store = await bounded();
-  await say(store, "a", ["the quartzwharf crane turns slowly", "nothing"]);
-  expect((await store.search("quartzwharf crane")).confidence).toEqual({ score: 1, isWeak: false });
-  expect((await store.search('"quartzwharf crane"')).confidence).toBeUndefined();
-});
 
 it("says when not all of very many matches were compared", async () => {
   await using store = await bounded();

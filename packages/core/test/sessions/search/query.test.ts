@@ -1,14 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  type Expression,
+  exactTerm,
   namedTimes,
+  nameFound,
   type ParsedQuery,
+  pairsOf,
   parseQuery,
   termsLeftOut,
-  toMatch,
+  termsOf,
+  withForms,
+  withoutStopWords,
 } from "../../../src/sessions/search/query.ts";
-import { containsUnspaced } from "../../../src/sessions/search/words.ts";
+import { type Expression, type SearchReads, take } from "../../../src/sessions/search/reads.ts";
+import { toMatch } from "../../../src/sessions/sqlite/search/reads.ts";
 import { pick, randomNumbers } from "../../fakes/random.ts";
 import { growthOf } from "./growth.ts";
 import { realFts5 } from "./real-fts5.ts";
@@ -151,13 +156,6 @@ describe("a query in a script without blanks", () => {
     ["广西 not 桂林", "([广西] not [桂林])"],
   ])("%j may have its operators in lower case", (query, meaning) => {
     expect(draw(expressionOf(parseQuery(query)))).toBe(meaning);
-  });
-
-  it("is recognised by its characters", () => {
-    for (const text of ["漢", "a漢b", "カ", "ｶ", "한", "ไทย", "ខ្មែរ", "𠀀"])
-      expect(containsUnspaced(text), text).toBe(true);
-    for (const text of ["", "abc", "Ёлка", "עברית", "हिन्दी", "🏺", "…"])
-      expect(containsUnspaced(text), text).toBe(false);
   });
 });
 
@@ -316,4 +314,77 @@ it("a span begins before it ends, whatever the question", () => {
       for (const { from, to } of namedTimes(words.join(" "), YEARS)) expect(from).toBeLessThan(to);
     }),
   );
+});
+
+// ---- Terms ----
+
+it.each([
+  ["what is Maria's new kiln", ["maria", "new", "kiln"]],
+  ["who is it", ["who", "is", "it"]], // nothing but stop words
+])("%j is searched by %j", (query, words) => {
+  const parsed = parseQuery(query);
+  const terms = parsed.kind === "plain" ? withoutStopWords(parsed.terms) : [];
+  expect(terms.map((term) => term.words.join(" "))).toEqual(words);
+});
+
+it("the terms of an expression do not include excluded words", () => {
+  const terms = termsOf(expressionOf(parseQuery('"kiln glaze" OR ash* NOT copper')));
+  expect(terms.map(({ words, isPrefix }) => [words.join(" "), isPrefix])).toEqual([
+    ["kiln glaze", false],
+    ["ash", true],
+  ]);
+});
+
+it("a guessed term is named by the forms that a message contains", () => {
+  const guess = { ...exactTerm(["kilm"]), forms: ["kiln", "kilt"], isGuess: true };
+  expect(nameFound(guess, "the Kiln is hot")).toBe("kiln");
+  expect(nameFound(guess, "nothing here")).toBe("kilm");
+  expect(nameFound({ ...guess, isGuess: false }, "the kiln")).toBe("kilm");
+});
+
+it("a run of a script without blanks is split into its pairs, or found at the end of a longer run", () => {
+  expect(pairsOf(exactTerm(["部署方案"])).map(({ words }) => words[0])).toEqual(["部署", "署方", "方案"]);
+  expect(pairsOf(exactTerm(["kiln"]))).toEqual([]);
+  expect(toMatch({ op: "phrase", words: ["서울"], isPrefix: false, endsRun: true })).toBe('"서울" + "울"');
+});
+
+/** In an index with these words, all of which occur in messages in the scope, unless `own` names fewer. */
+function formsIn(indexed: readonly string[], word: string, own = indexed) {
+  const reads: Pick<SearchReads, "terms" | "occurring"> = {
+    terms: ({ prefix, limit }) =>
+      [...indexed]
+        .sort()
+        .filter((each) => each.startsWith(prefix))
+        .slice(0, limit),
+    occurring: (words) => words.filter((each) => own.includes(each)),
+  };
+  return take(withForms({ words: [word], text: word }), reads as SearchReads);
+}
+
+it.each([
+  [
+    "the same stem, irregular ones included",
+    ["run", "running", "runs", "ran", "rung", "rural"],
+    "run",
+    { forms: ["running", "runs", "ran"], kin: [] },
+  ],
+  [
+    "a guess one typing error away, if no form occurs",
+    ["kilns", "glaze"],
+    "kilsn",
+    { forms: ["kilns"], isGuess: true },
+  ],
+  ["no guess for a word that occurs", ["kilns", "kilsn"], "kilsn", { forms: [], kin: [] }],
+  [
+    "the same beginning, from seven letters on",
+    ["deployment", "deploymate"],
+    "deployments",
+    { forms: ["deployment"], kin: ["deploymate"] },
+  ],
+])("the forms of a word: %s", (_name, indexed, word, forms) => {
+  expect(formsIn(indexed, word)).toMatchObject(forms);
+});
+
+it("a word that only other users wrote is no guess", () => {
+  expect(formsIn(["kilns"], "kilsn", [])).toEqual({ ...exactTerm(["kilsn"]) });
 });

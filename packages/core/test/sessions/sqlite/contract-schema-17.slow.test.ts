@@ -32,7 +32,6 @@ sessionStoreContract({ describe, it, expect }, BACKEND, {
     "summary nodes",
     "compression locks",
     "own prompts",
-    "handoff",
     "export and import",
     "search",
   ],

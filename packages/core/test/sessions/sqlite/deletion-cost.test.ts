@@ -1,7 +1,7 @@
 // Deleting many sessions scans the tables as often as deleting one, and holds the write lock only for a few sessions at a time.
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
+import { type HomeStore, openSessionStore } from "../../../src/sessions/index.ts";
 import { execute, newPath } from "../../fakes/session-index.ts";
 
 const SESSIONS = 200;
@@ -52,7 +52,7 @@ function scans(path: string, runs: ReadonlyMap<string, number>): [string, number
   });
 }
 
-it.each<[string, (store: SessionStore) => Promise<number>, number]>([
+it.each<[string, (store: HomeStore) => Promise<number>, number]>([
   ["pruning", (store) => store.pruneSessions(), SESSIONS * 0.9],
   ["deleting by id", async (store) => store.deleteSessions(await store.listSessionIds()), SESSIONS],
 ])(

@@ -47,7 +47,7 @@ it.for(KINDS)("%s is there whole or not at all after kill -9", LONG, async (kind
     const found = await CHECKS[kind](store);
     expect(found, `${done} acknowledged, ${started} begun`).toBeGreaterThanOrEqual(done);
     expect(found, `${done} acknowledged, ${started} begun`).toBeLessThanOrEqual(started);
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     await CHANGES[kind](store, found + 1); // leftovers of the killed process do not block the next one
     expect(await CHECKS[kind](store)).toBe(found + 1);
   }
@@ -109,7 +109,7 @@ async function expectAllThere(path: string, told: ReadonlyMap<string, readonly s
     );
     expect(exported).toMatchObject({ message_count: rows.length, tool_call_count: calls });
   }
-  expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+  expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
 }
 
 /** No process has the file open, so the whole log can be merged into it. */

@@ -7,7 +7,7 @@ import { openSessionStore } from "../../../src/sessions/index.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { upgradeToToday } from "../../fakes/today-file.ts";
 
-const ANA = { userId: "ana", userPlatform: "web" } as const;
+const ANA = { userId: "ana", platform: "web" } as const;
 const SECRET = "quartzitekiln";
 
 /** Two users with ten messages each, in a file of schema 30. */
@@ -56,7 +56,12 @@ it("words leave Hermes Agent's index too, and the rest of it can be searched", a
   }
   const store = await openSessionStore({ path });
   expect(store.readOnly).toBe(false);
-  expect(await store.eraseSessions(ANA)).toEqual({ sessions: 1, messages: 10, files: 0, remaining: [] });
+  expect(await store.forUser(ANA).eraseSessions()).toEqual({
+    sessions: 1,
+    messages: 10,
+    files: 0,
+    remaining: [],
+  });
   await store.close();
   expect(readFileSync(path, "latin1")).not.toContain(SECRET);
   expect(readFileSync(path, "latin1")).not.toContain("Prompt of ana");
@@ -75,11 +80,11 @@ it("a turn of Hermes Agent keeps its conversation; its lease goes with the conve
   );
   const now = Date.now() / 1000;
   lease.run("ana", now, now + 60);
-  const { sessions, remaining } = await store.eraseSessions(ANA);
+  const { sessions, remaining } = await store.forUser(ANA).eraseSessions();
   expect(sessions).toBe(0);
   expect(remaining).toEqual([expect.stringContaining("'ana' stays")]);
   lease.run("ana", now - 120, now - 60);
-  expect(await store.eraseSessions(ANA)).toMatchObject({ sessions: 1, remaining: [] });
+  expect(await store.forUser(ANA).eraseSessions()).toMatchObject({ sessions: 1, remaining: [] });
   expect(db.prepare("SELECT count(*) AS n FROM session_turn_leases").get()?.n).toBe(0);
 });
 
@@ -95,9 +100,9 @@ it("rows in tables of other programs are named, and stay", async () => {
     `);
   }
   await using store = await openSessionStore({ path });
-  const counted = await store.eraseSessions({ ...ANA, dryRun: true });
+  const counted = await store.forUser(ANA).eraseSessions({ dryRun: true });
   expect(counted.remaining).toEqual([expect.stringContaining("session_model_usage, chat_people")]);
-  expect(await store.eraseSessions(ANA)).toEqual(counted);
+  expect(await store.forUser(ANA).eraseSessions()).toEqual(counted);
   using db = new DatabaseSync(path, { readOnly: true });
   expect(db.prepare("SELECT count(*) AS n FROM session_model_usage").get()?.n).toBe(2);
 });

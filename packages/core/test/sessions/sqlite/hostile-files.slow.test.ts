@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
+import { type HomeStore, openSessionStore } from "../../../src/sessions/index.ts";
 import { startScript } from "../../fakes/child.ts";
 import { outcomeOf } from "../../fakes/every-call.ts";
 import { startMounted, whyNoMounts } from "../../fakes/mounts.ts";
@@ -103,11 +103,11 @@ describe("a database that another process keeps locked", () => {
     expect(ticks).toBeGreaterThan(3);
     expect(await store.messageCount("a")).toBe(1);
     expect(await outcomeOf(store.deleteSession("a"))).toBe("session-db-locked");
-    expect(await outcomeOf(store.optimize({ vacuum: false }))).toBe("session-db-locked");
+    expect(await outcomeOf(store.file!.optimize({ vacuum: false }))).toBe("session-db-locked");
     expect(await store.tryAcquireCompressionLock("a", "me")).toBe(false);
     // A busy file is not reported as damaged.
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
-    expect(await outcomeOf(store.optimize())).toBe("session-db-locked");
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await outcomeOf(store.file!.optimize())).toBe("session-db-locked");
 
     holder.closeInput();
     expect(await holder.nextLine()).toBe("released");
@@ -224,7 +224,7 @@ describe("a message of 50 MB", () => {
     expect(row?.content === content).toBe(true); // not toBe: the difference would be too long to print
     expect(await hits(path, "heronloft")).toEqual([id]);
     expect((await store.listSessionsRich())[0]?.preview).toBe(`${content.slice(0, 60).trimEnd()}...`);
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect(await store.deleteSession("a")).toBe(true);
     expect(await hits(path, "heronloft")).toEqual([]);
   });
@@ -244,7 +244,7 @@ describe("a message of 50 MB", () => {
     const [row] = await store.getMessages("a");
     expect(JSON.stringify(row?.content) === JSON.stringify(content)).toBe(true);
     expect(await hits(path, "heronloft")).toEqual([id]);
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 });
 
@@ -271,7 +271,7 @@ describe("the files of a database", () => {
     await expectSettled(store);
     await store.close();
     await using again = await openSessionStore({ path });
-    expect(await again.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await again.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 
   it("a folder deleted under an open store never makes a call hang", async () => {
@@ -293,7 +293,7 @@ describe("the files of a database", () => {
     await expectSettled(store);
     await store.close();
     await using again = await openSessionStore({ path });
-    expect(await again.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await again.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect(await again.messageCount("a")).toBe(30);
   });
 
@@ -314,12 +314,12 @@ describe("the files of a database", () => {
     expect((await again.getMessages("a")).at(-1)?.content).toBe("after the restore");
   });
 
-  async function expectSettled(store: SessionStore): Promise<void> {
+  async function expectSettled(store: HomeStore): Promise<void> {
     const calls = [
       store.appendMessage("a", { role: "user", content: "x" }),
       store.getMessages("a"),
       store.listSessionsRich(),
-      store.checkHealth(),
+      store.file!.checkHealth(),
       store.stats(),
       store.deleteSession("a"),
     ];

@@ -1,7 +1,7 @@
 // What databases in memory have instead of a file. The contract runs in contract-in-memory.slow.test.ts.
 import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
-import { openSessionStore, repairDatabase, salvageCopy } from "../../../src/sessions/index.ts";
+import { openSessionStore, repairDatabase, salvageCopy, WITHOUT_USER } from "../../../src/sessions/index.ts";
 
 const open = () => openSessionStore({ path: ":memory:" });
 
@@ -20,9 +20,9 @@ it("is optimized, checked and erased without a worker thread, and finds long mes
   await store.createSession("a", { source: "cli" });
   await store.appendMessage("a", { role: "user", content: `${"filler words ".repeat(100_000)} lighthouse` });
   expect(await store.searchMessages("lighthouse")).toHaveLength(1);
-  expect(await store.optimize()).toMatchObject({ finished: true, vacuum: "done" });
-  expect(await store.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
-  expect(await store.eraseSessions({ withoutUser: true })).toEqual({
+  expect(await store.file!.optimize()).toMatchObject({ finished: true, vacuum: "done" });
+  expect(await store.file!.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
+  expect(await store.forUser(WITHOUT_USER).eraseSessions()).toEqual({
     sessions: 1,
     messages: 1,
     files: 0,

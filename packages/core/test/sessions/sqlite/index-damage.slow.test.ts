@@ -85,7 +85,7 @@ describe.each(["zeros", "noise"] as const)("a page of our index that holds %s", 
     await expectToWork(again, MESSAGES + 1);
     // Repair still finds abandoned pages, and damage that no operation has touched.
     expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true });
-    expect(await again.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await again.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     await expectToWork(again, MESSAGES + 2);
   });
 });
@@ -130,7 +130,7 @@ describe("a damaged page of our index", () => {
     await using store = await openSessionStore({ path });
     expect(store.warnings).toEqual([]);
     await expectToWork(store);
-    expect(await store.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
+    expect(await store.file!.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
   });
 });
 
@@ -141,7 +141,7 @@ describe("a page of messages written over a page of our index", () => {
     expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true });
     await using store = await openSessionStore({ path });
     await expectToWork(store);
-    expect(await store.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
+    expect(await store.file!.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
     const contents = (await store.getMessages("one")).map((message) => String(message.content).split(" ")[0]);
     expect(contents).toEqual(Array.from({ length: MESSAGES + 1 }, (_, at) => wordOf(at)));
   });
@@ -179,7 +179,7 @@ describe("schema rows of our index", () => {
     expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true });
     await using store = await openSessionStore({ path });
     await expectToWork(store);
-    expect((await store.checkHealth()).ok).toBe(true);
+    expect((await store.file!.checkHealth()).ok).toBe(true);
   });
 });
 
@@ -212,7 +212,7 @@ describe("an index of ours that contradicts itself", () => {
     });
     await using store = await openSessionStore({ path });
     await expectToWork(store);
-    expect(await store.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
+    expect(await store.file!.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
   });
 
   it("is found and built again by repair when FTS5 lacks the length of a document", async () => {
@@ -221,7 +221,7 @@ describe("an index of ours that contradicts itself", () => {
     expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true });
     await using store = await openSessionStore({ path });
     await expectToWork(store);
-    expect((await store.checkHealth()).ok).toBe(true);
+    expect((await store.file!.checkHealth()).ok).toBe(true);
   });
 
   it("does not keep messages from being deleted", async () => {

@@ -219,29 +219,6 @@ describe("a file of ours", () => {
     expect(await opened.find("opalhinge")).toEqual([4]);
   });
 
-  it("is rebuilt when FTS5 finds it malformed", async () => {
-    const path = await ownFile();
-    {
-      using db = new DatabaseSync(path, { defensive: false });
-      db.exec("UPDATE hermes_memory_fts_data SET block = x'00'");
-    }
-    execute(path, "UPDATE messages SET content = 'heronloft' WHERE id = 1");
-    await using opened = await openIndex(path);
-    expect(await opened.find("heronloft")).toEqual([1]);
-    expect(await opened.find("velvetanchor")).toEqual([2]);
-  });
-
-  it("is rebuilt when a search finds it malformed", async () => {
-    const path = await ownFile();
-    {
-      using db = new DatabaseSync(path, { defensive: false });
-      db.exec("UPDATE hermes_memory_fts_data SET block = x'0000ffff' WHERE id > 100");
-    }
-    await using opened = await openIndex(path);
-    expect(await opened.find("quartzwharf")).toEqual([1]);
-    expect(await opened.find("velvetanchor")).toEqual([2]);
-  });
-
   it("is made once when six processes open a new file at the same moment", async () => {
     const path = newPath();
     const children = Array.from({ length: 6 }, () => startScript("open-store.ts", [path]));

@@ -71,14 +71,14 @@ describe("optimize", () => {
     const before = query(path, theirs);
     await using store = await openSessionStore({ path });
     for (let n = 0; n < 100; n += 1) await store.deleteSession(`s${n}`);
-    const outcome = await store.optimize();
+    const outcome = await store.file!.optimize();
     expect(outcome).toMatchObject({ finished: true, vacuum: "done" });
     expect(outcome.bytesAfter).toBeLessThan(outcome.bytesBefore);
     expect(query(path, "PRAGMA freelist_count")).toEqual([{ freelist_count: 0 }]);
     expect(pieces(path)).toBe(1);
     expect(query(path, theirs)).toEqual(before);
     expect((await store.stats()).index).toBe("ready");
-    expect(await store.optimize()).toMatchObject({ finished: true, vacuum: "done" });
+    expect(await store.file!.optimize()).toMatchObject({ finished: true, vacuum: "done" });
     await store.close();
     await expectWhole(path);
   });
@@ -88,19 +88,19 @@ describe("optimize", () => {
     const other = startScript("append-and-stay.ts", [path, "s0", "x"]);
     await other.nextLine();
     await using store = await openSessionStore({ path });
-    expect(await store.optimize()).toMatchObject({
+    expect(await store.file!.optimize()).toMatchObject({
       finished: true,
       vacuum: process.platform === "linux" ? "in-use" : "done",
     });
     await other.kill();
-    expect(await store.optimize()).toMatchObject({ finished: true, vacuum: "done" });
-    expect(await store.optimize({ vacuum: false })).toMatchObject({ vacuum: "not-asked" });
+    expect(await store.file!.optimize()).toMatchObject({ finished: true, vacuum: "done" });
+    expect(await store.file!.optimize({ vacuum: false })).toMatchObject({ vacuum: "not-asked" });
   });
 
   it("does nothing but say so when it is stopped before it began", async () => {
     const path = referenceFile(50);
     await using store = await openSessionStore({ path });
-    expect(await store.optimize({ signal: AbortSignal.abort() })).toMatchObject({
+    expect(await store.file!.optimize({ signal: AbortSignal.abort() })).toMatchObject({
       finished: false,
       vacuum: "not-asked",
     });
@@ -116,7 +116,7 @@ describe("optimize", () => {
       await child.kill();
       await expectWhole(path);
       await using store = await openSessionStore({ path });
-      expect(await store.optimize()).toMatchObject({ finished: true });
+      expect(await store.file!.optimize()).toMatchObject({ finished: true });
       expect(await store.messageCount()).toBe(MESSAGES);
     },
   );
@@ -133,7 +133,7 @@ describe("optimize", () => {
       expect(JSON.parse(lines.at(-1) ?? "")).toEqual({ error: "session-db-full" });
       await using store = await openSessionStore({ path });
       await store.appendMessage("s0", { role: "user", content: "afterwards" });
-      expect(await store.optimize()).toMatchObject({ finished: true, vacuum: "done" });
+      expect(await store.file!.optimize()).toMatchObject({ finished: true, vacuum: "done" });
       await store.close();
       await expectWhole(path);
     });

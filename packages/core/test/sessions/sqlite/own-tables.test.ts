@@ -107,17 +107,6 @@ describe("a file without the tables", () => {
       expect(await outcomeOf(store.saveOwnPrompt("a", "ours", 1))).toBe("session-db-read-only");
     }
   });
-
-  it("of the original takes them once it may be written, and keeps the original's prompt", async () => {
-    const path = newPath();
-    makeReferenceFile(path, [{ session: "a", content: "hello" }]);
-    execute(path, "UPDATE sessions SET system_prompt = 'theirs'");
-    await using store = await openSessionStore({ path });
-    expect(await store.acquireSessionLease("a", "h1")).toEqual({ acquired: true });
-    await store.saveOwnPrompt("a", "ours", 1);
-    expect(await store.getOwnPrompt("a")).toEqual({ text: "ours", version: 1 });
-    expect((await store.getSession("a"))?.system_prompt).toBe("theirs");
-  });
 });
 
 describe("tables of these names that another program made", () => {

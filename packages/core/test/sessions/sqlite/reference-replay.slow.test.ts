@@ -82,7 +82,7 @@ describe.skipIf(whyNot !== undefined)("the reference", () => {
     const path = copyOf("state.db");
     {
       await using store = await openSessionStore({ path });
-      await store.optimize();
+      await store.file!.optimize();
       expect((await store.stats()).index).toBe("ready");
     }
     replay(path);
@@ -123,7 +123,7 @@ describe.skipIf(whyNot !== undefined)("today's Hermes", () => {
     }
     {
       await using store = await openSessionStore({ path });
-      await store.optimize();
+      await store.file!.optimize();
       await store.replaceMessages("session-0", [{ role: "user", content: "only this" }]);
       await store.deleteSession("session-1");
     }

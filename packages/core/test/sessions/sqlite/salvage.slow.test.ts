@@ -84,11 +84,6 @@ describe("what an object means for repair", () => {
     ["state_meta", "side"],
     ["hermes_memory_prompts", "side"],
     ["hermes_memory_origin", "side"],
-    ["hermes_memory_provenance", "side"],
-    ["hermes_memory_live", "side"],
-    ["hermes_memory_marks", "side"],
-    ["hermes_memory_recalls", "side"],
-    ["hermes_memory_rounds", "side"],
     ["compression_locks", "passing"],
     ["session_turn_leases", "passing"],
     ["schema_version", "passing"],
@@ -198,7 +193,7 @@ describe("a page that is gone", () => {
     expect(new Set(lost?.sessions.map(({ id }) => id))).toEqual(new Set(gone.map((row) => row.session_id)));
     expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
     await using store = await openSessionStore({ path });
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect(await store.appendMessage("session-0", { role: "user", content: "goes on" })).toBe(
       ALL.messages + 1,
     );
@@ -256,7 +251,7 @@ describe("a page that is gone", () => {
     expect(rows(path, COUNT)).toEqual([ALL]);
     expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
     await using store = await openSessionStore({ path });
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect((await store.searchMessages("number 7")).length).toBeGreaterThan(0);
     await store.appendMessage("session-0", { role: "user", content: "goes on" });
   });
@@ -279,7 +274,7 @@ describe("a page of zeros at the end of a long message", () => {
     expect(report.backup_path).not.toBeNull();
     expect(rows(path, COUNT)).toEqual([{ ...ALL, messages: ALL.messages + 1 }]);
     await using store = await openSessionStore({ path });
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 });
 
@@ -297,7 +292,7 @@ describe("free space that contradicts itself", () => {
     expect(check).toMatchObject({ healthy: false });
     {
       await using store = await openSessionStore({ path, readOnly: true });
-      expect((await store.checkHealth()).problems).toEqual(check.problems);
+      expect((await store.file!.checkHealth()).problems).toEqual(check.problems);
     }
     expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true });
     expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: true, error: null });

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { innerNumbers, isDeadHere } from "../../../src/lib/lease-holders.ts";
+import { isDeadHere } from "../../../src/lib/lease-holders.ts";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
 import { exportAll } from "../../../testing/session-store/support.ts";
 import { execute, newPath, query } from "../../fakes/session-index.ts";
@@ -422,12 +422,10 @@ describe("turn leases of the original", () => {
     expect(await store.getCompressionTip("leased")).toBe(id);
   });
 
-  it("of a live process, or of one that may be in a container, stay", () => {
+  it("of a live process, or of one on another machine, stay", () => {
     expect(isDeadHere(`pid=${process.pid}:tid=1:agent=x:nonce=y`)).toBe(false);
     expect(isDeadHere("pid=4194305:host=elsewhere:turn=1")).toBe(false);
     expect(isDeadHere("host=elsewhere:turn=1")).toBe(false);
-    expect(innerNumbers("Name:\tnode\nNSpid:\t4711\t17\t3\nThreads:\t1\n")).toEqual([17, 3]);
-    expect(innerNumbers("Name:\tnode\nNSpid:\t4711\n")).toEqual([]);
   });
 });
 

@@ -3,17 +3,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
-import { textMatcher } from "../../../src/sessions/sqlite/summary-nodes.ts";
 import { leafOf } from "../../../testing/session-store/summary-nodes.ts";
 import { outcomeOf } from "../../fakes/every-call.ts";
-import {
-  execute,
-  hasPythonSqlite,
-  makeReferenceFile,
-  newPath,
-  openPython,
-  query,
-} from "../../fakes/session-index.ts";
+import { execute, makeReferenceFile, newPath, query } from "../../fakes/session-index.ts";
 
 const WITHOUT_NODES = "DROP TRIGGER hermes_memory_nodes_delete; DROP TABLE lcm_nodes";
 
@@ -32,10 +24,10 @@ describe("a file without the table", () => {
   it("gets it at the next writable open, and keeps its search index as it is", async () => {
     const path = await ownFile();
     // A row that a rebuilt index would not have.
-    execute(path, `${WITHOUT_NODES}; INSERT INTO hermes_memory_fts(rowid, text) VALUES (999, 'strayword')`);
+    execute(path, `${WITHOUT_NODES}; INSERT INTO hermes_memory_fts(rowid, said) VALUES (999, 'strayword')`);
     await using store = await openSessionStore({ path });
-    expect(await store.insertSummaryNodes([leafOf("a", [1, 2])])).toBe(true);
-    expect(await store.listSummaryNodes(["a"])).toEqual([leafOf("a", [1, 2])]);
+    expect(await store.summaries.insertSummaryNodes([leafOf("a", [1, 2])])).toBe(true);
+    expect(await store.summaries.listSummaryNodes(["a"])).toEqual([leafOf("a", [1, 2])]);
     const strays = "SELECT rowid FROM hermes_memory_fts WHERE hermes_memory_fts MATCH 'strayword'";
     expect(query(path, strays)).toEqual([{ rowid: 999 }]);
     const names = query(path, "SELECT name FROM sqlite_master WHERE name GLOB '*nodes*' ORDER BY name");
@@ -48,26 +40,6 @@ describe("a file without the table", () => {
     ]);
   });
 
-  it("is not written to by an open that finds everything in place", async () => {
-    const path = await ownFile();
-    const version = () => query(path, "PRAGMA schema_version")[0];
-    const before = version();
-    await using writer = await openSessionStore({ path });
-    expect(await writer.listSummaryNodes(["a"])).toEqual([]);
-    expect(version()).toEqual(before);
-  });
-
-  it("opened read-only has no nodes and takes none", async () => {
-    const path = await ownFile();
-    execute(path, WITHOUT_NODES);
-    await using store = await openSessionStore({ path, readOnly: true });
-    expect(await store.listSummaryNodes(["a"])).toEqual([]);
-    expect(await store.getSummaryNode("x")).toBeNull();
-    expect(await store.searchSummaryNodes("one")).toEqual([]);
-    expect(await outcomeOf(store.insertSummaryNodes([leafOf("a", [1])]))).toBe("session-db-read-only");
-    expect(await outcomeOf(store.insertSummaryNodes([]))).toBe("session-db-read-only");
-  });
-
   it("made by the original alone can be read as it is, and takes nodes once it may be written", async () => {
     const path = newPath();
     makeReferenceFile(path, [{ session: "a", content: "hello" }]);
@@ -76,10 +48,10 @@ describe("a file without the table", () => {
       expect(await store.listContinued("a")).toEqual(["a"]);
       expect(await store.listMessageKeys(["a"])).toEqual([{ id: 1, session_id: "a", origin_id: null }]);
       expect(await store.getMessagesById([1])).toMatchObject([{ content: "hello" }]);
-      expect(await store.listSummaryNodes(["a"])).toEqual([]);
+      expect(await store.summaries.listSummaryNodes(["a"])).toEqual([]);
     }
     await using store = await openSessionStore({ path });
-    expect(await store.insertSummaryNodes([leafOf("a", [1])])).toBe(true);
+    expect(await store.summaries.insertSummaryNodes([leafOf("a", [1])])).toBe(true);
     expect((await store.stats()).index).not.toBe("missing");
   });
 });
@@ -94,15 +66,15 @@ describe("a table of that name that another program made", () => {
     execute(path, `${WITHOUT_NODES}; ${sql}`);
     for (const readOnly of [false, true, false]) {
       await using store = await openSessionStore({ path, readOnly });
-      expect(await store.listSummaryNodes(["a"])).toEqual([]);
-      expect(await store.getSummaryNode("x")).toBeNull();
-      expect(await store.searchSummaryNodes("one")).toEqual([]);
-      expect(await outcomeOf(store.insertSummaryNodes([leafOf("a", [1])]))).toBe(
+      expect(await store.summaries.listSummaryNodes(["a"])).toEqual([]);
+      expect(await store.summaries.getSummaryNode("x")).toBeNull();
+      expect(await store.summaries.searchSummaryNodes("one")).toEqual([]);
+      expect(await outcomeOf(store.summaries.insertSummaryNodes([leafOf("a", [1])]))).toBe(
         readOnly ? "session-db-read-only" : "no-summary-nodes",
       );
       if (readOnly) continue;
       expect(
-        await outcomeOf(store.improveSummaryNode("x", { summary: "", tokens: 0, method: "model" })),
+        await outcomeOf(store.summaries.improveSummaryNode("x", { summary: "", tokens: 0, method: "model" })),
       ).toBe("no-summary-nodes");
     }
     expect(query(path, "SELECT sql FROM sqlite_master WHERE name = 'lcm_nodes'")).toEqual([{ sql }]);
@@ -114,7 +86,7 @@ describe("a table of that name that another program made", () => {
     const path = await ownFile();
     {
       await using store = await openSessionStore({ path });
-      await store.insertSummaryNodes([leafOf("a", [1])]);
+      await store.summaries.insertSummaryNodes([leafOf("a", [1])]);
     }
     using db = new DatabaseSync(path);
     const insert = db.prepare(
@@ -133,51 +105,11 @@ describe("a table of that name that another program made", () => {
     db.exec("UPDATE lcm_nodes SET source_tokens = 9223372036854775807 WHERE node_id = 'lcm_leaf_1'");
     const warnings: string[] = [];
     await using store = await openSessionStore({ path, onWarning: (text) => warnings.push(text) });
-    expect((await store.listSummaryNodes(["a"])).map(({ node_id }) => node_id)).toEqual(["lcm_leaf_1"]);
+    expect((await store.summaries.listSummaryNodes(["a"])).map(({ node_id }) => node_id)).toEqual([
+      "lcm_leaf_1",
+    ]);
     expect(warnings).toHaveLength(5);
     expect(warnings[0]).toContain("lcm_nodes");
-    expect(await store.insertSummaryNodes([leafOf("a", [2])])).toBe(true);
-  });
-});
-
-describe.skipIf(!hasPythonSqlite)("Python's SQLite", () => {
-  it("deletes the nodes with the session, without knowing of them", async () => {
-    const path = await ownFile();
-    await using store = await openSessionStore({ path });
-    await store.insertSummaryNodes([leafOf("a", [1, 2])]);
-    const python = openPython(path);
-    await python.run(
-      { sql: "DELETE FROM messages WHERE session_id = 'a'" },
-      { sql: "DELETE FROM sessions WHERE id = 'a'" },
-    );
-    expect(query(path, "SELECT * FROM lcm_nodes")).toEqual([]);
-    expect(await store.getSummaryNode("lcm_leaf_1")).toBeNull();
-    await python.close();
-  });
-});
-
-describe("a query on a text without an index", () => {
-  const scoreOf = (query: string, text: string) => textMatcher(query)?.(text)?.score;
-
-  it("scores a plain query by the share of its terms, stop words left out", () => {
-    expect(scoreOf("what glaze for the kiln", "the kiln got a blue glaze")).toBe(1);
-    expect(scoreOf("glaze kiln", "a glaze without heat")).toBe(0.5);
-    expect(scoreOf("glaze kiln copper", "a glaze without heat")).toBeUndefined();
-  });
-
-  it("finds other forms of a plain word, and only the exact words of an expression", () => {
-    expect(scoreOf("glazes", "one glaze")).toBe(1);
-    expect(scoreOf('"glazes"', "one glaze")).toBeUndefined();
-  });
-
-  it("follows operators, prefixes and pairs of characters", () => {
-    expect(scoreOf("kiln NOT copper", "a kiln with copper")).toBeUndefined();
-    expect(scoreOf("copp*", "a kiln with copper")).toBe(1);
-    expect(scoreOf("方案", "部署方案")).toBe(1);
-    expect(textMatcher("  ")).toBeUndefined();
-  });
-
-  it("marks what it found", () => {
-    expect(textMatcher("kiln")?.("the kiln is hot")?.snippet).toBe("the >>>kiln<<< is hot");
+    expect(await store.summaries.insertSummaryNodes([leafOf("a", [2])])).toBe(true);
   });
 });

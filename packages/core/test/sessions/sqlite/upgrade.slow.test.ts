@@ -135,7 +135,7 @@ describe.each(OLD_VERSIONS)("opening a database of schema version %i", (version)
     const before = read(path, objects);
     {
       await using store = await openSessionStore({ path });
-      await store.optimize();
+      await store.file!.optimize();
       expect((await store.stats()).index).toBe("ready");
     }
     expect(read(path, objects)).toEqual(version < FIRST_WITH_TOOL_INDEX ? [] : before);
@@ -161,15 +161,6 @@ describe("upgrading", () => {
     },
   );
 
-  it("does not wait for a writer when there is nothing to upgrade", async () => {
-    const { path } = oldFile(9);
-    await upgrade(path);
-    using writer = new DatabaseSync(path);
-    writer.exec("BEGIN IMMEDIATE");
-    await using store = await openSessionStore({ path });
-    expect(await store.sessionCount()).toBeGreaterThan(0);
-  });
-
   it("lets the session that started first keep a title several have, and says so once", async () => {
     const twice = (db: DatabaseSync) => {
       const add = db.prepare("INSERT INTO sessions (id, source, started_at, title) VALUES (?, 'cli', ?, ?)");
@@ -184,17 +175,6 @@ describe("upgrading", () => {
     for (const id of [root, "later"]) expect(await store.getSessionTitle(id)).toBeNull();
     expect(await store.getSessionTitle(continuation)).toBe(`${OLD_TITLE} #2`);
     expect(await store.setSessionTitle("later", "another")).toBe(true);
-  });
-
-  it("repairs a version 7 that lacks reasoning_content", async () => {
-    const { path, root } = oldFile(7, (db) => db.exec("ALTER TABLE messages DROP COLUMN reasoning_content"));
-    await using store = await openSessionStore({ path });
-    await store.appendMessage(root, { role: "assistant", content: "so", reasoningContent: "because" });
-    expect((await store.getMessages(root)).map((message) => message.reasoning_content)).toEqual([
-      null,
-      null,
-      "because",
-    ]);
   });
 
   it("shows rows whose active flag was never set", async () => {
@@ -226,12 +206,6 @@ describe("upgrading", () => {
     ]);
     expect(read(path, "SELECT * FROM telegram_dm_topic_mode")).toEqual([{ chat_id: "42", enabled: 0 }]);
     expect(column(path, "SELECT DISTINCT harbour_mood FROM sessions")).toEqual(["calm"]);
-  });
-
-  it("creates no table for Telegram", async () => {
-    const { path } = oldFile(15);
-    await upgrade(path);
-    expect(column(path, "SELECT name FROM sqlite_master WHERE name GLOB '*telegram*'")).toEqual([]);
   });
 
   it.each([1, 15] as const)(

@@ -1,6 +1,6 @@
 // The input line: text, cursor and history, what each key does, completion, and a yes-or-no question in its place. Pure.
 import { normalizeNewlines } from "@hermes-memory/core/internal/lib";
-import { graphemesOf } from "../text-layout.ts";
+import { graphemesOf } from "../printing.ts";
 import { safe } from "./transcript.ts";
 
 export type EditorKey =

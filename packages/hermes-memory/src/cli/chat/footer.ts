@@ -1,8 +1,7 @@
 // The rows below the conversation: completion choices, a question or the running activity, and the input line.
 import type { AgentEvent } from "@hermes-memory/agent/internal/agent";
 import type { Style } from "../command.ts";
-import { oneLine, printable } from "../printing.ts";
-import { cutToWidth, displayWidth, graphemesOf } from "../text-layout.ts";
+import { cutToWidth, displayWidth, graphemesOf, oneLine, printable } from "../printing.ts";
 import type { Editor } from "./editor.ts";
 import { type Footer, type Row, rowsOfLine, type Span } from "./live-view.ts";
 import { duration, safe } from "./transcript.ts";

@@ -1,7 +1,7 @@
 // A conversation that grows downwards, with a footer (input line, spinner) always at the bottom. New text goes above the footer, even in
 // the middle of a line, while the user types.
 import type { Paint, Style } from "../command.ts";
-import { displayWidth, graphemesOf, type Size } from "../text-layout.ts";
+import { displayWidth, graphemesOf, type Size } from "../printing.ts";
 
 export type Footer = {
   /** Each one narrower than the terminal. */

@@ -2,7 +2,7 @@
 import { createInterface, emitKeypressEvents } from "node:readline";
 import { PassThrough } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import type { Size } from "../text-layout.ts";
+import type { Size } from "../printing.ts";
 import type { EditorKey } from "./editor.ts";
 
 export type TtyEvent =

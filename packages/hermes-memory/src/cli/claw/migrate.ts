@@ -5,7 +5,6 @@ import { committedWrites, type MemoryOpOutcome } from "@hermes-memory/core/inter
 import { memoriesDirectory } from "@hermes-memory/core/internal/home";
 import { err, holdFileLock, isDirectory, ok } from "@hermes-memory/core/internal/lib";
 import {
-  ARCHIVED_REASON,
   applyPlan,
   connectedPlatforms,
   DEFAULT_PREPARE,
@@ -38,7 +37,6 @@ import {
   type CommandInput,
   type CommandOutcome,
   type Paint,
-  type Style,
   usageFailure,
 } from "../command.ts";
 import { userHome } from "../mcp/clients.ts";
@@ -84,8 +82,7 @@ export const migrate: CommandBody = async (input, context) => {
     plan.items.map(({ item }) => item),
     { mode: "dry-run", state: "finished", now },
   );
-  const show = (report: Report): string[] =>
-    reportLines(report, plan.output, surroundings.userHome, io.paint);
+  const show = (report: Report): string[] => reportLines(report, surroundings.userHome, io.paint);
   const ended = await endsWithPreview({ input, context, plan, preview, show });
   if (ended !== undefined) return ended;
 
@@ -309,54 +306,30 @@ async function applied(
 
 // ---- The report as lines ----
 
-const GROUPS: readonly (readonly [Status, planned: string, done: string, Style])[] = [
-  ["migrated", "Would migrate", "Migrated", "green"],
-  ["archived", `Would archive: ${ARCHIVED_REASON}`, `Archived: ${ARCHIVED_REASON}`, "cyan"],
-  ["conflict", "Conflicts", "Conflicts", "yellow"],
-  ["skipped", "Skipped", "Skipped", "dim"],
-  ["error", "Errors", "Errors", "red"],
-];
-
-/** The numbers and names of `details` that a reader needs to decide. */
-const FACTS = [
-  ...["parts", "added_entries", "duplicate_entries", "overflowed_entries", "refused_entries", "findings"],
-  ...["removed_since_last_import", "sessions_added", "messages_added", "added_keys", "added"],
-  ...["conflicting_keys", "conflicting", "renamed_from", "links_not_followed"],
-];
-
-/** `output` is the folder of the run: paths in it are shown relative to it. */
-function reportLines(report: Report, output: string, userHome: string, paint: Paint): string[] {
-  const shown = (path: string): string =>
-    path.startsWith(output) ? printable(path.slice(output.length + 1)) : shownPath(path, userHome);
-  const groups = GROUPS.flatMap(([status, planned, done, style]) => {
-    // Options for which OpenClaw has nothing are only counted, in the summary.
-    const items = report.items.filter((one) => one.status === status && (status !== "skipped" || one.source));
-    const width = Math.max(0, ...items.map(({ kind }) => kind.length));
-    const lines = items.map((item) => `  ${item.kind.padEnd(width)}  ${itemText(item, shown)}`);
-    const title = report.mode === "dry-run" ? planned : done;
-    return items.length === 0 ? [] : [paint(style, title), ...lines, ""];
-  });
-  return [
-    ...groups,
-    `Summary: ${GROUPS.map(([status]) => `${report.summary[status]} ${status}`).join(", ")}.`,
-    ...report.warnings.map((warning) => `${paint("yellow", "warning:")} ${printable(warning)}`),
-    ...(report.output_dir === null ? [] : [`Report: ${shownPath(report.output_dir, userHome)}`]),
-    ...report.next_steps.map((step) => `- ${printable(step)}`),
-  ];
+/** Options for which OpenClaw has nothing are only counted, in the summary. */
+function reportLines(report: Report, userHome: string, paint: Paint): string[] {
+  const groups = Map.groupBy(
+    report.items.filter(({ status, source }) => status !== "skipped" || source !== null),
+    ({ status }) => (report.mode === "dry-run" && ENDED.has(status) ? `would be ${status}` : status),
+  );
+  const rows = [...groups].map(([title, items]) => [title, items.map((item) => itemRow(item, userHome))]);
+  const { summary, warnings, next_steps, output_dir } = report;
+  const rest = { summary, warnings, report: output_dir && shownPath(output_dir, userHome), next_steps };
+  return render({ ...Object.fromEntries(rows), ...rest }, paint);
 }
 
-function itemText(
-  { source, destination, reason, details, status }: Item,
-  shown: (path: string) => string,
-): string {
+const ENDED: ReadonlySet<Status> = new Set(["migrated", "archived"]);
+
+/** Numbers that are zero, empty lists and the longest texts are left to `--json`. */
+function itemRow({ kind, source, destination, reason, details, status }: Item, userHome: string): object {
   const paths = [source, status === "skipped" ? null : destination].filter((path) => path !== null);
-  const isUsual = reason.startsWith("Would ") || reason === ARCHIVED_REASON; // the group's title says it
-  const facts = FACTS.flatMap((name) => {
-    const text = [details[name] ?? 0].flat().join(", ");
-    return text === "0" || text === "" ? [] : [`${name.replaceAll("_", " ")} ${text}`];
+  const facts = Object.entries(details).flatMap(([name, value]) => {
+    const text = [value ?? 0].flat().join(", ");
+    const isTold = !["", "0", "false"].includes(text) && !/preview|limit|count|backup|file$/.test(name);
+    return isTold ? `${name.replaceAll("_", " ")} ${text}` : [];
   });
-  const about = [...(isUsual || reason === "" ? [] : [reason]), ...facts].map(printable).join("; ");
-  return [paths.map(shown).join(" -> "), about].filter((text) => text !== "").join(": ");
+  const about = [...(reason.startsWith("Would ") ? [] : [reason]), ...facts].filter((text) => text !== "");
+  return { kind, path: paths.map((path) => shownPath(path, userHome)).join(" -> "), about: about.join("; ") };
 }
 
 /** With `~` for the home folder. */

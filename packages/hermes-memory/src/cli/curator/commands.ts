@@ -1,13 +1,9 @@
 // The `hermes curator` commands as data. Their bodies are loaded when they run.
-import { type ArgumentSpec, type CommandSpec, command, flag } from "../command.ts";
+import { type CommandSpec, command, flag } from "../command.ts";
 
 const yes = flag.on("do it without asking", "y");
-const skill: ArgumentSpec = { name: "skill", summary: "the skill's name" };
-const run: ArgumentSpec = {
-  name: "run",
-  summary: "a run from 'hermes curator history'; without one, everything staged",
-  isOptional: true,
-};
+const skill = "the skill's name";
+const run = "a run from 'hermes curator history'; without one, everything staged";
 
 export const curatorCommands: readonly CommandSpec[] = [
   command("curator run", "find duplicates, outdated entries and unused skills, and stage proposals", {
@@ -21,24 +17,18 @@ export const curatorCommands: readonly CommandSpec[] = [
     examples: ["hermes curator run --dry-run", "hermes curator run --apply --memory --no-model"],
     load: async () => (await import("./curator.ts")).run,
   }),
-  command("curator approve", "apply the staged proposals of a run", {
-    arguments: [run],
+  command("curator approve [run]", "apply the staged proposals of a run", {
+    args: { run },
     examples: ["hermes curator approve", "hermes curator approve 1f2e3d4c"],
     load: async () => (await import("../staged.ts")).approveProposals,
   }),
-  command("curator reject", "drop the staged proposals of a run", {
-    arguments: [run],
+  command("curator reject [run]", "drop the staged proposals of a run", {
+    args: { run },
     examples: ["hermes curator reject 1f2e3d4c"],
     load: async () => (await import("../staged.ts")).rejectProposals,
   }),
-  command("curator rollback", "undo a run, or restore the skills from a backup", {
-    arguments: [
-      {
-        name: "id",
-        summary: "a run from 'history' or a backup; without one, the newest run",
-        isOptional: true,
-      },
-    ],
+  command("curator rollback [id]", "undo a run, or restore the skills from a backup", {
+    args: { id: "a run from 'history' or a backup; without one, the newest run" },
     flags: { list: flag.on("list the runs and backups that can be restored"), yes },
     examples: ["hermes curator rollback --list", "hermes curator rollback 1f2e3d4c --yes"],
     load: async () => (await import("./curator.ts")).rollback,
@@ -60,23 +50,23 @@ export const curatorCommands: readonly CommandSpec[] = [
     examples: ["hermes curator resume"],
     load: async () => (await import("./curator.ts")).resume,
   }),
-  command("curator pin", "keep a skill from ever being archived", {
-    arguments: [skill],
+  command("curator pin <skill>", "keep a skill from ever being archived", {
+    args: { skill },
     examples: ["hermes curator pin deploy"],
     load: async () => (await import("./curator.ts")).pin,
   }),
-  command("curator unpin", "allow a skill to be archived again when it is unused", {
-    arguments: [skill],
+  command("curator unpin <skill>", "allow a skill to be archived again when it is unused", {
+    args: { skill },
     examples: ["hermes curator unpin deploy"],
     load: async () => (await import("./curator.ts")).unpin,
   }),
-  command("curator archive", "move a skill to the archive", {
-    arguments: [skill],
+  command("curator archive <skill>", "move a skill to the archive", {
+    args: { skill },
     examples: ["hermes curator archive deploy"],
     load: async () => (await import("./curator.ts")).archive,
   }),
-  command("curator restore", "bring a skill back from the archive", {
-    arguments: [{ name: "skill", summary: "a name from 'hermes curator list-archived'" }],
+  command("curator restore <skill>", "bring a skill back from the archive", {
+    args: { skill: "a name from 'hermes curator list-archived'" },
     examples: ["hermes curator restore deploy"],
     load: async () => (await import("./curator.ts")).restore,
   }),

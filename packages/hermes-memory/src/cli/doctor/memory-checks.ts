@@ -8,7 +8,7 @@ import {
   formatFraction,
   Journal,
   listTemps,
-  lockPaths,
+  locate,
   MEMORY_TARGETS,
   type MemoryTarget,
   pinsPath,
@@ -214,8 +214,8 @@ function probe(directory: string): Finding {
 
 /** Opening a lock file makes it, so only existing ones are tried. */
 function held(file: string): Finding[] {
-  return lockPaths(file)
-    .filter((path) => existsSync(path))
+  return locate(file)
+    .locks.filter((path) => existsSync(path))
     .flatMap((path): Finding[] => {
       try {
         if (tryWithFileLocks([path], () => undefined).ok) return [];

@@ -5,9 +5,9 @@ import { sessionDatabasePath, sessionFiles } from "@hermes-memory/core/internal/
 import { describeCause, HermesError } from "@hermes-memory/core/internal/lib";
 import {
   findOrphans,
+  type HomeStore,
   type OrphanFile,
   repairDatabase,
-  type SessionStore,
 } from "@hermes-memory/core/internal/sessions";
 import { counted, sizeText } from "../printing.ts";
 import { type CheckedHome, type Finding, fail, fine, warn } from "./finding.ts";
@@ -27,7 +27,7 @@ export async function checkSessions({ home, memory }: CheckedHome): Promise<Find
     const store = await memory.administrator.sessions({ mode: "read" });
     if (store === undefined) return [fine("sessions", "There is no session database yet.")];
     // Before stats(): counting fails on a damaged table.
-    const { problems, indexChecked } = await store.checkHealth();
+    const { problems = [], indexChecked = true } = (await store.file?.checkHealth()) ?? {};
     if (problems.length > 0) return damaged(path, problems);
     const { sessions, archived, messages, bytes: size, index } = await store.stats();
     const found = fine(
@@ -82,7 +82,7 @@ function aboutIndex(index: string): Finding[] {
 }
 
 /** Files whose session was deleted. A snapshot that may be the only copy of a conversation is mentioned, not offered for deletion. */
-async function aboutFiles(store: SessionStore, home: string): Promise<Finding[]> {
+async function aboutFiles(store: HomeStore, home: string): Promise<Finding[]> {
   const { results, snapshots, unknownSnapshots } = await findOrphans(store, sessionFiles(home), {
     nowMs: Date.now(),
   });
@@ -110,7 +110,7 @@ function sizeOf(files: readonly OrphanFile[]): number {
 }
 
 /** Background reviews report failures nowhere else. */
-async function aboutReviews(store: SessionStore): Promise<Finding[]> {
+async function aboutReviews(store: HomeStore): Promise<Finding[]> {
   const stored = await store.getMeta(REVIEW_COUNTS_KEY);
   if (stored === null) return [];
   const { runs, failures, ...last } = readReviewCounts(stored);

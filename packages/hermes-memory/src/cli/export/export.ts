@@ -9,7 +9,7 @@ import {
   describeLoss,
   type ExportedSession,
   type ExportLoss,
-  type SessionStore,
+  type HomeStore,
 } from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
@@ -159,13 +159,13 @@ async function openSource(
   const onLoss = (found: ExportLoss): void => {
     loss = found;
   };
-  const salvaged = async (cause: unknown): Promise<SessionStore> => {
+  const salvaged = async (cause: unknown): Promise<HomeStore> => {
     if (!(cause instanceof HermesError && DAMAGE_CODES.has(cause.code))) throw cause;
     const copy = await context.memory.administrator.salvage().catch(() => Promise.reject(cause));
     onLoss(copy.loss);
     return copy.store;
   };
-  const select = async (store: SessionStore): Promise<Selection> => {
+  const select = async (store: HomeStore): Promise<Selection> => {
     if (sessionId === undefined)
       return {
         sessions: store.exportEach({ source, includeInactive, onLoss }),

@@ -1,7 +1,7 @@
 // Whether a path that came with a hook may be imported: it is text from outside, so it has to be a regular file in a folder of its client.
 import { lstatSync, readdirSync, realpathSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import { errnoCode } from "@hermes-memory/core/internal/lib";
+import { dirname, isAbsolute, join, relative } from "node:path";
+import { errnoCode, isWithin } from "@hermes-memory/core/internal/lib";
 
 export type PathVerdict = "usable" | "missing" | "refused";
 
@@ -52,6 +52,5 @@ function isInside(real: string, root: string): boolean {
 }
 
 function isBelow(path: string, folder: string): boolean {
-  const steps = relative(folder, path);
-  return steps !== "" && !isAbsolute(steps) && steps.split(sep)[0] !== "..";
+  return path !== folder && isWithin(folder, path);
 }

@@ -43,7 +43,7 @@ function parseToml(text: string): TomlData {
 }
 
 /** Of a valid text. A statement is the fewest lines that are valid alone. */
-export function tablesOf(text: string): readonly TomlTable[] {
+function tablesOf(text: string): readonly TomlTable[] {
   let start = text.startsWith("\ufeff") ? 1 : 0;
   let end = start;
   let mark: number | undefined;

@@ -1,5 +1,5 @@
 // Specs of the `hermes memory` commands. Each body is loaded when its command runs.
-import { type ArgumentSpec, type CommandSpec, command, type FlagSpec, flag } from "../command.ts";
+import { type CommandSpec, command, type FlagSpec, flag } from "../command.ts";
 
 const entryFlags: Readonly<Record<string, FlagSpec>> = {
   entry: flag.count("the entry with this number in 'hermes memory show' of the same target"),
@@ -19,23 +19,14 @@ const yes = flag.on("do it without asking", "y");
 const full = flag.on("print whole texts");
 const allowSecret = flag.on("store it although it looks like a credential");
 
-const oldText: ArgumentSpec = {
-  name: "old_text",
-  summary: "a part of the entry that no other entry has, or its id",
-  isOptional: true,
-};
-const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes memory pending', or 'all'" };
+const oldText = "a part of the entry that no other entry has, or its id";
+const pendingId = "an id from 'hermes memory pending', or 'all'";
 
-const deadIds: ArgumentSpec = {
-  name: "id",
-  summary: "ids of dead letters from 'hermes memory outbox list'; without one, all of them",
-  isOptional: true,
-  isVariadic: true,
-};
+const deadIds = "ids of dead letters from 'hermes memory outbox list'; without one, all of them";
 const ofProvider = flag.text("name", "only those of this provider");
 
-const remove = command("memory remove", "remove an entry; 'undo' brings it back", {
-  arguments: [oldText],
+const remove = command("memory remove [old_text]", "remove an entry; 'undo' brings it back", {
+  args: { old_text: oldText },
   flags: { ...entryFlags, target, dir, reason },
   examples: [
     "hermes memory remove 'make ship' --reason 'moved to the new pipeline'",
@@ -56,8 +47,8 @@ export const memoryCommands: readonly CommandSpec[] = [
     examples: ["hermes memory show", "hermes memory show --target user --json"],
     load: async () => (await import("./entries.ts")).show,
   }),
-  command("memory add", "remember a text ('-' reads it from standard input)", {
-    arguments: [{ name: "text", summary: "the new entry" }],
+  command("memory add <text>", "remember a text ('-' reads it from standard input)", {
+    args: { text: "the new entry" },
     flags: { target, dir, reason, "allow-secret": allowSecret },
     examples: [
       "hermes memory add 'Deploys go through make ship'",
@@ -66,26 +57,24 @@ export const memoryCommands: readonly CommandSpec[] = [
     ],
     load: async () => (await import("./entries.ts")).add,
   }),
-  command("memory replace", "replace the text of an entry ('-' reads it from standard input)", {
-    arguments: [oldText, { name: "text", summary: "the new text of the entry", isOptional: true }],
-    flags: { ...entryFlags, target, dir, reason, "allow-secret": allowSecret },
-    examples: [
-      "hermes memory replace 'make ship' 'Deploys go through make release'",
-      "hermes memory replace --entry 2 'Deploys go through make release'",
-    ],
-    load: async () => (await import("./entries.ts")).replace,
-  }),
+  command(
+    "memory replace [old_text] [text]",
+    "replace the text of an entry ('-' reads it from standard input)",
+    {
+      args: { old_text: oldText, text: "the new text of the entry" },
+      flags: { ...entryFlags, target, dir, reason, "allow-secret": allowSecret },
+      examples: [
+        "hermes memory replace 'make ship' 'Deploys go through make release'",
+        "hermes memory replace --entry 2 'Deploys go through make release'",
+      ],
+      load: async () => (await import("./entries.ts")).replace,
+    },
+  ),
   remove,
-  command("memory import", "turn notes of other agents into entries, after a preview", {
-    arguments: [
-      {
-        name: "file",
-        summary:
-          "CLAUDE.md, AGENTS.md, GEMINI.md, MEMORY.md, USER.md, a Letta or mem0 export, a claude-mem database",
-        isOptional: true,
-        isVariadic: true,
-      },
-    ],
+  command("memory import [file...]", "turn notes of other agents into entries, after a preview", {
+    args: {
+      file: "CLAUDE.md, AGENTS.md, GEMINI.md, MEMORY.md, USER.md, a Letta or mem0 export, a claude-mem database",
+    },
     flags: {
       from: {
         ...flag.choice(
@@ -128,23 +117,17 @@ export const memoryCommands: readonly CommandSpec[] = [
     examples: ["hermes memory history", "hermes memory history --target user --limit 5 --full"],
     load: async () => (await import("./history.ts")).history,
   }),
-  command("memory undo", "undo a change: the newest, or the one with this id", {
-    arguments: [{ name: "id", summary: "an id from 'hermes memory history'", isOptional: true }],
+  command("memory undo [id]", "undo a change: the newest, or the one with this id", {
+    args: { id: "an id from 'hermes memory history'" },
     flags: { target, dir, full },
     examples: ["hermes memory undo", "hermes memory undo 1a2b3c4d"],
     load: async () => (await import("./history.ts")).undo,
   }),
   command(
-    "memory explain",
+    "memory explain [text]",
     "say whether a text is stored, blocked, archived, waiting, removed or refused, by whom and since when",
     {
-      arguments: [
-        {
-          name: "text",
-          summary: "an entry, a part of one, or its id ('-' reads standard input)",
-          isOptional: true,
-        },
-      ],
+      args: { text: "an entry, a part of one, or its id ('-' reads standard input)" },
       flags: {
         ...entryFlags,
         target: { ...target, summary: "the target that --entry counts in (memory)" },
@@ -154,14 +137,14 @@ export const memoryCommands: readonly CommandSpec[] = [
       load: async () => (await import("./history.ts")).explain,
     },
   ),
-  command("memory pin", "keep an entry from ever being archived", {
-    arguments: [{ ...oldText, name: "text" }],
+  command("memory pin [text]", "keep an entry from ever being archived", {
+    args: { text: oldText },
     flags: { ...entryFlags, target, dir },
     examples: ["hermes memory pin 'metric units' --target user", "hermes memory pin --entry 2"],
     load: async () => (await import("./entries.ts")).pin,
   }),
-  command("memory unpin", "let a pinned entry be archived again", {
-    arguments: [{ ...oldText, name: "text" }],
+  command("memory unpin [text]", "let a pinned entry be archived again", {
+    args: { text: oldText },
     flags: { ...entryFlags, target, dir },
     examples: ["hermes memory unpin 'metric units' --target user"],
     load: async () => (await import("./entries.ts")).unpin,
@@ -171,29 +154,23 @@ export const memoryCommands: readonly CommandSpec[] = [
     examples: ["hermes memory archive list", "hermes memory archive list --target user --full"],
     load: async () => (await import("./entries.ts")).list,
   }),
-  command("memory archive search", "find archived entries that contain all of these words", {
-    arguments: [{ name: "words", summary: "in quotes when there are several; letter case does not matter" }],
+  command("memory archive search <words>", "find archived entries that contain all of these words", {
+    args: { words: "in quotes when there are several; letter case does not matter" },
     flags: { target, dir, full },
     examples: ["hermes memory archive search 'harbour crane'"],
     load: async () => (await import("./entries.ts")).search,
   }),
-  command("memory archive restore", "restore an archived entry", {
-    arguments: [{ name: "id", summary: "an id from 'hermes memory archive list'" }],
+  command("memory archive restore <id>", "restore an archived entry", {
+    args: { id: "an id from 'hermes memory archive list'" },
     flags: { dir },
     examples: ["hermes memory archive restore 1a2b3c4d"],
     load: async () => (await import("./entries.ts")).restore,
   }),
   command(
-    "memory forget",
+    "memory forget [text]",
     "erase a text from files, journal, archive, backups, staged writes and the active provider",
     {
-      arguments: [
-        {
-          name: "text",
-          summary: "every entry that contains it is deleted whole ('-' reads standard input)",
-          isOptional: true,
-        },
-      ],
+      args: { text: "every entry that contains it is deleted whole ('-' reads standard input)" },
       flags: {
         ...entryFlags,
         target: { ...target, summary: "the target that --entry counts in (memory)" },
@@ -208,14 +185,14 @@ export const memoryCommands: readonly CommandSpec[] = [
     examples: ["hermes memory pending", "hermes memory pending --json"],
     load: async () => (await import("../staged.ts")).pendingMemory,
   }),
-  command("memory approve", "save a staged write, or all of them", {
-    arguments: [pendingId],
+  command("memory approve <id>", "save a staged write, or all of them", {
+    args: { id: pendingId },
     flags: { "allow-secret": allowSecret },
     examples: ["hermes memory approve 1a2b3c4d", "hermes memory approve all"],
     load: async () => (await import("../staged.ts")).approveMemory,
   }),
-  command("memory reject", "drop a staged write, or all of them", {
-    arguments: [pendingId],
+  command("memory reject <id>", "drop a staged write, or all of them", {
+    args: { id: pendingId },
     examples: ["hermes memory reject 1a2b3c4d", "hermes memory reject all"],
     load: async () => (await import("../staged.ts")).rejectMemory,
   }),
@@ -234,14 +211,8 @@ export const memoryCommands: readonly CommandSpec[] = [
     examples: ["hermes memory status", "hermes memory status --json"],
     load: async () => (await import("./provider/provider-status.ts")).status,
   }),
-  command("memory setup", "choose an external memory provider, set it up and switch it on", {
-    arguments: [
-      {
-        name: "provider",
-        summary: "its name, or 'none'; without it you choose from a list",
-        isOptional: true,
-      },
-    ],
+  command("memory setup [provider]", "choose an external memory provider, set it up and switch it on", {
+    args: { provider: "its name, or 'none'; without it you choose from a list" },
     flags: {
       set: {
         kind: "text",
@@ -266,11 +237,15 @@ export const memoryCommands: readonly CommandSpec[] = [
     examples: ["hermes memory providers", "hermes memory providers --json"],
     load: async () => (await import("./provider/provider-status.ts")).providers,
   }),
-  command("memory test", "let a provider write, recall and clean up, and print how long each step takes", {
-    arguments: [{ name: "provider", summary: "its name; by default the active one", isOptional: true }],
-    examples: ["hermes memory test", "hermes memory test holographic --json"],
-    load: async () => (await import("./provider/run-provider.ts")).test,
-  }),
+  command(
+    "memory test [provider]",
+    "let a provider write, recall and clean up, and print how long each step takes",
+    {
+      args: { provider: "its name; by default the active one" },
+      examples: ["hermes memory test", "hermes memory test holographic --json"],
+      load: async () => (await import("./provider/run-provider.ts")).test,
+    },
+  ),
   command("memory upload", "copy the entries that the active provider does not have yet", {
     flags: {
       target: { ...target, summary: "only 'memory' or 'user' (both)" },
@@ -296,37 +271,32 @@ export const memoryCommands: readonly CommandSpec[] = [
     examples: ["hermes memory outbox send", "hermes memory outbox send --timeout 120"],
     load: async () => (await import("./provider/outbox.ts")).send,
   }),
-  command("memory outbox retry", "let dead letters be sent again: all, or those with these ids", {
-    arguments: [deadIds],
+  command("memory outbox retry [id...]", "let dead letters be sent again: all, or those with these ids", {
+    args: { id: deadIds },
     flags: { provider: ofProvider },
     examples: ["hermes memory outbox retry", "hermes memory outbox retry 17 18"],
     load: async () => (await import("./provider/outbox.ts")).retry,
   }),
   command(
-    "memory outbox drop",
+    "memory outbox drop [id...]",
     "delete writes for good: all dead letters, or the writes with these ids, also waiting ones",
     {
-      arguments: [
-        { ...deadIds, summary: "ids from 'hermes memory outbox list'; without one, all dead letters" },
-      ],
+      args: { id: "ids from 'hermes memory outbox list'; without one, all dead letters" },
       flags: { provider: ofProvider, yes },
       examples: ["hermes memory outbox drop 17", "hermes memory outbox drop --provider mem0 --yes"],
       load: async () => (await import("./provider/outbox.ts")).drop,
     },
   ),
-  command("memory recall", "print the text that the active provider adds to a prompt", {
-    arguments: [{ name: "text", summary: "as a user would type it ('-' reads standard input)" }],
+  command("memory recall <text>", "print the text that the active provider adds to a prompt", {
+    args: { text: "as a user would type it ('-' reads standard input)" },
     examples: ["hermes memory recall 'how do we deploy?'"],
     load: async () => (await import("./provider/run-provider.ts")).recall,
   }),
   command(
-    "memory tool",
+    "memory tool [name] [arguments...]",
     "list the tools of memory, sessions, skills and the active provider, or call one as a model would",
     {
-      arguments: [
-        { name: "name", summary: "the tool; without it all are listed", isOptional: true },
-        { name: "arguments", summary: "key=value, or one JSON object", isOptional: true, isVariadic: true },
-      ],
+      args: { name: "the tool; without it all are listed", arguments: "key=value, or one JSON object" },
       examples: [
         "hermes memory tool",
         "hermes memory tool session_search query='kiln temperature'",

@@ -145,8 +145,10 @@ async function forgetRecalls(
 ): Promise<Outside["recalls"]> {
   try {
     const store = await memory.administrator.sessions({ mode: dryRun ? "read" : "write" });
-    const found = (await store?.forgetRecalls(text, { dryRun: true })) ?? NOWHERE.recalls;
-    return dryRun || found.traces === 0 || store === undefined ? found : await store.forgetRecalls(text);
+    const found = (await store?.turns.forgetRecalls(text, { dryRun: true })) ?? NOWHERE.recalls;
+    return dryRun || found.traces === 0 || store === undefined
+      ? found
+      : await store.turns.forgetRecalls(text);
   } catch (cause) {
     if (!(cause instanceof HermesError)) throw cause;
     const why = [cause.message, cause.hint].filter(Boolean).join(" ");

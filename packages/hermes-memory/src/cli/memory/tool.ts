@@ -11,8 +11,7 @@ import {
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { mirrorToProvider } from "./memory-command.ts";
-import { activeName } from "./provider/find-provider.ts";
-import { withActiveProvider } from "./provider/run-provider.ts";
+import { activeName, withActiveProvider } from "./provider/run-provider.ts";
 
 const DESCRIPTION_CHARS = 100;
 

@@ -34,8 +34,8 @@ export const modelCommands: readonly CommandSpec[] = [
       load: async () => (await import("./show-models.ts")).list,
     },
   ),
-  command("model set", "choose the model for new conversations (writes model.*; comments stay)", {
-    arguments: [{ name: "model", summary: "its name as the provider writes it" }],
+  command("model set <model>", "choose the model for new conversations (writes model.*; comments stay)", {
+    args: { model: "its name as the provider writes it" },
     flags: {
       ...modelFlags,
       yes: flag.on("remove another server's key from config.yaml without asking", "y"),

@@ -1,9 +1,8 @@
 // `hermes model`: the model of new conversations. `hermes model list`: the models to choose from.
 import { resolveContextWindow } from "@hermes-memory/agent/internal/models";
 import { configPath } from "@hermes-memory/core/internal/config";
-import type { CommandBody, Paint } from "../command.ts";
-import { oneLine, printable } from "../printing.ts";
-import { render } from "../render.ts";
+import type { CommandBody } from "../command.ts";
+import { printable } from "../printing.ts";
 import {
   addressJson,
   allVendors,
@@ -80,21 +79,6 @@ export const list: CommandBody = async ({ flags }, context) => {
   context.io.endWithoutWaiting();
   return {
     json,
-    lines: [
-      ...json.servers.flatMap((server) => serverLines(server, json.configured?.model, context.io.paint)),
-      ...render(
-        {
-          providers: json.providers.map(
-            ({ name, local, key_in, key_variables: [variable = "it"], suggested_models }) => ({
-              name,
-              key: local ? "none needed" : key_in === null ? `set ${variable}` : `in ${key_in}`,
-              suggested_models,
-            }),
-          ),
-        },
-        context.io.paint,
-      ),
-    ],
     notes: resolved.ok ? [] : [resolved.error.message, resolved.error.hint].map(printable),
   };
 };
@@ -127,23 +111,4 @@ async function askServers(
   const isAsked = asked !== "" || isLocal;
   const models = isAsked ? ((await server.listModels()) ?? null) : null;
   return [...local, { provider, base_url: addressJson(baseUrl), asked: isAsked, models }];
-}
-
-/** A gateway may have hundreds; `--json` prints them all. */
-const MOST_MODELS = 100;
-
-/** The models of a server below its name. */
-function serverLines(
-  { provider, base_url: address, asked, models }: ListedServer,
-  current: string | undefined,
-  paint: Paint,
-): string[] {
-  const silent = asked ? "no answer, or no list of models" : "not asked; --provider asks it";
-  const names = models?.map((name) => `${name === current ? "*" : " "} ${oneLine(name, 100)}`) ?? [silent];
-  const more = names.length - MOST_MODELS;
-  return [
-    paint("bold", `${oneLine(provider)} at ${oneLine(address ?? "", 100)}`),
-    ...names.slice(0, MOST_MODELS).map((line) => `  ${line}`),
-    ...(more > 0 ? [`    and ${more} more; --json prints them all`] : []),
-  ];
 }

@@ -1,14 +1,13 @@
 // `hermes sessions rename`, `archive`, `delete` and `prune`.
 import {
   findOrphans,
+  type HomeStore,
   removeOrphans,
   type SessionRow,
-  type SessionStore,
 } from "@hermes-memory/core/internal/sessions";
 import { type CommandBody, type CommandInput, usageFailure } from "../command.ts";
 import { confirmed } from "../confirm.ts";
-import { counted, firstLines, sizeText } from "../printing.ts";
-import { absoluteTime, flat } from "../text-layout.ts";
+import { absoluteTime, counted, firstLines, flat, sizeText } from "../printing.ts";
 import {
   filesOf,
   findSession,
@@ -77,7 +76,7 @@ export const remove: CommandBody = async (input, context) => {
 };
 
 /** Warns when the session is one part of a compressed conversation: the other parts stay and are listed again. */
-async function describe(store: SessionStore, rows: readonly SessionRow[]): Promise<string[]> {
+async function describe(store: HomeStore, rows: readonly SessionRow[]): Promise<string[]> {
   const lines: string[] = [];
   for (const { id, title, message_count, started_at, source, parent_session_id: parent } of rows) {
     const about = `${counted(message_count, "message")}, ${source}, ${absoluteTime(started_at)}`;
@@ -134,7 +133,7 @@ type Prunable = {
 };
 
 type FindPrunable = (
-  store: SessionStore | undefined,
+  store: HomeStore | undefined,
   input: CommandInput,
   files: ReturnType<typeof filesOf>,
 ) => Promise<Prunable>;

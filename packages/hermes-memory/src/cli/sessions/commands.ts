@@ -1,10 +1,7 @@
 // The `hermes sessions` commands as data. Their bodies are loaded when they run.
-import { type ArgumentSpec, type CommandSpec, command, flag } from "../command.ts";
+import { type CommandSpec, command, flag } from "../command.ts";
 
-const id: ArgumentSpec = {
-  name: "id",
-  summary: "an id from 'hermes sessions list', or a unique beginning of one",
-};
+const id = "an id from 'hermes sessions list', or a unique beginning of one";
 
 const source = flag.text("source", "only sessions from there: cli, telegram, cron, ...");
 const yes = flag.on("do it without asking", "y");
@@ -30,8 +27,8 @@ export const sessionsCommands: readonly CommandSpec[] = [
     examples: ["hermes sessions browse", "hermes sessions browse --source cli"],
     load: async () => (await import("./list.ts")).browse,
   }),
-  command("sessions show", "print a conversation", {
-    arguments: [id],
+  command("sessions show <id>", "print a conversation", {
+    args: { id },
     flags: {
       limit: flag.count("only this many messages from its beginning"),
       all: flag.on("rewound messages too"),
@@ -40,14 +37,8 @@ export const sessionsCommands: readonly CommandSpec[] = [
     examples: ["hermes sessions show 20260114_0930", "hermes sessions show 20260114_0930 --limit 10 --json"],
     load: async () => (await import("./show.ts")).show,
   }),
-  command("sessions search", "find messages by words, phrases or a plain question", {
-    arguments: [
-      {
-        name: "query",
-        summary: "words in any order; '\"a phrase\"', AND, OR, NOT and config* are taken at their word",
-        isVariadic: true,
-      },
-    ],
+  command("sessions search <query...>", "find messages by words, phrases or a plain question", {
+    args: { query: "words in any order; '\"a phrase\"', AND, OR, NOT and config* are taken at their word" },
     flags: {
       limit: flag.count("how many hits to show (10)"),
       source: { ...source, summary: `${source.summary}; several with commas` },
@@ -66,8 +57,8 @@ export const sessionsCommands: readonly CommandSpec[] = [
     ],
     load: async () => (await import("./search-command.ts")).search,
   }),
-  command("sessions export", "write conversations as JSONL, one session per line", {
-    arguments: [{ name: "out", summary: "the file to write, private to you; '-' writes to stdout" }],
+  command("sessions export <out>", "write conversations as JSONL, one session per line", {
+    args: { out: "the file to write, private to you; '-' writes to stdout" },
     flags: {
       source,
       "session-id": flag.text("id", "only this session; a unique beginning will do"),
@@ -82,73 +73,72 @@ export const sessionsCommands: readonly CommandSpec[] = [
     ],
     load: async () => (await import("../export/export.ts")).exportSessions,
   }),
-  command("sessions import", "import conversations of other agents (--from), or a file that 'export' wrote", {
-    arguments: [
-      {
-        name: "file",
-        summary:
-          "an export, or a transcript whose format is recognised; '-' reads an export from standard input",
-        isOptional: true,
+  command(
+    "sessions import [file]",
+    "import conversations of other agents (--from), or a file that 'export' wrote",
+    {
+      args: {
+        file: "an export, or a transcript whose format is recognised; '-' reads an export from standard input",
       },
-    ],
-    flags: {
-      from: flag.texts(
-        "source",
-        "claude-code, codex, openclaw, opencode, gemini, pi, cursor, chatgpt, claude-ai, ...; several with commas; 'auto' looks for all",
-      ),
-      path: flag.texts("path", "look in this folder or file instead of the product's own places"),
-      since: flag.text("time", "only sessions that ended after: 2026-01-31, 7d, yesterday"),
-      until: flag.text("time", "only sessions that began before this time"),
-      project: flag.texts(
-        "glob",
-        "only sessions in this folder: its name at any depth, or a path; * stands for any letters",
-      ),
-      "exclude-project": flag.texts("glob", "leave out sessions in this folder"),
-      limit: flag.count("stop after this many new or changed sessions"),
-      tools: flag.choice(
-        ["full", "brief", "none"],
-        "how much of tool calls to keep; brief cuts arguments at 2000 and results at 4000 characters (brief)",
-        "level",
-      ),
-      redact: flag.choice(["tools", "all", "none"], "where credentials are masked (tools)", "where"),
-      "include-reasoning": flag.on("keep the thinking of models"),
-      "include-system": flag.on("keep system messages"),
-      "include-memory-disabled": flag.on("Codex: threads with memory turned off there, too"),
-      "no-subagents": flag.on("leave out what subagents said"),
-      "no-branches": flag.on("leave out branches that were abandoned"),
-      experimental: flag.on("with --from auto: formats that are known less well, too"),
-      me: flag.text("name", "messengers: your own name or id there"),
-      assistant: flag.text("name", "messengers: the bot that counts as the assistant"),
-      chat: flag.text("name", "messengers: only this chat"),
-      "dry-run": flag.on("read everything, report, write nothing"),
-      watch: flag.on("go on and import new messages as they are written, until Ctrl-C"),
-      force: flag.on("read unchanged files again, and bring back sessions deleted here"),
-      yes,
-      verbose,
+      flags: {
+        from: flag.texts(
+          "source",
+          "claude-code, codex, openclaw, opencode, gemini, pi, cursor, chatgpt, claude-ai, ...; several with commas; 'auto' looks for all",
+        ),
+        path: flag.texts("path", "look in this folder or file instead of the product's own places"),
+        since: flag.text("time", "only sessions that ended after: 2026-01-31, 7d, yesterday"),
+        until: flag.text("time", "only sessions that began before this time"),
+        project: flag.texts(
+          "glob",
+          "only sessions in this folder: its name at any depth, or a path; * stands for any letters",
+        ),
+        "exclude-project": flag.texts("glob", "leave out sessions in this folder"),
+        limit: flag.count("stop after this many new or changed sessions"),
+        tools: flag.choice(
+          ["full", "brief", "none"],
+          "how much of tool calls to keep; brief cuts arguments at 2000 and results at 4000 characters (brief)",
+          "level",
+        ),
+        redact: flag.choice(["tools", "all", "none"], "where credentials are masked (tools)", "where"),
+        "include-reasoning": flag.on("keep the thinking of models"),
+        "include-system": flag.on("keep system messages"),
+        "include-memory-disabled": flag.on("Codex: threads with memory turned off there, too"),
+        "no-subagents": flag.on("leave out what subagents said"),
+        "no-branches": flag.on("leave out branches that were abandoned"),
+        experimental: flag.on("with --from auto: formats that are known less well, too"),
+        me: flag.text("name", "messengers: your own name or id there"),
+        assistant: flag.text("name", "messengers: the bot that counts as the assistant"),
+        chat: flag.text("name", "messengers: only this chat"),
+        "dry-run": flag.on("read everything, report, write nothing"),
+        watch: flag.on("go on and import new messages as they are written, until Ctrl-C"),
+        force: flag.on("read unchanged files again, and bring back sessions deleted here"),
+        yes,
+        verbose,
+      },
+      examples: [
+        "hermes sessions import --from auto",
+        "hermes sessions import --from claude-code,codex --since 30d --dry-run",
+        "hermes sessions import --from chatgpt --path ~/Downloads/export.zip",
+        "hermes sessions import --from hermes --path ~/.hermes/profiles/work",
+        "hermes sessions import --from claude-code --watch",
+        "hermes sessions import backup.jsonl",
+      ],
+      load: async () => (await import("./import.ts")).importSessions,
     },
-    examples: [
-      "hermes sessions import --from auto",
-      "hermes sessions import --from claude-code,codex --since 30d --dry-run",
-      "hermes sessions import --from chatgpt --path ~/Downloads/export.zip",
-      "hermes sessions import --from hermes --path ~/.hermes/profiles/work",
-      "hermes sessions import --from claude-code --watch",
-      "hermes sessions import backup.jsonl",
-    ],
-    load: async () => (await import("./import.ts")).importSessions,
-  }),
-  command("sessions rename", "give a session a title", {
-    arguments: [id, { name: "title", summary: "the words of the title", isVariadic: true }],
+  ),
+  command("sessions rename <id> <title...>", "give a session a title", {
+    args: { id, title: "the words of the title" },
     examples: ["hermes sessions rename 20260114_0930 Harbour crane"],
     load: async () => (await import("./change-sessions.ts")).rename,
   }),
-  command("sessions archive", "hide a conversation from the lists; nothing is deleted", {
-    arguments: [id],
+  command("sessions archive <id>", "hide a conversation from the lists; nothing is deleted", {
+    args: { id },
     flags: { undo: flag.on("bring it back into the lists") },
     examples: ["hermes sessions archive 20260114_0930", "hermes sessions archive 20260114_0930 --undo"],
     load: async () => (await import("./change-sessions.ts")).archive,
   }),
-  command("sessions delete", "delete sessions with their messages and delegate runs, for good", {
-    arguments: [{ ...id, isVariadic: true }],
+  command("sessions delete <id...>", "delete sessions with their messages and delegate runs, for good", {
+    args: { id: id },
     flags: { yes },
     examples: [
       "hermes sessions delete 20260114_0930",

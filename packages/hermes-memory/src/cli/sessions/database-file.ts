@@ -29,8 +29,8 @@ export const repair: CommandBody = async (input, context) => {
   });
   if (!report.repaired) throw notRepaired(report, context);
   const store = await openSessions(context, "write"); // rebuilds the index if the repair dropped it
-  const health = (await store?.checkHealth()) ?? { ok: true, problems: [] };
-  const hidden = isHiding && store ? await store.hideOrphanedDelegates() : undefined;
+  const health = (await store?.file?.checkHealth()) ?? { ok: true, problems: [] };
+  const hidden = isHiding && store ? await store.file?.hideOrphanedDelegates() : undefined;
   const count = (await store?.sessionCount({ includeArchived: true })) ?? 0;
   const { problems: found = [], strategy } = report;
   return {
@@ -110,8 +110,8 @@ export const optimize: CommandBody = async (input, context) => {
   const done = await context.io.untilInterrupted(async (signal) => {
     try {
       const work = { signal, onProgress: progress.show, vacuum: isVacuum };
-      const outcome = await store.optimize(work);
-      return outcome.finished ? outcome : undefined;
+      const outcome = await store.file?.optimize(work);
+      return outcome?.finished ? outcome : undefined;
     } finally {
       progress.clear();
     }

@@ -15,9 +15,8 @@ import {
 } from "@hermes-memory/import/internal";
 import { type CommandContext, CommandFailure, type CommandInput, usageFailure } from "../command.ts";
 import { confirmed } from "../confirm.ts";
-import { printable, sizeText } from "../printing.ts";
+import { flat, printable, sizeText } from "../printing.ts";
 import { render } from "../render.ts";
-import { flat } from "../text-layout.ts";
 import { listFlag, momentFlag, textFlag } from "./session-command.ts";
 
 const AUTO = "auto";

@@ -5,7 +5,7 @@ import { type FileHandle, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause, holdFileLock, parseOutsideJson } from "@hermes-memory/core/internal/lib";
-import type { ExportedSession, ImportOutcome, SessionStore } from "@hermes-memory/core/internal/sessions";
+import type { ExportedSession, HomeStore, ImportOutcome } from "@hermes-memory/core/internal/sessions";
 import {
   dryTarget,
   type ImportProgress,
@@ -33,9 +33,8 @@ import {
   type Paint,
   usageFailure,
 } from "../command.ts";
-import { counted, firstLines, printable, sizeText, snakeKeys } from "../printing.ts";
+import { counted, firstLines, flat, printable, sizeText, snakeKeys } from "../printing.ts";
 import { render } from "../render.ts";
-import { flat } from "../text-layout.ts";
 import {
   checkChosen,
   filtersOf,
@@ -101,7 +100,7 @@ async function transcriptReaderOf(name: string): Promise<TranscriptReader | unde
 type Run = {
   readonly isDry: boolean;
   /** Undefined in a dry run into a home without a database. */
-  readonly store: SessionStore | undefined;
+  readonly store: HomeStore | undefined;
   readonly progress: ProgressDisplay;
   readonly signal: AbortSignal;
   /** Lets others import from here on. */

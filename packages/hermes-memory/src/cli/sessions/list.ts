@@ -6,8 +6,8 @@ import {
   type ListOptions,
 } from "@hermes-memory/core/internal/sessions";
 import { Cancelled, type CommandBody, CommandFailure, type CommandInput, type Paint } from "../command.ts";
+import { cutToWidth, fitToWidth, flat, relativeTime } from "../printing.ts";
 import { render } from "../render.ts";
-import { cutToWidth, fitToWidth, flat, relativeTime } from "../text-layout.ts";
 import { noDatabaseNote, numberFlag, openSessions, textFlag } from "./session-command.ts";
 import { readTranscript, transcriptLines } from "./show.ts";
 

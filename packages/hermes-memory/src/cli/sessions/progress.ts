@@ -1,8 +1,7 @@
 // Progress of long work: a line on a terminal after half a second, which is written over; with --verbose, lines where there is no terminal.
 import type { Progress } from "@hermes-memory/core/internal/sessions";
 import type { Terminal } from "../command.ts";
-import { printable } from "../printing.ts";
-import { cutToWidth } from "../text-layout.ts";
+import { cutToWidth, printable } from "../printing.ts";
 
 const QUIET_MS = 500;
 const REDRAW_MS = 100;

@@ -13,8 +13,7 @@ import {
   withTitles,
 } from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, CommandInput, Paint } from "../command.ts";
-import { oneLine } from "../printing.ts";
-import { absoluteTime, flat } from "../text-layout.ts";
+import { absoluteTime, flat, oneLine } from "../printing.ts";
 import {
   findSession,
   momentFlag,

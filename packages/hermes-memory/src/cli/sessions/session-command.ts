@@ -1,7 +1,7 @@
 // Shared by the session commands: opening the database, finding the session a user means, reading flags.
 import { type SessionFiles, sessionDatabasePath, sessionFiles } from "@hermes-memory/core/internal/home";
 import { describeCause, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
-import { parseMoment, type SessionRow, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import { type HomeStore, parseMoment, type SessionRow } from "@hermes-memory/core/internal/sessions";
 import { type CommandContext, CommandFailure, type CommandInput, usageFailure } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 
@@ -21,12 +21,12 @@ export function filesOf({ home }: CommandContext): Required<SessionFiles> {
 export async function openSessions(
   context: CommandContext,
   mode: "read" | "write",
-): Promise<SessionStore | undefined> {
+): Promise<HomeStore | undefined> {
   return reportingWarnings(context, () => context.memory.administrator.sessions({ mode }));
 }
 
 /** Creates home and database if needed. */
-export async function openOrMakeSessions(context: CommandContext): Promise<SessionStore> {
+export async function openOrMakeSessions(context: CommandContext): Promise<HomeStore> {
   return reportingWarnings(context, () =>
     context.memory.administrator.sessions({ mode: "write", create: true }),
   );
@@ -41,7 +41,7 @@ export function noDatabaseNote(context: CommandContext): string {
   );
 }
 
-async function reportingWarnings<Store extends SessionStore | undefined>(
+async function reportingWarnings<Store extends HomeStore | undefined>(
   { io }: CommandContext,
   open: () => Promise<Store>,
 ): Promise<Store> {
@@ -65,7 +65,7 @@ function openFailure(cause: unknown): HermesError {
 const LISTED_CANDIDATES = 10;
 
 /** By its id, or by a beginning that only one id has. A failure lists the sessions that match. */
-export async function findSession(store: SessionStore, asked: string): Promise<SessionRow> {
+export async function findSession(store: HomeStore, asked: string): Promise<SessionRow> {
   const id = await store.resolveSessionId(asked);
   const row = id === null ? null : await store.getSession(id);
   if (row !== null) return row;
@@ -88,7 +88,7 @@ export async function openSession(
   asked: string,
   context: CommandContext,
   mode: "read" | "write",
-): Promise<{ readonly store: SessionStore; readonly session: SessionRow }> {
+): Promise<{ readonly store: HomeStore; readonly session: SessionRow }> {
   const store = await openSessions(context, mode);
   if (!store) throw notFoundAnywhere(asked, context);
   return { store, session: await findSession(store, asked) };

@@ -8,11 +8,10 @@ import {
   partName,
   textOf,
 } from "@hermes-memory/core/internal/message";
-import { readMarks, type SessionRow, type SessionStore } from "@hermes-memory/core/internal/sessions";
+import { type HomeStore, readMarks, type SessionRow } from "@hermes-memory/core/internal/sessions";
 import type { CommandBody, Paint } from "../command.ts";
-import { counted, oneLine, printable } from "../printing.ts";
+import { absoluteTime, counted, oneLine, printable } from "../printing.ts";
 import { render } from "../render.ts";
-import { absoluteTime } from "../text-layout.ts";
 import { numberFlag, openSession } from "./session-command.ts";
 
 export const show: CommandBody = async (input, context) => {
@@ -33,7 +32,7 @@ export const show: CommandBody = async (input, context) => {
 };
 
 export async function readTranscript(
-  store: SessionStore,
+  store: HomeStore,
   session: SessionRow,
   { limit, includeInactive }: { limit: number; includeInactive: boolean },
 ): Promise<Transcript & { readonly total: number }> {
@@ -52,7 +51,7 @@ export async function readTranscript(
   };
 }
 
-async function parentLink(store: SessionStore, session: SessionRow, tip: string): Promise<ParentLink | null> {
+async function parentLink(store: HomeStore, session: SessionRow, tip: string): Promise<ParentLink | null> {
   const parent = session.parent_session_id && (await store.getSession(session.parent_session_id));
   if (!parent) return null;
   const isContinuedHere = (await store.getCompressionTip(parent.id)) === tip;

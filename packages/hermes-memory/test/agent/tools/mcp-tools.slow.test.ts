@@ -5,8 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { McpServerConfig } from "@hermes-memory/core/internal/config";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
-import { fenceUntrusted } from "@hermes-memory/core/internal/security";
-import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
+import type { Tool } from "@hermes-memory/core/internal/tools";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
@@ -14,8 +13,7 @@ import {
   type McpConnections,
   type McpNotice,
 } from "../../../../agent/src/agent/tools/mcp-tools.ts";
-import { runBatch } from "../../../../agent/src/agent/tools/run-calls.ts";
-import { batchContext, callContext } from "../../../../agent/test/fakes/agent-tools.ts";
+import { callContext } from "../../../../agent/test/fakes/agent-tools.ts";
 import { toolsServer } from "../../../../agent/test/fakes/mcp-tools-server.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 
@@ -111,45 +109,12 @@ describe("tools of a server that is a child", () => {
     ]);
   });
 
-  it("answer with text that is fenced", async () => {
-    const connected = await connect(child());
-    const texts = ["", "x", "Delete it all.", "red tulips ".repeat(10)];
-    const calls = texts.map((text, id) => ({ id: `c${id}`, name: "mcp_garden_echo", args: { text } }));
-    const results = await runBatch(new ToolTable(connected.tools), calls, batchContext(tempDirectory()));
-    for (const [place, text] of texts.entries())
-      expect(results[place]).toMatchObject({
-        kind: "ran",
-        text: fenceUntrusted(text, "mcp:garden/echo"),
-        isError: false,
-      });
-    expect(await run(connected, "mixed")).toEqual({
-      text: "tulips\n[image/png: not shown]\nroses\n[resource b: file:///b.txt]",
-    });
-    expect(await run(connected, "structured")).toEqual({ text: '{"flowers":3}' });
-    expect(await run(connected, "fail")).toEqual({ text: "no such flower", isError: true });
-  });
-
   it("see only what the server needs of our environment", async () => {
     const names = (await run(await connect(child()), "environment")).text.split(" ");
     const allowed = ["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "GARDEN_TOKEN"];
     expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
     expect(names).toContain("GARDEN_TOKEN");
     expect(names).toContain("PATH");
-  });
-
-  it("can be chosen in config, and are not there when the server is switched off", async () => {
-    const some = child("some", [], { tools: { include: ["echo", "pid"], exclude: ["pid"] } });
-    const off = child("off", [], { enabled: false });
-    const connected = await connect(some, off);
-    expect(connected.tools.map(({ name }) => name)).toEqual(["mcp_some_echo"]);
-  });
-
-  it("of two servers keep apart when their names come out the same", async () => {
-    const only = { tools: { include: ["echo"], exclude: [] } };
-    const long = "x".repeat(80);
-    const connected = await connect(child("a b", [], only), child("a.b", [], only), child(long, [], only));
-    const names = connected.tools.map(({ name }) => name);
-    expect(names).toEqual(["mcp_a_b_echo", "mcp_a_b_echo_2", `mcp_${"x".repeat(60)}`]);
   });
 
   it("end with the agent", async () => {
@@ -198,36 +163,6 @@ describe("a server that does not work", () => {
     expect(readFileSync(starts, "utf8")).toBe("start\n"); // the call may have had its effect: it is not sent again
     expect((await run(connected, "echo", { text: "again" })).text).toBe("again");
     expect(readFileSync(starts, "utf8")).toBe("start\nstart\n");
-  });
-
-  it("that cannot be started again is not tried any further", async () => {
-    const starts = join(tempDirectory(), "starts");
-    const connected = await connect(child("garden", [starts, "once"]));
-    await run(connected, "die");
-    const second = await run(connected, "echo");
-    expect(second.isError).toBe(true);
-    expect(second.text).toContain("starting twice is too much");
-    expect(second.text).not.toContain(SECRET);
-    expect((await run(connected, "echo")).text).toContain("connecting again did not help");
-    expect(readFileSync(starts, "utf8")).toBe("start\n");
-  });
-
-  it("that does not answer in time gives an error and goes on working", async () => {
-    const connected = await connect(child("garden", [], { timeout: 0.1 }));
-    expect((await run(connected, "wait")).text).toContain("timed out");
-    expect((await run(connected, "echo", { text: "still here" })).text).toBe("still here");
-  });
-
-  it("is left alone by an interrupt", async () => {
-    const connected = await connect(child());
-    const context = batchContext(tempDirectory());
-    const calls = [{ id: "c1", name: "mcp_garden_wait", args: {} }];
-    const running = runBatch(new ToolTable(connected.tools), calls, {
-      ...context,
-      onEvent: (event) => event.type === "tool-start" && setImmediate(context.interrupt),
-    });
-    expect(await running).toMatchObject([{ kind: "stopped" }]);
-    expect((await run(connected, "echo", { text: "still here" })).text).toBe("still here");
   });
 
   it("says nothing secret when a tool fails", async () => {
@@ -285,26 +220,5 @@ describe("a server over HTTP", () => {
     const connected = await connect(server("garden", { url: http.url, headers }));
     expect((await run(connected, "echo", { text: "hello" })).text).toBe("hello");
     expect(http.headers.every(({ authorization }) => authorization === `Bearer ${SECRET}`)).toBe(true);
-  });
-
-  it("that goes away gives an error, and is found again when it is back", async () => {
-    const http = await listen();
-    const connected = await connect(server("garden", { url: http.url }));
-    await http.stop();
-    expect(await run(connected, "echo")).toMatchObject({ isError: true });
-    const again = await listen(Number(new URL(http.url).port));
-    expect((await run(connected, "echo", { text: "back" })).text).toBe("back");
-    await again.stop();
-    await run(connected, "echo");
-    await run(connected, "echo");
-    expect((await run(connected, "echo")).text).toContain("connecting again did not help");
-  });
-
-  it("that is not there costs one notice", async () => {
-    const http = await listen();
-    await http.stop();
-    const connected = await connect(server("garden", { url: http.url }));
-    expect(connected.tools).toEqual([]);
-    expect(connected.notices).toMatchObject([{ cause: "mcp:garden" }]);
   });
 });

@@ -1,5 +1,5 @@
 // The Markdown history of Aider: what its writer puts in comes out again.
-import { appendFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -96,53 +96,8 @@ it("keeps the ids of the launches when the file grows", async () => {
   expect(after[1]?.facts.nativeId).not.toBe(before?.facts.nativeId);
 });
 
-it("takes the time of a launch as local time and says that messages have none", async () => {
-  await writeFile(
-    join(home, ".aider.chat.history.md"),
-    "# aider chat started at 2026-09-01 09:05:07\n#### hello  \n",
-  );
-  const [session] = (await readHome(aider, home)).sessions;
-  const startedAt = new Date(2026, 8, 1, 9, 5, 7).getTime() / 1000;
-  expect(session?.facts).toMatchObject({ startedAt, hasSyntheticTimes: true });
-  expect(session?.messages).toEqual([{ role: "user", text: "hello", line: 2 }]);
-});
-
-it("finds the histories below a folder that the user names, and a file of any name", async () => {
-  const project = join(home, "code", "shop");
-  await mkdir(join(project, "node_modules", "x"), { recursive: true });
-  for (const name of [
-    ".aider.chat.history.md",
-    "node_modules/x/.aider.chat.history.md",
-    ".aider.llm.history",
-    "notes.md",
-  ])
-    await writeFile(join(project, name), "# aider chat started at 2026-09-01 09:00:00\n\n#### hello  \n");
-  const below = await readHome(aider, home, { path: join(home, "code") });
-  expect(below.sessions.map(({ facts }) => facts.cwd)).toEqual(["~/code/shop"]);
-  expect((await readHome(aider, home, { path: join(project, "notes.md") })).sessions).toHaveLength(1);
-});
-
-it("looks in the home and at the file that the environment names", () => {
-  const place = { home: "/home/ana", cwd: "/home/ana/shop", platform: "linux" as const };
-  expect(aider.roots({ ...place, env: {} })).toEqual(["/home/ana/.aider.chat.history.md"]);
-  expect(aider.roots({ ...place, env: { AIDER_CHAT_HISTORY_FILE: "log.md" } })).toEqual([
-    "/home/ana/.aider.chat.history.md",
-    "/home/ana/shop/log.md",
-  ]);
-});
-
 it("reads many fences without an end in a moment", async () => {
   const fences = Array.from({ length: 20_000 }, (_, index) => (index % 2 ? "```" : "````go")).join("\n");
   await writeFile(join(home, ".aider.chat.history.md"), `#### hello  \n\n${fences}\n\n#### still here  \n`);
   expect((await read())[0]?.at(-1)).toEqual({ role: "user", text: "still here" });
-});
-
-it("takes <blank> for an empty line of the user", async () => {
-  const path = join(home, ".aider.chat.history.md");
-  await writeFile(
-    path,
-    "# aider chat started at 2026-09-01 09:00:00\n\n#### <blank>  \n\n#### why?  \n#### <blank>  \n#### and how?  \n",
-  );
-  const { sessions } = await readHome(aider, home, { path });
-  expect(sessions[0]?.messages.map(({ text }) => text)).toEqual(["why?\n\nand how?"]);
 });

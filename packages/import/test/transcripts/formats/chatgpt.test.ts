@@ -58,24 +58,6 @@ it("leaves reasoning and system messages out unless asked", async () => {
   expect(all.sessions[0]?.messages.map(({ id }) => id)).toEqual(["s", "u", "r", "a"]);
 });
 
-it("keeps the ids and adds what is new when a later export is read", async () => {
-  const path = join(folder, "conversations.json");
-  const first = [message("u", "user", "hi"), message("a", "assistant", "hello")];
-  writeFileSync(path, JSON.stringify([conversation(...first)]));
-  const before = await readHome(chatgpt, folder, { path });
-  writeFileSync(path, JSON.stringify([conversation(...first, message("u2", "user", "bye"))]));
-  const after = await readHome(chatgpt, folder, { path });
-  expect(after.sessions[0]?.messages.slice(0, 2)).toEqual(before.sessions[0]?.messages);
-  expect(after.sessions[0]?.messages[2]).toMatchObject({ id: "u2", text: "bye" });
-});
-
-it("reads a file of any name when the user names it, also with a single conversation", async () => {
-  const path = join(folder, "my chat.json");
-  writeFileSync(path, JSON.stringify(conversation(message("u", "user", "hi"))));
-  expect((await readHome(chatgpt, folder, { path })).sessions).toHaveLength(1);
-  expect((await readHome(chatgpt, folder, { path: folder })).sessions).toHaveLength(0);
-});
-
 it("reports an archive it cannot read and goes on", async () => {
   writeFileSync(join(folder, "a.zip"), "PK\x03\x04 cut off");
   writeFileSync(

@@ -7,56 +7,11 @@ import { claudeCode } from "../../../src/transcripts/formats/claude-code.ts";
 import { RecordTree } from "../../../src/transcripts/formats/claude-code-branches.ts";
 import { type Found, readHome } from "../read-fixture.ts";
 
-const EVERYTHING = {
-  includeBranches: true,
-  includeReasoning: true,
-  includeSystem: true,
-  tools: "brief" as const,
-};
 let home = "";
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), "hermes-claude-code-"));
 });
 afterEach(() => rm(home, { recursive: true, force: true }));
-
-describe("a file that grows", () => {
-  it("keeps the ids of its messages", async () => {
-    await write("s", [user("u1", null, "one"), answer("a1", "u1", "m1", "two")]);
-    const before = idsOf(await read());
-    await append("s", [user("u2", "a1", "three"), answer("a2", "u2", "m2", "four")]);
-    expect(before).toEqual(["u1", "m1"]);
-    expect(idsOf(await read())).toEqual(["u1", "m1", "u2", "m2"]);
-  });
-
-  it("keeps the id of an answer whose blocks arrive in later lines", async () => {
-    await write("s", [user("u1", null, "one"), answer("a1", "u1", "m1", "I look")]);
-    const before = (await read()).sessions[0]?.messages;
-    await append("s", [answer("a2", "a1", "m1", "I look into it."), answer("a3", "a2", "m1", "Found it.")]);
-    const after = (await read()).sessions[0]?.messages;
-    expect(before?.at(-1)).toMatchObject({ id: "m1", text: "I look", line: 2 });
-    expect(after?.at(-1)).toMatchObject({ id: "m1", text: "I look into it.\n\nFound it.", line: 2 });
-    expect(after).toHaveLength(2);
-  });
-
-  it("has a last line that is not counted until it is whole", async () => {
-    await write("s", [user("u1", null, "one")]);
-    const line = JSON.stringify(answer("a1", "u1", "m1", "two"));
-    await appendFile(path("s"), line.slice(0, 40));
-    const torn = await read();
-    await appendFile(path("s"), `${line.slice(40)}\n`);
-    expect(torn.malformed).toEqual([]);
-    expect(idsOf(torn)).toEqual(["u1"]);
-    expect(idsOf(await read())).toEqual(["u1", "m1"]);
-  });
-
-  it("changes which branch is active", async () => {
-    await write("s", [user("u1", null, "one"), answer("a1", "u1", "m1", "two"), user("u2", "a1", "left")]);
-    const before = await read();
-    await append("s", [user("u3", "a1", "taken")]);
-    expect(before.sessions[0]?.inactive).toEqual([]);
-    expect((await read()).sessions[0]?.inactive).toEqual(["u2"]);
-  });
-});
 
 it("gives the same ids in the same order wherever a file was cut when it was read before", async () => {
   const fixture = join(
@@ -128,11 +83,6 @@ describe("the tree of records", () => {
     ]);
     expect((await read()).sessions[0]?.inactive).toEqual(["left"]);
   });
-
-  it("calls everything active when a line is missing", async () => {
-    await write("s", [user("u1", null, "one"), user("u2", "u1", "two"), user("u3", "gone", "three")]);
-    expect((await read()).sessions[0]?.inactive).toEqual([]);
-  });
 });
 
 describe("copies of history", () => {
@@ -149,41 +99,6 @@ describe("copies of history", () => {
       ["u3"],
     ]);
     expect(found.sessions[2]?.facts.continues).toEqual({ how: "fork", session: "b" });
-  });
-
-  it("are found by their origin when a branch gave them new ids", async () => {
-    const from = (messageUuid: string): object => ({ forkedFrom: { sessionId: "a", messageUuid } });
-    await write("a", [user("u1", null, "one"), call("a1", "u1", "m1", "t1"), result("r1", "a1", "t1")], 1);
-    const copied = [
-      { ...user("n1", null, "one"), ...from("u1") },
-      { ...call("n2", "n1", "m1", "t1"), ...from("a1") },
-      { ...result("n3", "n2", "t1"), ...from("r1") },
-    ];
-    await write("b", [...copied, user("n4", "n3", "two")], 2);
-    const [, branch] = (await read()).sessions;
-    expect(branch?.messages.map(({ id }) => id)).toEqual(["n4"]);
-    expect(branch?.facts.continues).toMatchObject({ how: "fork", session: "a" });
-  });
-
-  it("are found behind a compaction that the fork begins with", async () => {
-    const kept = [user("u2", "cut", "kept"), answer("a2", "u2", "m2", "copied")];
-    await write("a", [user("u1", null, "one"), boundary("cut", "u1"), ...kept], 1);
-    await write("b", [boundary("cut", "u1"), ...kept, user("u3", "a2", "new")], 2);
-    const [, fork] = (await read()).sessions;
-    expect(fork?.messages.map(({ id }) => id)).toEqual(["u3"]);
-    expect(fork?.facts.continues).toEqual({ how: "compaction", session: "a", messageId: "u1" });
-  });
-
-  it("are also left out of inline subagents", async () => {
-    const agent = { ...user("g1", null, "look"), isSidechain: true };
-    await write("a", [user("u1", null, "one"), agent], 1);
-    await write("b", [user("u1", null, "one"), agent, user("u2", "u1", "two")], 2);
-    expect((await read()).sessions.map(({ facts }) => facts.nativeId)).toEqual(["a", "a-agent-g1", "b"]);
-  });
-
-  it("do not count as copies in their own session when it is read again", async () => {
-    await write("s", [user("u1", null, "one"), user("u1", null, "one"), user("u2", "u1", "two")]);
-    expect(idsOf(await read())).toEqual(["u1", "u2"]);
   });
 });
 
@@ -204,40 +119,6 @@ it("leaves out outputs that a link or a name leads out of the folder to", async 
   expect(texts?.[3]).toHaveLength(1024 ** 2 + "\n[7 more bytes]".length);
 });
 
-it("finds the session that a file goes on from in the folder of another project", async () => {
-  const projects = join(home, "projects");
-  await mkdir(join(projects, "-home-ana-project"), { recursive: true });
-  await mkdir(join(projects, "-home-ana-worktree"), { recursive: true });
-  await write("projects/-home-ana-project/first", [user("u1", null, "one"), answer("a1", "u1", "m1", "two")]);
-  await write("projects/-home-ana-worktree/second", [user("u2", "a1", "three")], 2);
-  const second = (await read()).sessions.find(({ facts }) => facts.nativeId === "second");
-  expect(second?.facts.continues).toMatchObject({ how: "fork", session: "first" });
-});
-
-it("gives a late line of an answer an id of its own", async () => {
-  await write("s", [
-    answer("a1", null, "m1", "first"),
-    user("u1", "a1", "wait"),
-    answer("a2", "u1", "m1", "late"),
-  ]);
-  expect(idsOf(await read())).toEqual(["m1", "u1", "a2"]);
-});
-
-it("counts the tokens of an answer once, also when a line of it comes late", async () => {
-  const line = (uuid: string, parent: string | null, text: string, output: number): object =>
-    record("assistant", uuid, parent, {
-      id: "m1",
-      content: [{ type: "text", text }],
-      usage: { input_tokens: 10, output_tokens: output },
-    });
-  await write("s", [line("a1", null, "first", 5), user("u1", "a1", "wait"), line("a2", "u1", "late", 9)]);
-  const usages = (await read()).sessions[0]?.messages.flatMap(({ usage }) => usage ?? []);
-  expect(usages).toMatchObject([
-    { inputTokens: 10, outputTokens: 5 },
-    { inputTokens: 0, outputTokens: 4 },
-  ]);
-});
-
 it.each([
   "<memory-context>\nlikes tabs\n</memory-context>\nFix the build",
   "<relevant_memories>likes tabs</relevant_memories>\n\nFix the build",
@@ -249,59 +130,11 @@ it.each([
   expect((await read()).sessions[0]?.facts.title).toBe("Fix the build");
 });
 
-it("gives commands of the program neither as rows nor as the title", async () => {
-  const command = (name: string, args: string) =>
-    `<command-name>/${name}</command-name>\n  <command-message>${name}</command-message>\n  <command-args>${args}</command-args>`;
-  const texts = [
-    command("clear", ""),
-    "<local-command-stdout></local-command-stdout>",
-    "<bash-input>ls</bash-input>",
-    "<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>",
-    command("compact", "keep the names"),
-    "Fresh start, please",
-  ];
-  await write(
-    "s",
-    texts.map((text, at) => user(`u${at}`, at === 0 ? null : `u${at - 1}`, text)),
-  );
-  const [session] = (await read()).sessions;
-  expect(session?.messages.map(({ text }) => text)).toEqual(["Fresh start, please"]);
-  expect(session?.facts.title).toBe("Fresh start, please");
-});
-
-it("gives thoughts only when they are asked for", async () => {
-  const thought = { type: "thinking", thinking: "hm" };
-  await write("s", [user("u1", null, "one"), answer("a1", "u1", "m1", [thought])]);
-  const options = { ...EVERYTHING, includeReasoning: false };
-  expect(idsOf(await readHome(claudeCode, home, { path: home, options }))).toEqual(["u1"]);
-  expect((await read()).sessions[0]?.messages[1]).toMatchObject({ id: "m1", reasoning: "hm", text: "" });
-});
-
 it("reads subagents after all main files, whatever their age", async () => {
   await write("z", [user("u1", null, "one")], 9);
   await mkdir(join(home, "a", "subagents"), { recursive: true });
   await write("a/subagents/agent-1", [user("g1", null, "two")], 1);
   expect((await read()).sessions.map(({ facts }) => facts.nativeId)).toEqual(["z", "a-agent-1"]);
-});
-
-it("looks in the configured folder, else at both usual places", () => {
-  const roots = (env: Record<string, string>): readonly string[] =>
-    claudeCode.roots({ home: "/home/ana", env, platform: "linux", cwd: "/" });
-  expect(roots({ CLAUDE_CONFIG_DIR: "/srv/claude" })).toContain("/srv/claude/projects");
-  expect(roots({ CLAUDE_CONFIG_DIR: "/srv/claude" })).not.toContain("/home/ana/.claude/projects");
-  expect(roots({})).toEqual(
-    expect.arrayContaining(["/home/ana/.claude/projects", "/home/ana/.config/claude/projects"]),
-  );
-});
-
-it("finds sessions below a folder whose own path has the names of the product's folders", async () => {
-  const project = join(home, "subagents", "local_1", "projects", "plugins");
-  await mkdir(join(project, "s", "subagents"), { recursive: true });
-  const records = `${JSON.stringify(user("u1", null, "one"))}\n`;
-  await writeFile(join(project, "s.jsonl"), records);
-  await writeFile(join(project, "s", "subagents", "agent-1.jsonl"), records.replaceAll("u1", "g1"));
-  const found = await readHome(claudeCode, home, { path: join(home, "subagents", "local_1", "projects") });
-  expect(found.sessions.map(({ facts }) => facts.nativeId)).toEqual(["s", "s-agent-1"]);
 });
 
 it.each([
@@ -336,10 +169,6 @@ function call(uuid: string, parent: string, id: string, tool: string): object {
 
 function result(uuid: string, parent: string, tool: string, content = "ok"): object {
   return user(uuid, parent, [{ type: "tool_result", tool_use_id: tool, content }]);
-}
-
-function boundary(uuid: string, logicalParentUuid: string): object {
-  return { ...record("system", uuid, null, {}), subtype: "compact_boundary", logicalParentUuid };
 }
 
 function persisted(where: string): string {

@@ -1,11 +1,9 @@
 import { appendFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codex } from "../../../src/transcripts/formats/codex.ts";
-import { DEFAULT_PREPARE, prepared } from "../../../src/transcripts/prepare.ts";
 import { readHome } from "../read-fixture.ts";
 import { plainReading } from "./plain-reading.ts";
 import { eventsOf } from "./reading.ts";
@@ -32,13 +30,6 @@ async function save(thread: string, text: string, folder = DAY, packed = false):
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, packed ? zstdCompressSync(Buffer.from(text)) : text);
   return path;
-}
-async function saveThreads(folder: string, title: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const db = new DatabaseSync(join(folder, "state_5.sqlite"));
-  db.exec("CREATE TABLE threads (id TEXT, title TEXT)");
-  db.prepare("INSERT INTO threads VALUES (?, ?)").run(THREAD, title);
-  db.close();
 }
 
 describe("Codex transcripts", () => {
@@ -88,18 +79,6 @@ describe("Codex transcripts", () => {
     ]);
   });
 
-  it("are read to the end when the parent of a fork is gone", async () => {
-    await save(
-      THREAD,
-      record("session_meta", { id: THREAD, forked_from_id: OTHER }) +
-        record("turn_context", { turn_id: "t1", model: "gpt-5" }) +
-        message("user", "copied or not, nobody knows"),
-    );
-    const [session] = (await readHome(codex, home)).sessions;
-    expect(session?.messages).toHaveLength(1);
-    expect(session?.facts.continues).toEqual({ how: "fork", session: OTHER });
-  });
-
   it("leave out what a subagent copied from its parent, and keep a turn before the header of the parent", async () => {
     const turn = (id: string): string => record("turn_context", { turn_id: id, model: "gpt-5" });
     await save(OTHER, record("session_meta", { id: OTHER }) + turn("t1") + message("user", "parent"));
@@ -115,17 +94,6 @@ describe("Codex transcripts", () => {
     expect(await texts()).toEqual(["own task", "parent"]);
   });
 
-  it("follow a setting that the user changed later in the thread", async () => {
-    const meta = { id: THREAD, memory_mode: "enabled" };
-    await save(
-      THREAD,
-      record("session_meta", meta) +
-        message("user", "hello") +
-        record("session_meta", { ...meta, memory_mode: "disabled" }),
-    );
-    expect((await readHome(codex, home)).sessions[0]?.skipped).toBe("memory disabled by the user");
-  });
-
   it("with memory turned off are read when asked for", async () => {
     await save(
       THREAD,
@@ -135,96 +103,5 @@ describe("Codex transcripts", () => {
       options: { ...plainReading().options, includeMemoryDisabled: true },
     });
     expect(events.map(({ kind }) => kind)).toEqual(["session", "message"]);
-  });
-
-  it("have their titles in the database that a variable or a setting moves, else in the one beside them", async () => {
-    await save(THREAD, record("session_meta", { id: THREAD }) + message("user", "hello"));
-    const titleWith = async (env: Readonly<Record<string, string>>): Promise<unknown> => {
-      const [first] = await eventsOf(codex, join(home, ".codex"), { env });
-      return first?.kind === "session" ? first.facts.title : undefined;
-    };
-    await saveThreads(join(home, ".codex"), "beside");
-    await saveThreads(join(home, "set"), "by the setting");
-    await saveThreads(join(home, "named"), "by the variable");
-    expect(await titleWith({})).toBe("beside");
-    await writeFile(join(home, ".codex", "config.toml"), `sqlite_home = "${join(home, "set")}"\n`);
-    expect(await titleWith({})).toBe("by the setting");
-    expect(await titleWith({ CODEX_SQLITE_HOME: join(home, "named") })).toBe("by the variable");
-    await writeFile(join(home, ".codex", "config.toml"), 'sqlite_home = "/nowhere/at/all"\n');
-    expect(await titleWith({})).toBe("beside");
-  });
-
-  it("keep the command of a call when tools are left out", async () => {
-    const call = { type: "function_call", name: "shell", call_id: "c1" };
-    const item = { ...call, arguments: '{"command":["git","status"],"workdir":"/home/ana/project"}' };
-    await save(THREAD, record("session_meta", { id: THREAD }) + record("response_item", item));
-    const [found] = (await readHome(codex, home)).sessions[0]?.messages ?? [];
-    const stored = found && prepared(found, { ...DEFAULT_PREPARE, tools: "none" });
-    expect(JSON.parse(stored?.toolCalls ?? "[]")).toMatchObject([
-      { function: { name: "shell", arguments: '{"command":"git status"}' } },
-    ]);
-  });
-
-  it("leave out the summary of a compaction, and only that", async () => {
-    const recap = { message: "Words of Codex.\nWalnut it is.", replacement_history: [] };
-    const usage = record("token_usage_record", {}) + record("event_msg", { type: "token_count" });
-    await save(
-      THREAD,
-      record("session_meta", { id: THREAD }) +
-        message("user", "one") +
-        message("assistant", "two") +
-        record("compacted", recap) +
-        message("assistant", "Walnut it is.\n") +
-        usage +
-        record("compacted", recap) +
-        message("user", "three") +
-        message("assistant", "Walnut it is."),
-    );
-    const [session] = (await readHome(codex, home)).sessions;
-    expect(session?.messages.map(({ text }) => text)).toEqual(["one", "two", "three", "Walnut it is."]);
-  });
-
-  it("keep words that begin like a text of Codex", async () => {
-    const texts = [
-      "# AGENTS.md instructions: are they read?",
-      "<skill> is what?",
-      "Warning: Your account was",
-    ];
-    const own = [
-      '<codex_internal_context source="x">y</codex_internal_context>',
-      "<external_a>b</external_a>",
-    ];
-    const lines = [...own, ...texts].map((text) => message("user", text));
-    await save(THREAD, record("session_meta", { id: THREAD }) + lines.join(""));
-    expect((await readHome(codex, home)).sessions[0]?.messages.map(({ text }) => text)).toEqual(texts);
-  });
-
-  it("roll back no more turns than there are", async () => {
-    await save(
-      THREAD,
-      record("session_meta", { id: THREAD }) +
-        message("user", "one") +
-        record("event_msg", { type: "thread_rolled_back", num_turns: 9 }) +
-        record("event_msg", { type: "thread_rolled_back" }) +
-        message("user", "two"),
-    );
-    expect((await readHome(codex, home)).sessions[0]?.inactive).toEqual(["l2"]);
-  });
-
-  it("get the new title after the list of names changed", async () => {
-    await save(THREAD, record("session_meta", { id: THREAD }) + message("user", "hello"));
-    const names = join(home, ".codex", "session_index.jsonl");
-    await writeFile(names, `${JSON.stringify({ id: THREAD, thread_name: "first" })}\n`);
-    expect((await readHome(codex, home)).sessions[0]?.facts.title).toBe("first");
-    await appendFile(names, `${JSON.stringify({ id: THREAD, thread_name: "second name" })}\n`);
-    expect((await readHome(codex, home)).sessions[0]?.facts.title).toBe("second name");
-  });
-
-  it("are read without titles when the database is damaged", async () => {
-    await save(THREAD, record("session_meta", { id: THREAD }) + message("user", "hello"));
-    await writeFile(join(home, ".codex", "state_5.sqlite"), "no database at all, only text".repeat(20));
-    const { sessions, unreadable } = await readHome(codex, home);
-    expect(sessions[0]?.messages).toHaveLength(1);
-    expect(unreadable).toHaveLength(1);
   });
 });

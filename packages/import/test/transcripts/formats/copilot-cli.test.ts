@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { copilotCli } from "../../../src/transcripts/formats/copilot-cli.ts";
-import { DEFAULT_PREPARE, prepared } from "../../../src/transcripts/prepare.ts";
 import { readHome } from "../read-fixture.ts";
 
 let home = "";
@@ -45,30 +44,9 @@ it("gives the chunks that came when the user asks the next question", async () =
   expect(await ids()).toEqual(["e1", "e2", "e3"]);
 });
 
-it("gives prompts that are stored without the time before them", async () => {
-  const content = "<current_datetime>2026-09-01T10:00:00Z</current_datetime>\n\ncount to three";
-  await writeFile(log, event("e1", "user.message", { content }));
-  const [prompt] = (await readHome(copilotCli, home)).sessions[0]?.messages ?? [];
-  expect(prompt && prepared(prompt, DEFAULT_PREPARE)?.content).toBe("count to three");
-});
-
 it("a rewind whose events were removed from the file changes nothing", async () => {
   const rewind = event("e2", "session.snapshot_rewind", { upToEventId: "gone", eventsRemoved: 4 });
   await writeFile(log, event("e1", "user.message", { content: "kept" }) + rewind);
   const { sessions } = await readHome(copilotCli, home);
   expect(sessions).toMatchObject([{ inactive: [], messages: [{ id: "e1" }] }]);
-});
-
-it("gives reasoning only when it is asked for, and finds sessions below any folder named", async () => {
-  await writeFile(log, event("e1", "assistant.message", { content: "yes", reasoningText: "hm" }));
-  const options = {
-    includeBranches: false,
-    includeReasoning: false,
-    includeSystem: false,
-    tools: "brief" as const,
-  };
-  const { sessions } = await readHome(copilotCli, home, { path: join(home, ".copilot"), options });
-  expect(sessions[0]?.messages).toEqual([
-    { id: "e1", role: "assistant", text: "yes", at: 1788256800, line: 1 },
-  ]);
 });

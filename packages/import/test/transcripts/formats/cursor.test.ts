@@ -34,18 +34,6 @@ describe("the database of the IDE", () => {
     "bubbleId:c1:b3": { type: 1, text: "an edited question" },
   };
 
-  it("leaves out reasoning and unlisted bubbles unless they are wanted", async () => {
-    const events = await eventsOf(cursor, put(conversation));
-    expect(textsOf(events)).toEqual(["why is the cache stale?", "No locale in the key."]);
-    expect(JSON.stringify(events)).not.toContain("Hm.");
-  });
-
-  it("reads an older conversation whose messages are a map and which has no list of them", async () => {
-    const conversationMap = { b1: { type: 1, text: "why?" }, b2: { type: 2, text: "No locale." } };
-    const path = put({ "composerData:c2": { createdAt: 1788250000000, conversationMap } });
-    expect(textsOf(await eventsOf(cursor, path))).toEqual(["why?", "No locale."]);
-  });
-
   it("does not read a conversation again that has the same mark", async () => {
     const marks: string[] = [];
     const isUnchanged = (id: string, mark: string): boolean => id === "c1" && marks.push(mark) > 0;

@@ -55,12 +55,3 @@ it("Slack: a chat by its name, the bot by its id", async () => {
   expect(found).not.toContain("user| Ben Otto: Lunch?");
   expect(await said(slack, { chat: "nobody" })).toEqual([]);
 });
-
-it("Slack: a single day, with the names from the lists of its export", async () => {
-  const path = join(folder, "slack", "exports", "unpacked", "random", "2026-09-01.json");
-  const { sessions } = await readHome(slack, folder, { path });
-  expect(sessions[0]).toMatchObject({
-    facts: { nativeId: "C2-2026-09-01" },
-    messages: [{ text: "U1: Half a file" }],
-  });
-});

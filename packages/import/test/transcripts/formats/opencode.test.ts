@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { kilo } from "../../../src/transcripts/formats/kilo.ts";
 import { opencode } from "../../../src/transcripts/formats/opencode.ts";
 import { makeFixtureHome } from "../fixture-home.ts";
 import { messagesIn, plainReading, unitsBelow } from "./plain-reading.ts";
@@ -55,28 +54,6 @@ it("reads only sessions whose rows changed, also when the session's own time did
   expect(Object.keys(await messagesIn(opencode, path, { isUnchanged }))).toEqual(["ses_02child"]);
 });
 
-it("gives an answer once it is complete", async () => {
-  using writer = new DatabaseSync(path);
-  writer.exec(
-    "UPDATE message SET data = json_set(data, '$.time.completed', 1788250075000) WHERE id = 'msg_0109'",
-  );
-  const { ses_01main: messages } = await messagesIn(opencode, path);
-  expect(messages?.at(-1)).toMatchObject({ id: "msg_0109", text: "And now I", isActive: false });
-});
-
-it("leaves reasoning and system messages out unless they are asked for", async () => {
-  const options = {
-    includeBranches: true,
-    includeReasoning: false,
-    includeSystem: false,
-    tools: "brief" as const,
-  };
-  const sessions = await messagesIn(opencode, path, { options });
-  const messages = Object.values(sessions).flat();
-  expect(messages.filter(({ reasoning }) => reasoning !== undefined)).toEqual([]);
-  expect(messages.filter(({ role }) => role === "system")).toEqual([]);
-});
-
 it("reads sessions of the tree whose database cannot be opened, and reports the database", async () => {
   await writeFile(path, "no database");
   const units = await unitsBelow(opencode, dirname(path));
@@ -84,26 +61,4 @@ it("reads sessions of the tree whose database cannot be opened, and reports the 
     "storage/session/prj_shop/ses_01main.json",
   );
   await expect(messagesIn(opencode, path)).rejects.toThrow();
-});
-
-it("goes on after a torn file of the tree", async () => {
-  const storage = join(dirname(path), "storage");
-  const torn = join(storage, "message/ses_00tree/msg_0002.json");
-  await writeFile(torn, '{"id":"msg_0002","ro');
-  const unreadable: string[] = [];
-  const sessions = await messagesIn(opencode, join(storage, "session/prj_shop/ses_00tree.json"), {
-    unreadable: (where) => unreadable.push(where),
-  });
-  expect(unreadable).toContain(torn);
-  expect(sessions.ses_00tree?.map(({ id }) => id)).toEqual(["msg_0001", "msg_0003"]);
-});
-
-it("looks where OPENCODE_DB points, and in the XDG data folder", () => {
-  const place = { home: "/home/ana", platform: "darwin", cwd: "/" } as const;
-  expect(opencode.roots({ ...place, env: {} })).toEqual(["/home/ana/.local/share/opencode"]);
-  expect(opencode.roots({ ...place, env: { XDG_DATA_HOME: "/data", OPENCODE_DB: "team.sqlite" } })).toEqual([
-    "/data/opencode",
-    "/data/opencode/team.sqlite",
-  ]);
-  expect(kilo.roots({ ...place, env: { OPENCODE_DB: "/x.db" } }).at(-1)).toBe("/home/ana/.local/share/kilo");
 });

@@ -1,5 +1,5 @@
 // Chat sessions of VS Code: the log of changes gives what the state it describes gives as a whole.
-import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -133,31 +133,4 @@ it("hostile paths change nothing and are reported", async () => {
   expect(sessions).toMatchObject([{ messages: [] }]);
   expect(malformed).toHaveLength(6);
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-});
-
-it("a log without a whole state cannot be read", async () => {
-  await expect(read("s1.jsonl", '{"kind":1,"k":["customTitle"],"v":"x"}\n')).rejects.toThrow("whole state");
-});
-
-it("of two copies of a session the newest file is read", async () => {
-  const storage = join(home, ".config", "Code", "User", "workspaceStorage");
-  for (const [index, folder] of ["first", "second"].entries()) {
-    const file = join(storage, folder, "chatSessions", "s1.json");
-    await mkdir(join(file, ".."), { recursive: true });
-    const requests = [{ requestId: "r1", message: { text: folder }, modelState: { value: 1 } }];
-    await writeFile(file, JSON.stringify({ sessionId: "s1", requests }));
-    await utimes(file, 2000 - index, 2000 - index);
-  }
-  const { sessions } = await readHome(vscodeChat, home);
-  expect(sessions).toMatchObject([{ messages: [{ text: "first" }] }]);
-});
-
-it.each([true, { requestId: "r1" }])("takes a request to be removed (%j) as undone", async (mark) => {
-  const folder = join(home, "workspaceStorage", "w1", "chatSessions");
-  await mkdir(folder, { recursive: true });
-  const undone = { requestId: "r1", message: { text: "undone" }, shouldBeRemovedOnSend: mark };
-  const requests = [{ ...undone, response: [], modelState: { value: 1 } }];
-  await writeFile(join(folder, "s1.json"), JSON.stringify({ sessionId: "s1", requests }));
-  const { sessions } = await readHome(vscodeChat, home, { path: home });
-  expect(sessions[0]?.messages).toMatchObject([{ text: "undone", isActive: false }]);
 });

@@ -2,7 +2,6 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { jsonLines } from "../../../src/transcripts/kit/json-lines.ts";
 
@@ -46,31 +45,4 @@ it("stops at the size the file had when it was opened", async () => {
   writeFileSync(path, '{"a":1}\n{"a":2}\n');
   const { values } = await read(path, () => appendFileSync(path, '{"a":3}\n'));
   expect(values).toHaveLength(2);
-});
-
-it("unpacks .zst with several frames", async () => {
-  const path = join(folder, "a.jsonl.zst");
-  writeFileSync(path, Buffer.concat([zstdCompressSync('{"a":1}\n{"a"'), zstdCompressSync(":2}\n")]));
-  expect((await read(path)).values).toEqual([
-    [1, { a: 1 }],
-    [2, { a: 2 }],
-  ]);
-});
-
-it("unpacks .zst, counting the bytes of the packed file", async () => {
-  const path = join(folder, "a.jsonl.zst");
-  const packed = zstdCompressSync(`{"a":"${"long ".repeat(50_000)}"}\n{"a":2}\n`);
-  writeFileSync(path, packed);
-  const { values, malformed, bytes } = await read(path);
-  expect(values[1]).toEqual([2, { a: 2 }]);
-  expect({ malformed, bytes }).toEqual({ malformed: [], bytes: packed.length });
-});
-
-it("refuses a .zst that is cut off or is something else", async () => {
-  const path = join(folder, "a.jsonl.zst");
-  writeFileSync(path, zstdCompressSync(`{"a":"${"long ".repeat(50_000)}"}\n`).subarray(0, -5));
-  await expect(read(path)).rejects.toThrow(/end of file/);
-  writeFileSync(path, '{"a":1}\n');
-  await expect(read(path)).rejects.toThrow();
-  await expect(read(join(folder, "none.zst"))).rejects.toThrow(/ENOENT/);
 });

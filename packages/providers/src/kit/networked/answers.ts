@@ -1,5 +1,6 @@
-// Reading answers of a server, which may hold anything: every reader returns a usable value for every input.
-import { isRecord } from "@hermes-memory/core/internal/lib";
+// Reading answers of a server, which may hold anything: every reader returns a usable value for every input. And texts on their way to it.
+import { isRecord, pyStrip } from "@hermes-memory/core/internal/lib";
+import { sanitizeContext } from "@hermes-memory/core/internal/security";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -26,4 +27,27 @@ export function numberIn(value: unknown): number | undefined {
 /** The texts in a list. */
 export function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+// ---- How an answer is recognised, for `shape` of a call ----
+
+type Shape = (answer: unknown) => boolean;
+
+export const isListOfRecords: Shape = (value) => Array.isArray(value) && value.every(isRecord);
+
+/** An object whose field is a list of objects. */
+export function hasList(key: string): Shape {
+  return (answer) => isListOfRecords(fieldsOf(answer)[key]);
+}
+
+/** An object whose field is a text that is not empty. */
+export function hasText(key: string): Shape {
+  return (answer) => textIn(fieldsOf(answer)[key]) !== "";
+}
+
+// ---- On their way ----
+
+/** Without fences and blanks at the ends, without half characters, which no JSON body can carry, and without NUL, which databases refuse. */
+export function outgoing(text: string): string {
+  return pyStrip(sanitizeContext(text.toWellFormed().replaceAll("\0", "")));
 }

@@ -12,10 +12,6 @@ export type UserScope = "platform" | "id" | "shared";
 
 export const USER_SCOPES: readonly UserScope[] = ["platform", "id", "shared"];
 
-export function parseUserScope(value: unknown): UserScope {
-  return USER_SCOPES.find((scope) => scope === value) ?? "platform";
-}
-
 /** The user's name for the server, before it is made to fit; undefined for the owner of the home and for a shared memory. */
 export function remoteUser(
   { platform = "cli", user_id }: { readonly platform?: string; readonly user_id?: string },

@@ -4,7 +4,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Breaker, InitializeOptions } from "@hermes-memory/core/internal/providers";
 import { createHttpClient, deliveryOf, type HttpFailure, ServiceError } from "../http.ts";
 import { remoteUser } from "./identity.ts";
-import type { CommonSettings, Connection, ConnectionContext, Place, Service } from "./service.ts";
+import type { CommonSettings, Connection, ConnectionContext, Service } from "./service.ts";
+import type { Place } from "./settings.ts";
 
 export type LinkOptions<S extends CommonSettings> = {
   readonly service: Service<S>;
@@ -33,7 +34,7 @@ export class Link<S extends CommonSettings> {
   constructor(options: LinkOptions<S>) {
     this.#options = options;
     const place = options.place();
-    this.#settings = options.service.readSettings(place);
+    this.#settings = options.service.settings.read(place);
     this.#connection = this.#connect(place);
   }
 
@@ -68,7 +69,7 @@ export class Link<S extends CommonSettings> {
     if (closing.aborted || now - this.#lookedAt < renewMs) return false;
     this.#lookedAt = now;
     const at = place();
-    const settings = service.readSettings(at);
+    const settings = service.settings.read(at);
     if (isDeepStrictEqual(settings, this.#settings) || service.missing(settings) !== undefined) return false;
     this.#settings = settings;
     this.#connection = this.#connect(at);
@@ -90,6 +91,8 @@ export class Link<S extends CommonSettings> {
     const { service, options, sessionId, breaker, closing, base } = this.#options;
     const user = remoteUser(options, this.#settings.userScope);
     this.#isOwnMemory = user !== undefined || (options.user_id ?? "") === "";
+    const missing = service.missing(this.#settings);
+    if (missing !== undefined) return unusable(missing);
     return service.connect(this.#settings, {
       ...place,
       ...base,
@@ -111,6 +114,24 @@ export class Link<S extends CommonSettings> {
         }),
     });
   }
+}
+
+/** Without a key or a program: no tools, no prompt, no request. What waits in the outbox stays there. */
+function unusable(message: string): Connection {
+  const refuse = async (): Promise<never> => {
+    throw new ServiceError({ kind: "unauthorised", message, mayHaveHappened: false });
+  };
+  return {
+    inactive: message,
+    promptBlock: () => "",
+    tools: [],
+    turnItems: () => [],
+    entries: { cleaned: () => "", add: refuse, remove: refuse, find: refuse, recalls: refuse },
+    deliver: refuse,
+    check: refuse,
+    forget: refuse,
+    eraseUser: refuse,
+  };
 }
 
 function isRefusal(failure: HttpFailure): boolean {

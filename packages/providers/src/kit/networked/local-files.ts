@@ -4,11 +4,11 @@
 import { constants, openAsBlob, realpathSync, statSync } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { homedir } from "node:os";
-import { basename, delimiter, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
-import { describeCause, err, ok, type Result } from "@hermes-memory/core/internal/lib";
-import type { ConfigField } from "@hermes-memory/core/internal/providers";
+import { basename, delimiter, join, parse, resolve, sep } from "node:path";
+import { describeCause, err, isWithin, ok, type Result } from "@hermes-memory/core/internal/lib";
 import { readText } from "@hermes-memory/core/internal/providers";
 import type { ConnectionContext } from "./service.ts";
+import { setting } from "./settings.ts";
 
 export const MAX_UPLOAD_BYTES = 50 * 2 ** 20;
 const MAX_FILES = 5_000;
@@ -43,17 +43,17 @@ export type FolderFile = { readonly name: string; readonly bytes: Uint8Array };
 
 // ---- Settings ----
 
-export const UPLOAD_ROOTS_FIELD: ConfigField = {
-  key: "upload_roots",
-  description: `Folders beside the working directory whose files the model may upload, separated by '${delimiter}'`,
-};
-
-export function readUploadRoots(value: unknown): readonly string[] {
-  return readText(value, "")
-    .split(delimiter)
-    .map((root) => root.trim())
-    .filter((root) => root !== "");
-}
+export const UPLOAD_ROOTS = setting(
+  "upload_roots",
+  {
+    description: `Folders beside the working directory whose files the model may upload, separated by '${delimiter}'`,
+  },
+  (value): readonly string[] =>
+    readText(value, "")
+      .split(delimiter)
+      .map((root) => root.trim())
+      .filter((root) => root !== ""),
+);
 
 export function uploadPolicy(
   { home, env, options }: Pick<ConnectionContext, "home" | "env" | "options">,
@@ -218,9 +218,4 @@ function realOf(path: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isWithin(folder: string, path: string): boolean {
-  const below = relative(folder, path);
-  return below !== ".." && !below.startsWith(`..${sep}`) && !isAbsolute(below);
 }

@@ -26,19 +26,51 @@ import {
 } from "@hermes-memory/core/internal/providers";
 import { sanitizeContext } from "@hermes-memory/core/internal/security";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import { deliverySignal } from "../http.ts";
-import { type OutboxLane, openLane, outboxPath } from "../outbox/outbox.ts";
+import { ServiceError } from "../http.ts";
+import { type LaneOptions, type OutboxLane, openLane, outboxPath } from "../outbox/outbox.ts";
 import { fitChars, hasContext, hasTools } from "../provider-mode.ts";
+import { outgoing } from "./answers.ts";
+import { deliverBatch, entryItems, mirrorReport, queueAll } from "./entries.ts";
 import { type Erasing, eraseEverything, forgetText } from "./erasing.ts";
 import { laneUser } from "./identity.ts";
-import { LIMITS, type Limits } from "./limits.ts";
 import { Link } from "./link.ts";
-import { outgoing } from "./outgoing.ts";
 import { Recaller } from "./recall.ts";
-import { checkWithin, testConnection } from "./self-test.ts";
-import type { CommonSettings, Environment, MirrorWrite, Place, Service } from "./service.ts";
-import { answerToolCall } from "./tool-call.ts";
-import { deliverBatch, mirrorReport, queueAll } from "./writes.ts";
+import { checkWithin, type Tested, testConnection } from "./self-test.ts";
+import { type CommonSettings, type Service, ToolRefusal } from "./service.ts";
+import type { Environment, Place } from "./settings.ts";
+
+/** Times and sizes. */
+export type Limits = {
+  readonly breakerFailures: number;
+  readonly breakerMs: number;
+  /** How long a turn waits for recall. */
+  readonly recallMs: number;
+  /** How long a curated write waits until it is at the server; then it is reported as queued. */
+  readonly mirrorMs: number;
+  readonly sessionEndMs: number;
+  readonly shutdownMs: number;
+  /** For all requests of a check together: someone waits in front of a command. */
+  readonly checkMs: number;
+  /** Least time between two looks at the settings, while the server refuses the key. */
+  readonly renewMs: number;
+  readonly outboxItems: number;
+  readonly outboxBytes: number;
+  readonly pauses: LaneOptions["pauses"];
+};
+
+const LIMITS: Limits = {
+  breakerFailures: 5,
+  breakerMs: 120_000,
+  recallMs: 3_000,
+  mirrorMs: 3_000,
+  sessionEndMs: 8_000,
+  shutdownMs: 2_000,
+  checkMs: 8_000,
+  renewMs: 5_000,
+  outboxItems: 10_000,
+  outboxBytes: 100 * 2 ** 20,
+  pauses: undefined,
+};
 
 export type NetworkedOptions = {
   /** The home that `isAvailable` and setup look into; `initialize` has its own. */
@@ -104,27 +136,26 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   }
 
   getConfigSchema(): readonly ConfigField[] {
-    return this.#service.fields;
+    return this.#service.settings.fields;
   }
 
   saveConfig(values: Readonly<Record<string, string>>, hermesHome: string): void {
-    this.#service.saveSettings(values, hermesHome);
+    this.#service.settings.save(values, hermesHome);
   }
 
   readConfig(hermesHome: string): Readonly<Record<string, unknown>> {
-    return this.#service.savedSettings(this.#place(hermesHome));
+    return this.#service.settings.saved(this.#place(hermesHome));
   }
 
   get postSetup(): MemoryProvider["postSetup"] {
     const { postSetup } = this.#service;
     if (postSetup === undefined) return undefined;
     return (hermesHome: string, _config: unknown, options: PostSetupOptions) =>
-      postSetup(hermesHome, options, this.#place(hermesHome).env);
+      postSetup(this.#place(hermesHome), options);
   }
 
   backupPaths(hermesHome: string): readonly string[] {
-    const place = this.#place(hermesHome);
-    const paths = [outboxPath(hermesHome), ...(this.#service.backupPaths?.(place) ?? [])];
+    const paths = [outboxPath(hermesHome), ...(this.#service.backupPaths?.(hermesHome) ?? [])];
     return paths.filter((path) => existsSync(path));
   }
 
@@ -141,7 +172,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
 
   #start(sessionId: string, options: InitializeOptions, isWriting: boolean): void {
     const place = () => this.#place(options.hermes_home);
-    for (const remark of this.#service.remarks?.(place()) ?? []) this.#warnOnce(remark);
+    for (const remark of this.#service.settings.remarks(place())) this.#warnOnce(remark);
     const outbox = openLane({
       home: options.hermes_home,
       provider: this.name,
@@ -172,13 +203,12 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
       waitMs: this.#limits.recallMs,
       closing,
       inBackground,
-      warnOnce: (message) => this.#warnOnce(message),
     });
     this.#running = { link, outbox, recaller, isWriting };
     if (isWriting)
       outbox.start(
-        (batch, signal) => deliverBatch(link, batch, deliverySignal(signal, closing)),
-        (kind) => link.connection.batchLimit(kind),
+        (batch, signal) => deliverBatch(link, outbox.mirrors, batch, AbortSignal.any([signal, closing])),
+        (kind) => (kind === "turn" ? (link.connection.turnsAtOnce ?? 1) : 1),
         { isAskedFor: options.outbox_send_now === true },
       );
   }
@@ -235,7 +265,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     this.#turns.set(sessionId, number);
     const at = this.#clock.now().toISOString();
     const connection = running.link.current();
-    queueAll(running.outbox, connection.turnItems({ ...texts, sessionId, at, number, messages }));
+    await queueAll(running.outbox, connection.turnItems({ ...texts, sessionId, at, number, messages }));
     if (connection.awaitsTurns === true) await this.#flush(running, signal);
   }
 
@@ -252,11 +282,12 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   ): Promise<MemoryWriteReport | undefined> {
     const running = this.#writing();
     if (running === undefined || !running.link.settings.isMirroring) return undefined;
-    const oldText = old_text === undefined ? undefined : outgoing(old_text); // as it was stored
-    const write: MirrorWrite = { action, target, text: outgoing(content), oldText };
-    const items = running.link.current().mirrorItems(write);
+    const texts = { text: outgoing(content), oldText: outgoing(old_text ?? "") }; // as they were stored
+    const connection = running.link.current();
+    connection.onEntryChange?.(action !== "add");
+    const items = entryItems(connection.entries, { action, target, ...texts });
     if (items.length === 0) return undefined;
-    const ids = queueAll(running.outbox, items);
+    const ids = await queueAll(running.outbox, items);
     running.recaller.clear(); // what was prepared may hold the old entry
     await running.outbox.flush(this.#limits.mirrorMs);
     return mirrorReport(this.#service.label, running.outbox, ids);
@@ -269,7 +300,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   async onSessionEnd(messages: readonly OpenAiMessage[], { signal }: CallOptions): Promise<void> {
     const running = this.#writing();
     if (running === undefined) return;
-    this.#endSession(running, this.#sessionId, messages);
+    await this.#endSession(running, this.#sessionId, messages);
     await this.#flush(running, signal);
   }
 
@@ -280,16 +311,22 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     running.recaller.clear(old);
     running.recaller.clear(newSessionId);
     if (options.rewound !== true && newSessionId !== old && this.#writing() !== undefined)
-      this.#endSession(running, old, []);
+      void this.#endSession(running, old, []).catch((cause: unknown) =>
+        this.#warnOnce(`What ends a session was not queued: ${describeForeign(cause)}`),
+      );
     running.link.connection.onSessionSwitch?.(newSessionId, options, old);
     this.#sessionId = newSessionId;
     if (options.reset) this.#turn = 0;
   }
 
   /** Lets held items go and adds what closes the conversation. Called more than once for some sessions: the service's dedupe keys see to that. */
-  #endSession(running: Running<S>, sessionId: string, messages: readonly OpenAiMessage[]): void {
+  async #endSession(
+    running: Running<S>,
+    sessionId: string,
+    messages: readonly OpenAiMessage[],
+  ): Promise<void> {
     running.outbox.release(sessionId);
-    queueAll(running.outbox, running.link.connection.endItems?.(sessionId, messages) ?? []);
+    await queueAll(running.outbox, running.link.connection.endItems?.(sessionId, messages) ?? []);
   }
 
   /** What cannot be sent within 2 s stays in the outbox for the next process. */
@@ -338,7 +375,23 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
     const { label } = this.#service;
     const running = this.#running;
     if (running === undefined) return { error: `${label} is not active for this session.` };
-    return await answerToolCall({ ...running, label }, { name, args, signal });
+    const { inactive, tools } = running.link.current();
+    if (inactive !== undefined) return { error: inactive };
+    const tool = tools.find(({ definition }) => definition.name === name);
+    if (tool === undefined) return { error: `Unknown tool: ${name}` };
+    if (tool.isWriting === true && !running.isWriting)
+      return {
+        error: `${label} stores nothing for this agent: only the agent that talks to the user writes.`,
+      };
+    try {
+      const answer = await tool.run(args, signal);
+      if (tool.isWriting === true) running.recaller.clear();
+      return answer;
+    } catch (cause) {
+      if (cause instanceof ToolRefusal) return { error: cause.message };
+      if (cause instanceof ServiceError) return { error: `${tool.failure}: ${cause.message}` };
+      throw cause;
+    }
   }
 
   // ---- Erasing ----
@@ -363,23 +416,17 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   // ---- Checks ----
 
   async checkConnection(signal: AbortSignal): Promise<string> {
-    const { connection } = this.#started().link;
-    return await checkWithin(
-      connection,
-      this.#service.label,
-      this.#untilClosed(signal),
-      this.#limits.checkMs,
-    );
+    return await checkWithin(this.#tested(signal));
   }
 
   async selfTest(signal: AbortSignal): Promise<SelfTestReport> {
+    return await testConnection(this.#tested(signal));
+  }
+
+  #tested(signal: AbortSignal): Tested {
     const { connection } = this.#started().link;
-    return await testConnection(
-      connection,
-      this.#service.label,
-      this.#untilClosed(signal),
-      this.#limits.checkMs,
-    );
+    const { checkMs } = this.#limits;
+    return { connection, label: this.#service.label, signal: this.#untilClosed(signal), checkMs };
   }
 
   // ---- Small parts ----
@@ -391,7 +438,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   }
 
   #missing(): string | undefined {
-    return this.#service.missing(this.#service.readSettings(this.#place(this.#home)));
+    return this.#service.missing(this.#service.settings.read(this.#place(this.#home)));
   }
 
   #place(home: string): Place {

@@ -2,12 +2,99 @@
 // every turn of a service that wants it; after a turn that waited in vain no other one waits until the server has answered.
 import { pyStrip } from "@hermes-memory/core/internal/lib";
 import type { Breaker } from "@hermes-memory/core/internal/providers";
-import { describeForeign } from "@hermes-memory/core/internal/providers";
-import { createPrefetchCache, type PrefetchCache } from "../prefetch-cache.ts";
+import { pause } from "../deadline.ts";
 import { type Link, wasRefused } from "./link.ts";
 import type { CommonSettings, RecallAsk, Recalled } from "./service.ts";
 
 const NOTHING: Recalled = { text: "", count: 0 };
+/** A recall is used up to this many turns after the turn it was fetched in. */
+const MAX_AGE_TURNS = 2;
+/** A gateway may serve any number of chats: beyond this, the session whose last fetch began first loses its recall. */
+const MAX_SESSIONS = 64;
+
+type Outcome =
+  | { readonly kind: "kept" | "empty" }
+  /** A newer fetch of the session began, or its recall was cleared, before this one returned. */
+  | { readonly kind: "superseded" }
+  | { readonly kind: "failed"; readonly cause: unknown };
+
+/** Recalls fetched in the background: one for each session, used once, and only for a few turns. None reaches another session. */
+export class PreparedRecalls {
+  /** In the order in which their last fetches began. */
+  readonly #sessions = new Map<string, Prepared>();
+
+  /** Aborts the running fetch of the same session. A failed or empty fetch keeps what is there. Never rejects, so it need not be awaited. */
+  fetch(sessionId: string, turn: number, work: (signal: AbortSignal) => Promise<Recalled>): Promise<Outcome> {
+    const prepared: Prepared = this.#sessions.get(sessionId) ?? {};
+    prepared.running?.abort();
+    const running = new AbortController();
+    prepared.running = running;
+    prepared.ended = Promise.resolve()
+      .then(() => work(running.signal))
+      .then(
+        (recalled): Outcome => {
+          if (prepared.running !== running) return { kind: "superseded" };
+          if (pyStrip(recalled.text) === "") return { kind: "empty" };
+          prepared.kept = { turn, recalled };
+          return { kind: "kept" };
+        },
+        (cause: unknown): Outcome =>
+          prepared.running === running ? { kind: "failed", cause } : { kind: "superseded" },
+      )
+      .finally(() => {
+        if (prepared.running === running) prepared.running = undefined;
+      });
+    this.#sessions.delete(sessionId); // and to the end of the order
+    this.#sessions.set(sessionId, prepared);
+    const [oldest] = this.#sessions.keys();
+    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) this.clear(oldest);
+    return prepared.ended;
+  }
+
+  /** The recall for this session, once, after waiting at most `waitMs` for a running fetch. One that is too old is dropped. */
+  async take(
+    sessionId: string,
+    turn: number,
+    waitMs: number,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<Recalled | undefined> {
+    const waited = this.#sessions.get(sessionId);
+    if (waited?.running !== undefined && !signal.aborted) {
+      const end = new AbortController();
+      const patience = pause(waitMs, AbortSignal.any([end.signal, signal]));
+      await Promise.race([waited.ended, patience]);
+      end.abort();
+    }
+    const prepared = this.#sessions.get(sessionId);
+    const kept = prepared?.kept;
+    if (prepared !== undefined) prepared.kept = undefined;
+    if (kept === undefined) return undefined;
+    const age = turn - kept.turn; // below 0 after turns were undone: the question of this recall is gone
+    return age >= 0 && age <= MAX_AGE_TURNS ? kept.recalled : undefined;
+  }
+
+  /** Whether a recall or a running fetch exists. */
+  has(sessionId: string): boolean {
+    const { kept, running } = this.#sessions.get(sessionId) ?? {};
+    return kept !== undefined || running !== undefined;
+  }
+
+  /** Drops the recall of the session, or of all, and aborts the running fetch. */
+  clear(sessionId?: string): void {
+    for (const each of sessionId === undefined ? [...this.#sessions.keys()] : [sessionId]) {
+      const prepared = this.#sessions.get(each);
+      this.#sessions.delete(each);
+      prepared?.running?.abort(new DOMException("This recall is not wanted any more.", "AbortError"));
+      if (prepared !== undefined) prepared.running = undefined;
+    }
+  }
+}
+
+type Prepared = {
+  kept?: { readonly turn: number; readonly recalled: Recalled } | undefined;
+  running?: AbortController | undefined;
+  ended?: Promise<Outcome>;
+};
 
 export type RecallerOptions<S extends CommonSettings> = {
   readonly link: Link<S>;
@@ -16,12 +103,17 @@ export type RecallerOptions<S extends CommonSettings> = {
   readonly waitMs: number;
   readonly closing: AbortSignal;
   readonly inBackground: (what: string, work: (signal: AbortSignal) => Promise<void>) => void;
-  readonly warnOnce: (message: string) => void;
+};
+
+type RecallTurn = {
+  readonly sessionId: string;
+  readonly turn: number;
+  readonly signal: AbortSignal | undefined;
 };
 
 export class Recaller<S extends CommonSettings> {
   readonly #options: RecallerOptions<S>;
-  readonly #prepared: PrefetchCache<Recalled>;
+  readonly #prepared = new PreparedRecalls();
   /** Turns that wait now. */
   #waiting = 0;
   /** A turn waited in vain: no other one waits until a recall was answered. */
@@ -29,10 +121,6 @@ export class Recaller<S extends CommonSettings> {
 
   constructor(options: RecallerOptions<S>) {
     this.#options = options;
-    this.#prepared = createPrefetchCache<Recalled>({
-      waitMs: options.waitMs,
-      isEmpty: ({ text }) => pyStrip(text) === "",
-    });
   }
 
   get isHanging(): boolean {
@@ -45,10 +133,7 @@ export class Recaller<S extends CommonSettings> {
   }
 
   /** For the turn that is running. */
-  async take(
-    query: string,
-    turn: { readonly sessionId: string; readonly turn: number; readonly signal: AbortSignal | undefined },
-  ): Promise<Recalled> {
+  async take(query: string, turn: RecallTurn): Promise<Recalled> {
     this.noteUnanswered();
     const startedAt = performance.now();
     this.#waiting += 1;
@@ -71,14 +156,7 @@ export class Recaller<S extends CommonSettings> {
     if (this.#waiting > 0) this.#isHanging = true;
   }
 
-  async #recall(
-    query: string,
-    {
-      sessionId,
-      turn,
-      signal,
-    }: { readonly sessionId: string; readonly turn: number; readonly signal: AbortSignal | undefined },
-  ): Promise<Recalled> {
+  async #recall(query: string, { sessionId, turn, signal }: RecallTurn): Promise<Recalled> {
     const { link, breaker, waitMs } = this.#options;
     const connection = link.current();
     const ask = { sessionId, turn, shownInTurn: turn };
@@ -93,18 +171,15 @@ export class Recaller<S extends CommonSettings> {
     const isPaused = () => breaker.state === "open";
     const usesPrepared = connection.recallsEachTurn !== true || isPaused() || this.#isHanging;
     if (usesPrepared && this.#prepared.has(sessionId)) {
-      const patience = this.#isHanging ? AbortSignal.abort() : signal;
-      const prepared = await this.#prepared.take(sessionId, turn, patience);
+      const prepared = await this.#prepared.take(sessionId, turn, this.#isHanging ? 0 : waitMs, signal);
       if (prepared !== undefined) return prepared;
     }
     if (this.#isHanging) return NOTHING; // the recall that is prepared after each turn finds out when the server answers again
     // Nothing was prepared for this turn, so this one waits, unless the wait for a hanging server has used up the time.
     const isLate = performance.now() - startedAt > waitMs / 2;
     if (isLate || isPaused()) return NOTHING;
-    const work = this.#prepared.fetch(sessionId, turn, (fetching) =>
-      this.#ask(query, { ...ask, signal: this.#untilClosed(fetching) }),
-    );
-    const now = await this.#prepared.take(sessionId, turn, signal);
+    const work = this.#fetch(query, ask);
+    const now = await this.#prepared.take(sessionId, turn, waitMs, signal);
     if (now !== undefined) return now;
     // A failure that is known already is the manager's to count; a fetch that still runs may serve the next turn.
     const outcome = await Promise.race([work, Promise.resolve(undefined)]);
@@ -112,38 +187,35 @@ export class Recaller<S extends CommonSettings> {
     return NOTHING;
   }
 
-  async #ask(query: string, ask: RecallAsk): Promise<Recalled> {
+  /** A recall that is refused because of the settings is asked for again if these have changed. */
+  #fetch(query: string, ask: Omit<RecallAsk, "signal">): Promise<Outcome> {
     const { link } = this.#options;
-    const recall = async () => (await link.connection.recall?.(query, ask)) ?? NOTHING;
-    const used = link.connection;
-    let recalled: Recalled;
-    try {
-      recalled = await recall();
-    } catch (cause) {
-      if (!wasRefused(cause) || !link.replaces(used)) throw cause;
-      recalled = await recall();
-    }
-    this.#isHanging = false;
-    return recalled;
+    return this.#prepared.fetch(ask.sessionId, ask.turn, async (fetching) => {
+      const signal = this.#untilClosed(fetching);
+      const recall = async () => (await link.connection.recall?.(query, { ...ask, signal })) ?? NOTHING;
+      const used = link.connection;
+      const recalled = await recall().catch((cause: unknown) => {
+        if (!wasRefused(cause) || !link.replaces(used)) throw cause;
+        return recall();
+      });
+      this.#isHanging = false;
+      return recalled;
+    });
   }
 
   /** Starts the recall for the next turn and does not wait for it. */
-  prepare(query: string, { sessionId, turn }: { readonly sessionId: string; readonly turn: number }): void {
-    const { link, breaker, closing, inBackground, warnOnce } = this.#options;
+  prepare(query: string, { sessionId, turn }: Pick<RecallTurn, "sessionId" | "turn">): void {
+    const { link, breaker, closing, inBackground } = this.#options;
     const connection = link.current();
     if (closing.aborted || breaker.state === "open") return;
     const ask = { sessionId, turn, shownInTurn: turn + 1 };
-    if (connection.queuePrefetch !== undefined) {
-      const work = connection.queuePrefetch.bind(connection);
-      inBackground("Preparing recall", (signal) => work(query, { ...ask, signal }));
-      return;
-    }
-    if (connection.recall === undefined) return;
-    void this.#prepared
-      .fetch(sessionId, turn, (signal) => this.#ask(query, { ...ask, signal: this.#untilClosed(signal) }))
-      .then((outcome) => {
-        if (outcome.kind === "failed") warnOnce(`Preparing recall failed: ${describeForeign(outcome.cause)}`);
-      });
+    inBackground("Preparing recall", async (signal) => {
+      if (connection.queuePrefetch !== undefined)
+        return await connection.queuePrefetch(query, { ...ask, signal });
+      if (connection.recall === undefined) return;
+      const outcome = await this.#fetch(query, ask);
+      if (outcome.kind === "failed") throw outcome.cause;
+    });
   }
 
   #untilClosed(signal: AbortSignal | undefined): AbortSignal {

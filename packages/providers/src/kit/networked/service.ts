@@ -5,22 +5,17 @@ import type { Clock } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
 import type {
-  ConfigField,
   ForgetReport,
   InitializeOptions,
   PostSetupOptions,
   SessionSwitchOptions,
 } from "@hermes-memory/core/internal/providers";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import type { HttpClient, HttpClientOptions } from "../http.ts";
+import type { HttpClient, HttpClientOptions, HttpFailure } from "../http.ts";
 import type { Batch, Delivery, NewItem, OutboxLane } from "../outbox/outbox.ts";
 import type { ProviderMode } from "../provider-mode.ts";
 import type { UserScope } from "./identity.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Where settings come from. */
-export type Place = { readonly home: string; readonly env: Environment };
+import type { Environment, Place, SettingsTable } from "./settings.ts";
 
 /** Settings that every service has. */
 export type CommonSettings = {
@@ -37,26 +32,15 @@ export type Service<S extends CommonSettings> = {
   readonly name: string;
   /** Its name in sentences: "Mem0". */
   readonly label: string;
-  /** The questions of setup. */
-  readonly fields: readonly ConfigField[];
-  /** From the service's files and the environment; unusable values become defaults. Neither throws nor uses the network. */
-  readonly readSettings: (place: Place) => S;
-  /** Sentences about settings that were not understood, for log and status. */
-  readonly remarks?: (place: Place) => readonly string[];
-  /** Saves answers of setup that are not secret. Throws `HermesError` when it cannot. */
-  readonly saveSettings: (values: Readonly<Record<string, string>>, home: string) => void;
-  /** The saved answers, by key, as setup shows them. */
-  readonly savedSettings: (place: Place) => Readonly<Record<string, unknown>>;
+  readonly settings: SettingsTable<S>;
   /** Why it cannot be used and what to do, in one or two sentences; undefined: it can be used. */
   readonly missing: (settings: S) => string | undefined;
-  /** Values in the settings that must not be shown: keys. */
-  readonly secrets: (settings: S) => readonly string[];
-  /** One per `initialize`. Must not use the network before it returns. */
+  /** One per `initialize`, only with settings that miss nothing. Must not use the network before it returns. */
   readonly connect: (settings: S, context: ConnectionContext) => Connection;
   /** Files of this service outside the outbox, for backups. Absolute paths. */
-  readonly backupPaths?: (place: Place) => readonly string[];
+  readonly backupPaths?: (home: string) => readonly string[];
   /** Replaces the generic wizard. */
-  readonly postSetup?: (home: string, options: PostSetupOptions, env: Environment) => Promise<void>;
+  readonly postSetup?: (place: Place, options: PostSetupOptions) => Promise<void>;
 };
 
 /** What the base gives to a connection. */
@@ -128,24 +112,36 @@ export type ServiceTool = {
 /** Wrong arguments of a tool call: the message is the `error` of the answer. */
 export class ToolRefusal extends Error {}
 
-export type MirrorWrite = {
-  readonly action: "add" | "replace" | "remove";
-  readonly target: "memory" | "user";
-  /** "" for `remove`. */
-  readonly text: string;
-  /** Of `replace` and `remove`: the old entry, as far as it is known. */
-  readonly oldText: string | undefined;
+/** A curated entry. */
+export type Entry = { readonly target: string; readonly text: string };
+
+/** What an entry carries through the outbox. */
+export type QueuedEntry = Entry & {
+  /** Of the batch: the same for each attempt. */
+  readonly id: string;
+  readonly sessionId: string;
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** With what `about` added. */
+  readonly body: Readonly<Record<string, unknown>>;
 };
 
-/** One memory of the service, for the self-test. */
-export type Probe = {
-  /** Stores a text the way a mirrored entry is stored; resolves to what `remove` needs. */
-  readonly write: (text: string, signal: AbortSignal) => Promise<string>;
+/** How the service keeps curated entries. The self-test stores, finds and removes one, too. */
+export type Entries = {
+  /** What an item holds beside target and text. */
+  about?(): Pick<NewItem, "sessionId"> & { readonly body?: Readonly<Record<string, unknown>> };
+  /** As the server gets it; "" for nothing. */
+  cleaned?(text: string): string;
+  /** Resolves to what `remove` needs; "" for an entry that `find` finds. */
+  add(entry: QueuedEntry, signal: AbortSignal): Promise<string>;
+  /** What does not exist counts as removed; a `conflict` is tried again later. */
+  remove(id: string, signal: AbortSignal): Promise<void>;
+  /** Ids of an entry that was stored without one, by another machine, or by the Python edition. */
+  find(entry: QueuedEntry, signal: AbortSignal): Promise<readonly string[]>;
   /** Whether recall finds the text now. */
-  readonly finds: (text: string, signal: AbortSignal) => Promise<boolean>;
-  readonly remove: (id: string, signal: AbortSignal) => Promise<void>;
-  /** Why the text may not be found at once, if the server works in the background: the test then passes without having found it. */
-  readonly indexesLater?: string;
+  recalls(text: string, signal: AbortSignal): Promise<boolean>;
+  /** Why the text may not be found at once, if the server works in the background: the self-test then passes without having found it. */
+  readonly appearsLater?: string;
 };
 
 /** One agent's connection to the service. Methods that use the network throw `ServiceError`. */
@@ -170,26 +166,26 @@ export interface Connection {
 
   /** What a finished turn puts into the outbox. Pure: no network. */
   turnItems(turn: Turn): readonly NewItem[];
-  /** What a curated write puts into the outbox. */
-  mirrorItems(write: MirrorWrite): readonly NewItem[];
+  readonly entries: Entries;
   /** What the end of a conversation puts into the outbox, after held items were released. */
   endItems?(sessionId: string, messages: readonly OpenAiMessage[]): readonly NewItem[];
-  /** Sends one batch. Throws `ServiceError`, which the base turns into `later`, `blocked` or `refused`; or returns the outcome itself. */
+  /** Sends one batch that is no entry. Throws `ServiceError`, which the base turns into `later`, `blocked` or `refused`; or returns the outcome. */
   deliver(batch: Batch, signal: AbortSignal): Promise<Delivery | undefined>;
-  /** How many items of this kind may go into one batch. */
-  batchLimit(kind: string): number;
+  /** What the base makes of a failure, unless this knows better. */
+  deliveryOf?(failure: HttpFailure): Delivery | undefined;
+  /** How many turns may go into one batch. Default 1. */
+  readonly turnsAtOnce?: number;
 
+  /** Before a curated write is queued, and after an entry was stored or removed at the server. */
+  onEntryChange?(isRemoved: boolean): void;
   onTurnStart?(turn: number, message: string): void;
   /** The recall cache was cleared and held items of the old session released, unless `rewound`. */
   onSessionSwitch?(newSessionId: string, options: SessionSwitchOptions, oldSessionId: string): void;
 
   /** Cheap request with the key, for `doctor --network`, setup and the self-test. Resolves to a line for the user. */
   check(signal: AbortSignal): Promise<string>;
-  readonly probe: Probe;
-  /** Erases memories that contain the text at the server. The base has done the outbox. Left out: the service cannot. */
-  forget?(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport>;
-  /** Erases everything of this connection's user at the server. The base has done the outbox. Left out: the service cannot. */
-  eraseUser?(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport>;
-  /** Why `forget` or `eraseUser` is missing or leaves something, in one sentence. */
-  readonly cannotErase?: string;
+  /** Erases memories that contain the text at the server. The base has done the outbox. */
+  forget(text: string, isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport>;
+  /** Erases everything of this connection's user at the server. The base has done the outbox. */
+  eraseUser(isDryRun: boolean, signal: AbortSignal): Promise<ForgetReport>;
 }

@@ -1,49 +1,87 @@
 // The outbox for status and commands, without a provider: what waits, what died, where a text is.
+import { randomUUID } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { HermesError, isRecord, namesIn, outsideJsonOr, preview } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import type { KnownEntry, LostOutbox } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import { OutboxDatabase, outboxPath, readOnly } from "./database.ts";
-import { eraseItems, eraseText, idsWith, textsIn } from "./erase.ts";
-import { findLane, type LaneKey, readStates } from "./queue.ts";
-import type { Sql } from "./sql.ts";
+import type { SqliteFile } from "@hermes-memory/core/internal/sqlite";
+import { OutboxFile, outboxPath, PATIENT_MS, readOnly } from "./database.ts";
+import {
+  eraseItems,
+  eraseText,
+  findLane,
+  idsWith,
+  type LaneKey,
+  mirrorsContaining,
+  readState,
+  textsIn,
+} from "./rows.ts";
 import type { LaneState } from "./types.ts";
 
 const PREVIEW_CHARS = 80;
+
+type LaneOfHome = LaneKey & { readonly id: number };
+
+function lanesOf(sql: SqliteFile): readonly LaneOfHome[] {
+  return sql.all<LaneOfHome>("SELECT id, provider, user FROM lanes ORDER BY provider, user");
+}
 
 export type OutboxEntry = LaneKey & { readonly state: LaneState };
 
 /** All lanes of the home; none when there is no file. Changes and creates nothing. Throws `HermesError` when the file cannot be read. */
 export function readOutbox(home: string): readonly OutboxEntry[] {
-  return readOnly(home, readStates) ?? [];
+  const read = (sql: SqliteFile) =>
+    lanesOf(sql).map(({ id, provider, user }) => ({ provider, user, state: readState(sql, id) }));
+  return readOnly(home, read) ?? [];
 }
 
-/** A write that the server refused for good. */
-export type DeadLetter = LaneKey & {
+type StoredWrite = LaneKey & {
   readonly id: number;
   readonly kind: string;
   readonly sessionId: string;
   /** ISO, UTC. */
   readonly createdAt: string;
-  readonly error: string;
   /** The first 80 characters of the texts in it, without secrets. */
   readonly preview: string;
 };
 
-type DeadRow = Omit<DeadLetter, "preview"> & { readonly body: string };
+/** A write that the server refused for good. */
+export type DeadLetter = StoredWrite & { readonly error: string };
 
-/** Oldest first. Throws `HermesError` when the file cannot be read. */
+/** A write that was not delivered yet. */
+export type WaitingWrite = StoredWrite & { readonly state: "waiting" | "held" };
+
+/** Of each lane the oldest first. Throws `HermesError` when the file cannot be read. */
 export function listDead(home: string, provider?: string): readonly DeadLetter[] {
+  return listItems<DeadLetter>(home, "coalesce(error, '') AS error", "state = 'dead'", { provider });
+}
+
+/** The first `most` of each lane, oldest first. Throws `HermesError` when the file cannot be read. */
+export function listWaiting(home: string, selection: Selection = {}): readonly WaitingWrite[] {
+  return listItems<WaitingWrite>(home, "state", "state IN ('waiting', 'held')", selection);
+}
+
+type Selection = { readonly provider?: string; readonly most?: number };
+
+function listItems<Row extends StoredWrite>(
+  home: string,
+  column: string,
+  which: string,
+  { provider, most }: Selection,
+): readonly Row[] {
   const rows = readOnly(home, (sql) =>
-    sql.all<DeadRow>(
-      `SELECT items.id, provider, user, kind, session_id AS sessionId, created_at AS createdAt, coalesce(error, '') AS error, body
+    sql.all<Row & { readonly body: string; readonly place: number }>(
+      `SELECT items.id, provider, user, kind, session_id AS sessionId, created_at AS createdAt, ${column}, body,
+         row_number() OVER (PARTITION BY lane ORDER BY items.id) AS place
        FROM items JOIN lanes ON lanes.id = items.lane
-       WHERE state = 'dead' AND (:provider IS NULL OR provider = :provider) ORDER BY items.id`,
+       WHERE ${which} AND (:provider IS NULL OR provider = :provider) ORDER BY provider, user, items.id`,
       { provider: provider ?? null },
     ),
   );
-  return (rows ?? []).map(({ body, ...row }) => ({ ...row, preview: previewOf(body) }));
+  return (rows ?? [])
+    .filter(({ place }) => most === undefined || place <= most)
+    .map(({ body, place: _, ...row }) => ({ ...(row as unknown as Row), preview: previewOf(body) }));
 }
 
 function previewOf(body: string): string {
@@ -51,73 +89,29 @@ function previewOf(body: string): string {
   return preview(text.replace(/\s+/g, " ").trim(), PREVIEW_CHARS);
 }
 
-/** A write that was not delivered yet. */
-export type WaitingWrite = Omit<DeadLetter, "error"> & { readonly state: "waiting" | "held" };
-
-type WaitingRow = Omit<WaitingWrite, "preview"> & { readonly body: string };
-
-/** The first `most` of each lane, oldest first. Throws `HermesError` when the file cannot be read. */
-export function listWaiting(
-  home: string,
-  { provider, most }: { readonly provider?: string; readonly most?: number } = {},
-): readonly WaitingWrite[] {
-  const rows = readOnly(home, (sql) =>
-    sql.all<WaitingRow>(
-      `SELECT id, provider, user, state, kind, session_id AS sessionId, created_at AS createdAt, body FROM (
-         SELECT items.*, provider, user, row_number() OVER (PARTITION BY lane ORDER BY items.id) AS place
-         FROM items JOIN lanes ON lanes.id = items.lane
-         WHERE state <> 'dead' AND (:provider IS NULL OR provider = :provider))
-       WHERE :most IS NULL OR place <= :most ORDER BY provider, user, id`,
-      { provider: provider ?? null, most: most ?? null },
-    ),
+/** Dead letters with these ids wait again, each by itself, before everything that was queued after them. Returns how many. Throws SQLite's errors. */
+export function retryDead(home: string, ids: readonly number[]): number {
+  const retry =
+    "UPDATE items SET state = 'waiting', error = NULL, batch = :batch WHERE id = :id AND state = 'dead'";
+  return change(home, (sql) =>
+    ids.reduce((sum, id) => sum + sql.run(retry, { id, batch: randomUUID() }).changes, 0),
   );
-  return (rows ?? []).map(({ body, ...row }) => ({ ...row, preview: previewOf(body) }));
-}
-
-/** Which dead letters: of all providers, and all of them, unless said otherwise. */
-export type DeadSelection = { readonly provider?: string; readonly ids?: readonly number[] };
-
-/** They wait again, each by itself, before everything that was queued after them. Returns how many. Throws SQLite's errors. */
-export function retryDead(home: string, selection: DeadSelection): number {
-  const retry = "UPDATE items SET state = 'waiting', error = NULL, is_alone = 1 WHERE id = :id";
-  return changeDead(home, selection, (sql, id) => sql.run(retry, { id }));
 }
 
 /** Erases writes in any state, also out of the batch that is being sent. Returns how many. Throws SQLite's errors. */
 export function dropWrites(home: string, ids: readonly number[]): number {
-  return change(home, (sql) => {
-    const laneOf = "SELECT lane FROM items WHERE id = :id";
-    const lanes = Map.groupBy(ids, (id) => sql.get<{ lane: number }>(laneOf, { id })?.lane);
-    let count = 0;
-    for (const [lane, members] of lanes) if (lane !== undefined) count += eraseItems(sql, lane, members);
-    return count;
-  });
-}
-
-function changeDead(
-  home: string,
-  { provider, ids }: DeadSelection,
-  work: (sql: Sql, id: number) => void,
-): number {
-  const matching = `SELECT items.id FROM items JOIN lanes ON lanes.id = items.lane
-    WHERE state = 'dead' AND (:provider IS NULL OR provider = :provider)`;
-  return change(home, (sql) => {
-    const dead = sql.all<{ id: number }>(matching, { provider: provider ?? null });
-    const chosen = ids === undefined ? dead : dead.filter(({ id }) => ids.includes(id));
-    for (const { id } of chosen) work(sql, id);
-    return chosen.length;
-  });
+  return change(home, (sql) => eraseItems(sql, ids));
 }
 
 /** 0 when there is no file. No deleted byte stays in the log. */
-function change(home: string, work: (sql: Sql) => number): number {
-  const database = OutboxDatabase.use({ home, isDurable: true, log: silentLogger });
+function change(home: string, work: (sql: SqliteFile) => number): number {
+  const file = new OutboxFile(home, silentLogger, PATIENT_MS);
   try {
-    const count = database.patiently(() => database.change(work));
-    database.emptyLog();
+    const count = file.change(work);
+    file.emptyLog();
     return count ?? 0;
   } finally {
-    database.release();
+    file.close();
   }
 }
 
@@ -126,15 +120,19 @@ function change(home: string, work: (sql: Sql) => number): number {
  * the provider finds the entries at its server. Throws `HermesError` when the file cannot be read, and SQLite's errors.
  */
 export function eraseInOutbox(home: string, text: string, isChosen: (lane: LaneKey) => boolean): number {
-  const lanes = findInOutbox(home, text).filter((lane) => lane.items > 0 && isChosen(lane));
-  if (lanes.length === 0) return 0;
-  return change(home, (sql) => lanes.reduce((sum, lane) => sum + eraseText(sql, lane, text), 0));
+  const hasText = findInOutbox(home, text).some((lane) => lane.items > 0 && isChosen(lane));
+  if (!hasText) return 0;
+  return change(home, (sql) =>
+    lanesOf(sql)
+      .filter(isChosen)
+      .reduce((sum, { id }) => sum + eraseText(sql, id, text), 0),
+  );
 }
 
 /** Throws `HermesError` when the file cannot be read. */
 export function knownEntries(home: string, provider: string): readonly KnownEntry[] {
-  const find = (sql: Sql): readonly KnownEntry[] => {
-    const lane = findLane(sql, { provider, user: "" })?.id;
+  const find = (sql: SqliteFile): readonly KnownEntry[] => {
+    const lane = findLane(sql, { provider, user: "" });
     if (lane === undefined) return [];
     const sent = sql.all<{ target: string; text: string }>(
       "SELECT target, text FROM mirrors WHERE lane = :lane",
@@ -162,23 +160,11 @@ export type LaneFinding = LaneKey & { readonly items: number; readonly mirrors: 
 
 /** The lanes that contain the text. Case-sensitive. Throws `HermesError` when the file cannot be read. */
 export function findInOutbox(home: string, text: string): readonly LaneFinding[] {
-  const find = (sql: Sql) =>
-    sql
-      .all<LaneKey & { id: number }>("SELECT id, provider, user FROM lanes ORDER BY provider, user")
-      .map((lane) => ({
-        provider: lane.provider,
-        user: lane.user,
-        items: idsWith(sql, lane, text).length,
-        mirrors: Number(
-          sql.get<{ n: number }>(
-            "SELECT count(*) AS n FROM mirrors WHERE lane = :lane AND instr(text, :text) > 0",
-            {
-              lane: lane.id,
-              text,
-            },
-          )?.n ?? 0,
-        ),
-      }));
+  const find = (sql: SqliteFile) =>
+    lanesOf(sql).map(({ id, provider, user }) => {
+      const [items, mirrors] = [idsWith(sql, id, text).length, mirrorsContaining(sql, id, text).length];
+      return { provider, user, items, mirrors };
+    });
   return (readOnly(home, find) ?? []).filter(({ items, mirrors }) => items + mirrors > 0);
 }
 
@@ -199,7 +185,7 @@ export function unreadableOutboxes(home: string): readonly LostOutbox[] {
 }
 
 /** Files that were moved aside because they were damaged. Erasing does not reach the texts in them. Absolute paths. */
-export function damagedOutboxes(home: string): readonly string[] {
+function damagedOutboxes(home: string): readonly string[] {
   const path = outboxPath(home);
   const prefix = `${basename(path)}.damaged-`;
   return namesIn(dirname(path))

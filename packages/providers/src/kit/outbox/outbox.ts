@@ -1,9 +1,34 @@
-// Writes that wait for a memory server. A lane is opened by the provider that sends from it; `commands.ts` reads the file without one.
-// While the file cannot be written, because another process writes, or the disk is full or read-only, new writes are kept in memory.
-import { randomUUID } from "node:crypto";
-import { describeCause } from "@hermes-memory/core/internal/lib";
-import { storageProblem } from "./database.ts";
-import { Lane } from "./lane.ts";
+// The outbox of one provider and one user: writes that wait for a memory server. A lane is opened by the provider that sends from it;
+// `commands.ts` reads the file without one.
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  describeCause,
+  forgetHolder,
+  HermesError,
+  isAliveHere,
+  newHolder,
+} from "@hermes-memory/core/internal/lib";
+import { retryWhileBusy, type SqliteFile } from "@hermes-memory/core/internal/sqlite";
+import { OutboxFile, PATIENT_MS } from "./database.ts";
+import {
+  addItem,
+  addMirror,
+  deleteUnsent,
+  eraseLane,
+  eraseText,
+  findItem,
+  findLane,
+  idsWith,
+  isSending,
+  type LaneKey,
+  mirrorsContaining,
+  readItems,
+  readState,
+  releaseHeld,
+  releaseSession,
+  removeMirror,
+} from "./rows.ts";
+import { Sender } from "./sender.ts";
 import type {
   Added,
   Deliver,
@@ -13,226 +38,240 @@ import type {
   NewItem,
   OutboxItem,
   OutboxLane,
+  Pauses,
 } from "./types.ts";
 
 export { outboxPath } from "./database.ts";
-export type {
-  Batch,
-  Deliver,
-  Delivery,
-  LaneOptions,
-  Mirrored,
-  Mirrors,
-  NewItem,
-  OutboxItem,
-  OutboxLane,
-} from "./types.ts";
+export type * from "./types.ts";
 
-/** How many writes are kept in memory at most, and how often it is tried to write them to the file. */
-const MOST_KEPT = 1_000;
-const TRY_MS = 250;
+const PAUSES: Pauses = { firstMs: 2_000, longestMs: 5 * 60_000, blockedMs: 5 * 60_000 };
+/** How long a write waits for other processes that write. */
+const ADD_MS = 15_000;
+/** How long erasing waits for the end of a delivery. */
+const SENDING_MS = 2_000;
+
+const EMPTY_STATE: LaneState = { waiting: 0, held: 0, dead: 0, refused: 0 };
 
 /** Opens no file: that is done by the first call that needs it. */
 export function openLane(options: LaneOptions): OutboxLane {
-  return options.isDurable ? new DurableLane(options) : new Lane(options);
+  return new Lane(options);
 }
 
-/** A lane on disk, and one in memory for writes that the disk does not take now. Ids of the latter are negative outside of it. */
-class DurableLane implements OutboxLane {
+class Lane implements OutboxLane {
   readonly mirrors: Mirrors;
   readonly #options: LaneOptions;
-  readonly #file: Lane;
-  #kept: Lane | undefined;
-  /** Ids in the file of writes that were kept in memory before. */
-  readonly #moved = new Map<number, number>();
-  #sending: { readonly deliver: Deliver; readonly batchLimit: (kind: string) => number } | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #problem: "busy" | "unwritable" = "busy";
-  #hasWarned = false;
+  readonly #key: LaneKey;
+  readonly #file: OutboxFile;
+  /** Owner of the lease and of held items; other processes can find out whether it is still there. */
+  readonly #holder = newHolder();
+  #sender: Sender | undefined;
   #isClosed = false;
+  /** The last write that waits for the file. */
+  #adding: Promise<unknown> | undefined;
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#file = new Lane(options);
-    this.mirrors = this.#file.mirrors;
+    this.#key = { provider: options.provider, user: options.user };
+    this.#file = new OutboxFile(options.isDurable ? options.home : undefined, options.log);
+    this.mirrors = this.#openMirrors();
   }
 
-  add(item: NewItem): Added {
-    if (this.#keptCount() > 0) return this.#keep(item); // after those that are kept already
-    const added = this.#file.add(item);
-    if (added.kind !== "failed" || added.problem === undefined) return added;
-    this.#problem = added.problem;
-    if (!this.#hasWarned && added.problem === "unwritable")
-      this.#options.log.warn(
-        `${added.reason}. It is kept in memory until the file can be written, and sent from there; what is left when the process ends is lost.`,
-      );
-    this.#hasWarned ||= added.problem === "unwritable";
-    return this.#keep(item);
+  async add(item: NewItem): Promise<Added> {
+    if (this.#isClosed) return { kind: "failed", reason: "The outbox is closed." };
+    // A write goes to the disk before the call returns, unless an earlier one waits for the file.
+    const added = this.#adding === undefined ? this.#add(item) : this.#adding.then(() => this.#add(item));
+    this.#adding = added;
+    const result = await added;
+    if (this.#adding === added) this.#adding = undefined;
+    return result;
   }
 
-  #keep(item: NewItem): Added {
-    if (item.dedupeKey !== undefined && this.#file.knows(item.dedupeKey)) return { kind: "known" };
-    const added = this.#spare().add(item);
-    this.#timer ??= setInterval(() => this.#move(), TRY_MS).unref();
-    return added.kind === "queued" ? { kind: "queued", id: -added.id } : added;
-  }
-
-  #spare(): Lane {
-    if (this.#kept !== undefined) return this.#kept;
-    const { maxItems } = this.#options;
-    this.#kept = new Lane({
-      ...this.#options,
-      isDurable: false,
-      databaseName: randomUUID(),
-      maxItems: Math.min(maxItems, MOST_KEPT),
-    });
-    this.#startSpare();
-    return this.#kept;
-  }
-
-  #startSpare(): void {
-    if (this.#sending === undefined) return;
-    const { deliver, batchLimit } = this.#sending;
-    // A file that another process writes is free again soon, and what waits in it is older.
-    this.#kept?.start(deliver, batchLimit, { isAllowed: () => this.#problem === "unwritable" });
-  }
-
-  #keptCount(): number {
-    const state = this.#kept?.state();
-    return state === undefined ? 0 : state.waiting + state.held;
-  }
-
-  /** Into the file, all or none. */
-  #move(): void {
-    const kept = this.#kept;
-    if (kept === undefined || kept.isSending) return;
+  async #add(item: NewItem): Promise<Added> {
+    const { maxItems, maxBytes, log } = this.#options;
     try {
-      const entries = kept.entries();
-      if (entries.length > 0) {
-        const added = this.#file.takeOver(entries);
-        kept.discard(entries.map(({ id }) => id));
-        for (const [at, { id }] of entries.entries()) this.#noteMoved(id, added[at]);
-      }
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-      this.#problem = "busy";
-      this.#hasWarned = false;
+      const body = JSON.stringify(item.body);
+      if (body === undefined) return { kind: "failed", reason: "The body of the write is not a JSON value." };
+      const request = { item, body, holder: this.#holder, now: new Date(), maxItems, maxBytes };
+      const write = () => this.#file.write((sql) => addItem(sql, this.#key, request));
+      const added = await retryWhileBusy(write, ADD_MS);
+      if (added.kind === "queued" && !item.isHeld) this.#sender?.poke();
+      if (added.kind === "full") log.warn(added.reason);
+      return added;
     } catch (cause) {
-      this.#problem = storageProblem(cause) ?? "unwritable";
-      this.#options.log.debug("Writes that are kept in memory could not be written to the outbox.", {
-        reason: describeCause(cause),
-      });
-      if (this.#problem === "unwritable") kept.poke();
+      return { kind: "failed", reason: explain("A write could not be queued", cause) };
     }
   }
 
-  #noteMoved(id: number, added: Added | undefined): void {
-    if (added?.kind === "queued") this.#moved.set(id, added.id);
-    if (added?.kind === "full") this.#options.log.warn(added.reason);
-    const [oldest] = this.#moved.keys();
-    if (this.#moved.size > MOST_KEPT && oldest !== undefined) this.#moved.delete(oldest);
-  }
-
   release(sessionId?: string): void {
-    this.#kept?.release(sessionId);
-    this.#file.release(sessionId);
+    // Those of other running agents are not ours to release.
+    const isOurs = (holder: string) => holder === this.#holder || !isAliveHere(holder);
+    this.#change("Held writes could not be released", undefined, (sql, lane) =>
+      sessionId === undefined ? releaseHeld(sql, lane, isOurs) : releaseSession(sql, lane, sessionId),
+    );
+    this.#sender?.poke();
   }
 
   withdraw(select: (item: OutboxItem) => boolean): number {
-    const kept = this.#kept?.withdraw((item) => select({ ...item, id: -item.id })) ?? 0;
-    return kept + this.#file.withdraw(select);
+    const ids = this.items()
+      .filter(select)
+      .map(({ id }) => id);
+    if (ids.length === 0) return 0;
+    const count = this.#change("Writes could not be withdrawn", 0, (sql) => deleteUnsent(sql, ids));
+    this.#file.emptyLog();
+    return count;
   }
 
   items(): readonly OutboxItem[] {
-    const kept = this.#kept?.items() ?? [];
-    return [...this.#file.items(), ...kept.map((item) => ({ ...item, id: -item.id }))];
+    return this.#read("The outbox could not be read", [], readItems);
   }
 
   start(
     deliver: Deliver,
     batchLimit: (kind: string) => number,
-    options?: { readonly isAskedFor?: boolean },
+    { isAskedFor }: { readonly isAskedFor?: boolean } = {},
   ): void {
-    if (this.#isClosed || this.#sending !== undefined) return;
-    this.#sending = { deliver, batchLimit };
-    this.#file.start(deliver, batchLimit, options);
-    this.#startSpare();
+    if (this.#isClosed || this.#sender !== undefined) return;
+    const { log, pauses = PAUSES } = this.#options;
+    const [file, key, owner] = [this.#file, this.#key, this.#holder];
+    this.#sender = new Sender({ file, key, owner, pauses, log, deliver, batchLimit, isAskedFor });
   }
 
   retryNow(): void {
-    this.#file.retryNow();
-    this.#kept?.retryNow();
+    this.#sender?.retryNow();
   }
 
   async flush(ms: number, signal?: AbortSignal): Promise<number> {
-    this.#move();
-    const kept = this.#problem === "unwritable" ? this.#kept : undefined;
-    await Promise.all([this.#file.flush(ms, signal), kept?.flush(ms, signal)]);
+    await this.#adding;
+    if (this.state().waiting > 0) await this.#sender?.flush(ms, signal);
     return this.state().waiting;
   }
 
   state(): LaneState {
-    const file = this.#file.state();
-    const kept = this.#kept?.state();
-    if (kept === undefined) return file;
-    return {
-      ...file,
-      waiting: file.waiting + kept.waiting,
-      held: file.held + kept.held,
-      dead: file.dead + kept.dead,
-      refused: file.refused + kept.refused,
-      lastError: file.lastError ?? kept.lastError,
-      lastDeliveryAt: later(file.lastDeliveryAt, kept.lastDeliveryAt),
-      blocked: file.blocked ?? kept.blocked,
-    };
+    if (this.#isClosed) return EMPTY_STATE;
+    try {
+      return this.#inLane((sql, lane) => readState(sql, lane)) ?? EMPTY_STATE;
+    } catch (cause) {
+      const message = explain("The state of the outbox could not be read", cause);
+      return { ...EMPTY_STATE, lastError: { message, at: new Date().toISOString() } };
+    }
   }
 
   where(id: number): "waiting" | "dead" | "gone" {
-    const [lane, own] = this.#find(id);
-    return lane?.where(own) ?? "gone";
+    // When it cannot be read, nothing says that it was delivered.
+    return this.#quietly<"waiting" | "dead" | "gone">("The outbox could not be read", "waiting", () => {
+      const found = this.#inLane((sql, lane) => findItem(sql, lane, id));
+      return found === undefined ? "gone" : found.state === "dead" ? "dead" : "waiting";
+    });
   }
 
   refusalOf(id: number): string | undefined {
-    const [lane, own] = this.#find(id);
-    return lane?.refusalOf(own);
+    return this.#read(
+      "The outbox could not be read",
+      undefined,
+      (sql, lane) => findItem(sql, lane, id)?.error ?? undefined,
+    );
   }
 
-  #find(id: number): readonly [Lane | undefined, number] {
-    if (id >= 0) return [this.#file, id];
-    const moved = this.#moved.get(-id);
-    return moved === undefined ? [this.#kept, -id] : [this.#file, moved];
+  async forget(text: string, isDryRun: boolean): Promise<number> {
+    return await this.#erase(text, isDryRun, (sql, lane) => eraseText(sql, lane, text));
   }
 
-  forget(text: string, isDryRun: boolean): number {
-    const kept = this.#kept?.forget(text, isDryRun) ?? 0;
-    return kept + this.#file.forget(text, isDryRun);
+  async eraseAll(isDryRun: boolean): Promise<number> {
+    return await this.#erase("", isDryRun, eraseLane);
   }
 
-  eraseAll(isDryRun: boolean): number {
-    const kept = this.#kept?.eraseAll(isDryRun) ?? 0;
-    return kept + this.#file.eraseAll(isDryRun);
-  }
-
-  async erased(): Promise<void> {
-    await Promise.all([this.#file.erased(), this.#kept?.erased()]);
+  /** "" is contained in every item. */
+  async #erase(
+    text: string,
+    isDryRun: boolean,
+    erase: (sql: SqliteFile, lane: number) => number,
+  ): Promise<number> {
+    if (this.#isClosed) return 0;
+    const isBeingSent = () =>
+      this.#inLane((sql, lane) => isSending(sql, lane, idsWith(sql, lane, text), Date.now())) === true;
+    try {
+      if (isDryRun) return this.#inLane((sql, lane) => idsWith(sql, lane, text).length) ?? 0;
+      if (isBeingSent()) Sender.interrupt(this.#file, this.#key, SENDING_MS + 500);
+      const until = performance.now() + SENDING_MS;
+      while (isBeingSent() && performance.now() < until) await sleep(20);
+      const isUnderWay = isBeingSent();
+      const count = await retryWhileBusy(() => this.#inLane(erase, "change"), PATIENT_MS);
+      this.#file.emptyLog();
+      if (!isUnderWay) return count ?? 0;
+      throw new HermesError("outbox-sending", "What was to be erased is being sent at this moment.", {
+        hint: "It is erased in the outbox. Do the same again in a minute, so that the server erases it too.",
+      });
+    } catch (cause) {
+      if (cause instanceof HermesError) throw cause;
+      throw new HermesError("outbox-unavailable", `${explain("The outbox could not be erased", cause)}.`, {
+        hint: "Nothing was erased in the outbox. Close other processes that use it, check the disk, then try again.",
+        cause,
+      });
+    }
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#move();
-    clearInterval(this.#timer);
-    const left = this.#keptCount();
-    if (left > 0)
-      this.#options.log.warn(
-        `${left} ${left === 1 ? "write" : "writes"} for ${this.#options.provider} could neither be written to the outbox nor sent, and ${left === 1 ? "is" : "are"} lost.`,
-      );
-    this.#kept?.close();
-    this.#file.close();
+    const finish = () => {
+      forgetHolder(this.#holder);
+      this.#file.close();
+    };
+    if (this.#sender === undefined && this.#adding === undefined) finish();
+    else void Promise.all([this.#sender?.close(), this.#adding]).then(finish);
+  }
+
+  #openMirrors(): Mirrors {
+    const unread = "Mirrored entries could not be read";
+    const containing = (text: string) =>
+      this.#read(unread, [], (sql, lane) => mirrorsContaining(sql, lane, text));
+    return {
+      add: (mirrored) => {
+        const add = () => this.#file.write((sql) => addMirror(sql, this.#key, mirrored));
+        this.#quietly("The id of a mirrored entry could not be kept", undefined, add);
+      },
+      find: (target, text) => containing(text).filter((each) => each.target === target && each.text === text),
+      containing,
+      remove: (mirrored) => {
+        const remove = (sql: SqliteFile, lane: number) => removeMirror(sql, lane, mirrored);
+        this.#change("A mirrored entry could not be removed", undefined, remove);
+        this.#file.emptyLog();
+      },
+    };
+  }
+
+  /** Undefined when nothing was ever written for this lane. Throws SQLite's errors and `HermesError`. */
+  #inLane<T>(work: (sql: SqliteFile, lane: number) => T, how: "read" | "change" = "read"): T | undefined {
+    return this.#file[how]((sql) => {
+      const lane = findLane(sql, this.#key);
+      return lane === undefined ? undefined : work(sql, lane);
+    });
+  }
+
+  #read<T>(what: string, nothing: T, work: (sql: SqliteFile, lane: number) => T): T {
+    return this.#quietly(what, nothing, () => this.#inLane(work) ?? nothing);
+  }
+
+  #change<T>(what: string, nothing: T, work: (sql: SqliteFile, lane: number) => T): T {
+    return this.#quietly(what, nothing, () => this.#inLane(work, "change") ?? nothing);
+  }
+
+  /** For calls of a running turn: a failure costs a line in the log. */
+  #quietly<T>(what: string, nothing: T, work: () => T): T {
+    if (this.#isClosed) return nothing;
+    try {
+      return work();
+    } catch (cause) {
+      this.#options.log.warn(explain(what, cause));
+      return nothing;
+    }
   }
 }
 
-function later(one: string | undefined, other: string | undefined): string | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return one > other ? one : other;
+function explain(what: string, cause: unknown): string {
+  const why =
+    cause instanceof HermesError
+      ? [cause.message, cause.hint].filter(Boolean).join(" ")
+      : describeCause(cause);
+  return `${what}: ${why}`;
 }

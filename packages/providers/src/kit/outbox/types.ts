@@ -56,8 +56,7 @@ export type Added =
   | { readonly kind: "known" }
   /** The lane holds its limit of items or bytes: this item was refused and counted. */
   | { readonly kind: "full"; readonly reason: string }
-  /** `problem`: the file cannot be written now. */
-  | { readonly kind: "failed"; readonly reason: string; readonly problem?: "busy" | "unwritable" };
+  | { readonly kind: "failed"; readonly reason: string };
 
 export type LaneState = {
   readonly waiting: number;
@@ -76,11 +75,8 @@ export type LaneState = {
 
 /** The outbox of one provider and one user. */
 export interface OutboxLane {
-  /**
-   * Durable when it returns, unless the file cannot be written now: then the item is in memory until it can, and its id is negative.
-   * Never throws.
-   */
-  add(item: NewItem): Added;
+  /** On disk when it resolves to `queued`; waits up to 15 s for other processes that write. In the order of the calls; never rejects. */
+  add(item: NewItem): Promise<Added>;
   /** Lets held items of the session go, or of all sessions. */
   release(sessionId?: string): void;
   /** Removes items that were not sent yet (undone turns); a batch that is being sent stays. Returns how many. */
@@ -105,12 +101,13 @@ export interface OutboxLane {
   where(id: number): "waiting" | "dead" | "gone";
   /** Why the server refused an item that is dead. */
   refusalOf(id: number): string | undefined;
-  /** Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. Mirrors stay. Throws `HermesError`. */
-  forget(text: string, isDryRun: boolean): number;
-  /** Erases all items and mirrors of the lane; with `isDryRun` only counts. Throws `HermesError`. */
-  eraseAll(isDryRun: boolean): number;
-  /** Resolves when the deliveries of erased items, which `forget` and `eraseAll` abort, have ended: after 2 s in any case, 8 s if another process sends. */
-  erased(): Promise<void>;
+  /**
+   * Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. Mirrors stay. Waits at most 2 s
+   * for the end of a delivery of such items: what it took to the server can be found there afterwards. Rejects with `HermesError`.
+   */
+  forget(text: string, isDryRun: boolean): Promise<number>;
+  /** As `forget`, for all items and mirrors of the lane. */
+  eraseAll(isDryRun: boolean): Promise<number>;
   /** What the mirrored entries of the curated memory are called at the server. */
   readonly mirrors: Mirrors;
   /** Stops sending; what is left stays. A running delivery is aborted. */
@@ -138,6 +135,8 @@ export type LaneOptions = {
   readonly maxItems: number;
   readonly maxBytes: number;
   readonly log: Logger;
-  /** Pauses after failures, in milliseconds; for tests. */
-  readonly pauses?: { readonly firstMs: number; readonly longestMs: number; readonly blockedMs: number };
+  /** Pauses after failures; for tests. */
+  readonly pauses?: Pauses;
 };
+
+export type Pauses = { readonly firstMs: number; readonly longestMs: number; readonly blockedMs: number };

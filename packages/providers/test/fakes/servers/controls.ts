@@ -1,7 +1,7 @@
 // A fake service as the provider contract handles it.
 
 import type { ServerControls } from "../../../../core/testing/memory-provider.ts";
-import { retryDead } from "../../../src/kit/outbox/commands.ts";
+import { listDead, retryDead } from "../../../src/kit/outbox/commands.ts";
 import type { FakeServer } from "./fake-server.ts";
 
 /** `key` is the one that the provider sends; undefined: the server asks for none. */
@@ -18,7 +18,11 @@ export function controlsOf(fake: FakeServer, key: string | undefined): ServerCon
       fake.recover();
       fake.requireAuth(key);
     },
-    resend: (home) => void retryDead(home, {}),
+    resend: (home) =>
+      void retryDead(
+        home,
+        listDead(home).map(({ id }) => id),
+      ),
     requests: () => fake.requests.length,
   };
 }

@@ -88,6 +88,10 @@ export abstract class FakeServer {
     return this;
   }
 
+  get isListening(): boolean {
+    return this.#server !== undefined;
+  }
+
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
   }

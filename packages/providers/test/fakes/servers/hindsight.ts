@@ -1,59 +1,153 @@
-// A Hindsight server on loopback, versions 0.4.22 to 0.9.1: memories, recall, reflect, banks, documents and operations below /v1/default/banks.
-// Unlike the real server it refuses unknown body fields, so that a wrong field name cannot pass unnoticed.
+// A fake Hindsight, versions 0.4.22 to 0.9.1, with the requests that our provider makes. Every line of a text becomes one fact and one
+// observation. Unlike the real server it refuses unknown body fields, so that a wrong field name cannot pass unnoticed.
 import type { IncomingHttpHeaders } from "node:http";
-import { type FakeReply, FakeServer, type FormPart, type SeenRequest } from "./fake-server.ts";
+import { type FakeReply, FakeServer, rank, type SeenRequest } from "./fake-server.ts";
+import { answerWith, type Call, Refusal, type Route, route } from "./routes.ts";
 import {
-  byMethod,
-  documentReply,
-  failure,
-  invalid,
-  listDocuments,
-  listMemories,
-  listOperations,
-  listTags,
-  NOT_FOUND,
-  OTHER_OPERATION,
-  ok,
-  operationState,
-  profileOf,
-  refuse,
-  statsOf,
-  USAGE,
-  unitOf,
-} from "./hindsight-answers.ts";
-import {
-  Bank,
-  type Fact,
-  type HindsightDocument,
-  type Operation,
-  type RetainItem,
-  type TagsMatch,
-} from "./hindsight-bank.ts";
-import { bankBody, configBody, recallBody, reflectBody, retainBody, UUID } from "./hindsight-bodies.ts";
+  type Check,
+  either,
+  type Fields,
+  fieldProblem,
+  integer,
+  isBoolean,
+  isObject,
+  listOf,
+  nullable,
+  objectOf,
+  oneOf,
+  text,
+  textLike,
+} from "./strict.ts";
 
 export type HindsightOptions = {
   /** What `/version` reports; undefined: there is no such route. */
   readonly version?: string;
 };
 
+export type RetainItem = {
+  readonly content: string;
+  readonly context?: string | null;
+  readonly metadata?: Readonly<Record<string, string>> | null;
+  readonly document_id?: string | null;
+  readonly entities?: readonly { readonly text: string }[] | null;
+  readonly tags?: readonly string[] | null;
+  readonly observation_scopes?: unknown;
+  readonly update_mode?: "replace" | "append" | null;
+};
+
+export type HindsightDocument = {
+  readonly id: string;
+  /** Appended texts are joined with a newline. */
+  readonly text: string;
+  readonly tags: readonly string[];
+  /** The items that were retained into the document since it was last replaced, in order. */
+  readonly items: readonly RetainItem[];
+};
+
+type Fact = {
+  readonly id: string;
+  readonly text: string;
+  readonly type: string;
+  readonly documentId: string;
+  readonly item: RetainItem;
+};
+
+type Operation = {
+  readonly id: string;
+  status: "pending" | "completed" | "cancelled";
+  readonly items: readonly RetainItem[];
+  /** The request as JSON: the same id with another request is another operation. */
+  readonly request: string;
+};
+
+type Bank = {
+  readonly id: string;
+  readonly documents: Map<string, HindsightDocument>;
+  facts: Fact[];
+  readonly operations: Map<string, Operation>;
+  readonly overrides: Record<string, unknown>;
+};
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const NOW = "2026-01-02T03:04:05.678Z";
+const USAGE = { input_tokens: 10, output_tokens: 5, total_tokens: 15 };
+const FACT_TYPES = ["world", "experience", "observation"];
+const TAGS_MATCHES = ["any", "all", "any_strict", "all_strict", "exact"];
+
+// ---- What it accepts
+
+const mapOf = (value: unknown) => (isObject(value) ? undefined : "is not an object");
+const words = textLike(/[\p{L}\p{N}_]/u, "has no word");
+const strings = listOf(text());
+const budget = oneOf("low", "mid", "high");
+const tags = { tags: nullable(strings), tags_match: oneOf(...TAGS_MATCHES) };
+const upTo = nullable(objectOf({}, { max_tokens: integer(0) }));
+const types = nullable(listOf(oneOf(...FACT_TYPES)));
+
+function retainFields(isNew: boolean, hasOperationIds: boolean): readonly [Fields, Fields] {
+  const item = objectOf(
+    { content: textLike(/\S/, "is blank") },
+    {
+      timestamp: nullable(text()),
+      context: nullable(text()),
+      metadata: nullable(mapOf),
+      document_id: nullable(text(0)),
+      entities: nullable(listOf(mapOf)),
+      resolve_entities: nullable(isBoolean),
+      tags: nullable(strings),
+      observation_scopes: nullable(
+        either(listOf(strings), oneOf("per_tag", "combined", "all_combinations", "shared")),
+      ),
+      strategy: nullable(text()),
+      ...(isNew ? { update_mode: nullable(oneOf("replace", "append")) } : {}),
+    },
+  );
+  const operation = { operation_id: nullable(textLike(UUID, "is no UUID")) };
+  const more = { async: isBoolean, document_tags: nullable(strings) };
+  return [{ items: listOf(item, 1) }, { ...more, ...(hasOperationIds ? operation : {}) }];
+}
+
+const RECALL: Fields = {
+  types,
+  budget,
+  max_tokens: integer(1),
+  ...tags,
+  include: objectOf({}, { entities: upTo, chunks: upTo, source_facts: upTo }),
+  trace: isBoolean,
+  query_timestamp: nullable(text()),
+  prefer_observations: isBoolean,
+  min_scores: nullable(mapOf),
+};
+
+const REFLECT: Fields = {
+  budget,
+  context: nullable(text()),
+  max_tokens: integer(1),
+  ...tags,
+  response_schema: nullable(mapOf),
+  fact_types: types,
+  include: mapOf,
+};
+
+const BANK: Fields = {
+  ...{ name: nullable(text()), mission: nullable(text()), background: nullable(text()) },
+  ...{ reflect_mission: nullable(text()), retain_mission: nullable(text()) },
+  ...{ observations_mission: nullable(text()), enable_observations: nullable(isBoolean) },
+  disposition: nullable(mapOf),
+};
+
+// ---- The server
+
 export class FakeHindsight extends FakeServer {
   version: string | undefined;
-  /** The name of the field of `/version`. */
-  versionField: "api_version" | "version" = "api_version";
   /** Changes to the features that `/version` reports. */
   features: Readonly<Record<string, boolean>> = {};
   /** The text that reflect answers. */
-  reflection: string | ((query: string, bank: string) => string) = "Nothing is known about that.";
-  /** Without a language model facts come as they are, without observations, and reflect is refused. */
-  hasLanguageModel = true;
-  /** In batch mode only asynchronous retains are accepted. */
-  isBatchMode = false;
-  isHealthy = true;
+  reflection: string | ((query: string) => string) = "Nothing is known about that.";
   /** Asynchronous retains wait for `settle`. */
   settleByHand = false;
-  /** Banks that answer 503 with Retry-After. */
-  readonly movingBanks = new Set<string>();
   readonly #banks = new Map<string, Bank>();
+  readonly #routes: readonly Route[] = this.#table();
   #ids = 0;
 
   constructor({ version = "0.9.1" }: HindsightOptions = {}) {
@@ -72,7 +166,7 @@ export class FakeHindsight extends FakeServer {
 
   /** Stores items without a request. */
   retain(bank: string, ...items: readonly RetainItem[]): void {
-    this.#bank(bank).retain(items, [], this.hasLanguageModel);
+    this.#retain(this.#bank(bank), items);
   }
 
   banks(): readonly string[] {
@@ -87,30 +181,18 @@ export class FakeHindsight extends FakeServer {
     return this.#banks.get(bank)?.documents.get(id);
   }
 
-  facts(bank: string): readonly Fact[] {
-    return this.#banks.get(bank)?.facts ?? [];
-  }
-
-  operations(bank: string): readonly Operation[] {
-    return [...(this.#banks.get(bank)?.operations.values() ?? [])];
-  }
-
   /** What PATCH config and PUT changed. */
   overrides(bank: string): Readonly<Record<string, unknown>> {
     return this.#banks.get(bank)?.overrides ?? {};
   }
 
-  /** Every bank with its documents (as the items that were retained into them) and settings, without times. */
   stored(): unknown {
-    const banks = [...this.#banks.values()].map((bank) => {
-      const documents = [...bank.documents.values()].map(({ id, text, tags, items }) => ({
+    const banks = [...this.#banks.values()].map(({ id, documents, operations, overrides }) => {
+      const waiting = [...operations.values()].filter(({ status }) => status === "pending");
+      return [
         id,
-        text,
-        tags,
-        items,
-      }));
-      const waiting = [...bank.operations.values()].filter((operation) => operation.status === "pending");
-      return [bank.id, { documents, overrides: bank.overrides, waiting: waiting.map(({ items }) => items) }];
+        { documents: [...documents.values()], overrides, waiting: waiting.map(({ items }) => items) },
+      ];
     });
     return Object.fromEntries(banks);
   }
@@ -126,293 +208,272 @@ export class FakeHindsight extends FakeServer {
   }
 
   protected handle(request: SeenRequest): FakeReply {
-    const [root, tenant, area, bankId, ...rest] = request.path.split("/").slice(1).map(decodeURIComponent);
-    if (root === "version" && tenant === undefined) return this.#versionReply();
-    if (root === "health" && [undefined, "live", "ready"].includes(tenant) && area === undefined)
-      return this.#health();
-    if (root !== "v1" || tenant !== "default" || area !== "banks") return NOT_FOUND;
-    if (bankId === undefined) return byMethod(request, { GET: () => this.#listBanks() });
-    if (bankId === "") return NOT_FOUND;
-    if (this.movingBanks.has(bankId))
-      return { ...failure(503, "The bank is moving"), headers: { "retry-after": "1" } };
-    const isNew = !this.#banks.has(bankId);
-    const reply = this.#inBank(bankId, rest, request);
-    if (isNew && reply.status >= 400) this.#banks.delete(bankId); // a refused request makes no bank
+    const [, , , , id] = request.path.split("/").map(decodeURIComponent);
+    const isNew = id !== undefined && !this.#banks.has(id);
+    const reply = answerWith(this.#routes, request, (status) => failure(status, "Not Found"));
+    if (isNew && reply.status >= 400) this.#banks.delete(id); // a refused request makes no bank
     return reply;
   }
 
-  #inBank(id: string, [kind, item, ...more]: readonly string[], request: SeenRequest): FakeReply {
-    if (more.length > 0) return NOT_FOUND;
-    const bank = () => this.#bank(id);
-    const { body } = request;
-    if (item === undefined)
-      switch (kind) {
-        case undefined:
-          return byMethod(request, {
-            PUT: () => this.#updateBank(bank(), body),
-            DELETE: () => this.#deleteBank(id),
-          });
-        case "profile":
-          return byMethod(request, { GET: () => ok(profileOf(bank())) });
-        case "config":
-          return this.#config(bank(), request);
-        case "memories":
-          return byMethod(request, {
-            POST: () => this.#retain(bank(), body),
-            DELETE: () => ok({ success: true, deleted_count: bank().clear() }),
-          });
-        case "reflect":
-          return byMethod(request, { POST: () => this.#reflect(bank(), body) });
-        case "documents":
-          return byMethod(request, { GET: () => listDocuments(bank(), request) });
-        case "operations":
-          return byMethod(request, { GET: () => listOperations(bank(), request) });
-        case "tags":
-          return byMethod(request, { GET: () => listTags(bank(), request) });
-        case "stats":
-          return byMethod(request, { GET: () => ok(statsOf(bank())) });
-        case "directives":
-        case "mental-models":
-          return byMethod(request, { GET: () => ok({ items: [] }) });
-        default:
-          return NOT_FOUND;
-      }
-    switch (`${kind}/${item}`) {
-      case "memories/list":
-        return byMethod(request, { GET: () => listMemories(bank(), request) });
-      case "memories/recall":
-        return byMethod(request, { POST: () => this.#recall(bank(), body) });
-      case "files/retain":
-        return byMethod(request, { POST: () => this.#retainFiles(bank(), body) });
-    }
-    if (kind === "documents") return documentReply(bank(), item, request);
-    if (kind === "operations") return this.#operation(bank(), item, request);
-    return NOT_FOUND;
-  }
-
-  #versionReply(): FakeReply {
-    if (this.version === undefined) return NOT_FOUND;
-    return ok({ [this.versionField]: this.version, features: this.#features() });
+  #table(): readonly Route[] {
+    const B = "/v1/default/banks/:bank";
+    const bank = ({ params }: Call) => this.#bank(params.bank ?? "");
+    return [
+      route("GET", "/version", () => {
+        if (this.version === undefined) return failure(404, "Not Found");
+        return ok({ api_version: this.version, features: this.#features() });
+      }),
+      route("GET", "/health", () => ok({ status: "healthy", database: "connected" })),
+      route("GET", "/v1/default/banks", () => {
+        const times = { created_at: NOW, updated_at: NOW };
+        return ok({ banks: this.banks().map((id) => ({ bank_id: id, name: id, ...times })) });
+      }),
+      route("PUT", B, (call) => {
+        const { id, overrides } = bank(call);
+        check(call.request.body, {}, BANK);
+        Object.assign(overrides, call.request.body);
+        const disposition = { skepticism: 3, literalism: 3, empathy: 3 };
+        const mission = overrides.reflect_mission ?? overrides.mission ?? "";
+        return ok({ bank_id: id, name: id, disposition, mission, background: null });
+      }),
+      route("DELETE", B, ({ params: { bank: id = "" } }) => {
+        const deleted_count = this.#banks.get(id)?.facts.length ?? 0;
+        if (!this.#banks.delete(id)) return failure(404, "Bank not found");
+        return ok({ success: true, message: `Bank '${id}' was deleted`, deleted_count });
+      }),
+      route("GET", `${B}/config`, (call) => this.#config(bank(call))),
+      route("PATCH", `${B}/config`, (call) => {
+        check(call.request.body, { updates: mapOf });
+        Object.assign(bank(call).overrides, (call.request.body as { updates: object }).updates);
+        return this.#config(bank(call));
+      }),
+      route("POST", `${B}/memories`, (call) => this.#postMemories(bank(call), call.request.body)),
+      route("POST", `${B}/memories/recall`, (call) => this.#recall(bank(call), call.request.body)),
+      route("GET", `${B}/memories/list`, (call) => {
+        const q = String(call.request.query.q ?? "").toLowerCase();
+        const found = bank(call).facts.filter((fact) => fact.text.toLowerCase().includes(q));
+        return page(call, found.map(unitOf));
+      }),
+      route("POST", `${B}/reflect`, ({ request: { body } }) => {
+        check(body, { query: words }, REFLECT);
+        const { query } = body as { query: string };
+        const answer = typeof this.reflection === "string" ? this.reflection : this.reflection(query);
+        return ok({ text: answer, based_on: null, structured_output: null, usage: USAGE, trace: null });
+      }),
+      route("GET", `${B}/documents`, (call) => {
+        const home = bank(call);
+        return page(
+          call,
+          [...home.documents.values()].map((each) => documentView(home, each)),
+        );
+      }),
+      route("GET", `${B}/documents/:id`, (call) => {
+        const found = bank(call).documents.get(call.params.id ?? "");
+        return found === undefined ? failure(404, "Document not found") : ok(documentView(bank(call), found));
+      }),
+      route("DELETE", `${B}/documents/:id`, (call) => {
+        const home = bank(call);
+        const { id: document_id = "" } = call.params;
+        if (!home.documents.delete(document_id)) return failure(404, "Document not found");
+        const before = home.facts.length;
+        home.facts = home.facts.filter(({ documentId }) => documentId !== document_id);
+        const memory_units_deleted = before - home.facts.length;
+        return ok({ success: true, message: "Deleted", document_id, memory_units_deleted });
+      }),
+      route("GET", `${B}/stats`, (call) => {
+        const { id, facts, documents, operations } = bank(call);
+        const waiting = [...operations.values()].filter(({ status }) => status === "pending");
+        const links = { links_by_link_type: {}, links_by_fact_type: {}, links_breakdown: {} };
+        return ok({
+          ...{ bank_id: id, total_nodes: facts.length, total_links: 0, total_documents: documents.size },
+          ...{ nodes_by_fact_type: {}, ...links, pending_operations: waiting.length, failed_operations: 0 },
+        });
+      }),
+      route("GET", `${B}/operations/:id`, (call) => {
+        const { id: operation_id = "" } = call.params;
+        if (!UUID.test(operation_id)) return failure(400, "Invalid operation_id");
+        const status = bank(call).operations.get(operation_id)?.status;
+        if (status === undefined) return ok({ operation_id, status: "not_found" });
+        const times = { created_at: NOW, updated_at: NOW, completed_at: null };
+        return ok({ operation_id, status, operation_type: "retain", ...times, error_message: null });
+      }),
+      route("DELETE", `${B}/operations/:id`, (call) => {
+        const { id: operation_id = "" } = call.params;
+        const operation = bank(call).operations.get(operation_id);
+        if (operation === undefined) return failure(404, "Operation not found");
+        if (operation.status !== "pending") return failure(409, `The operation is ${operation.status}`);
+        operation.status = "cancelled";
+        return ok({ success: true, message: "The operation was cancelled", operation_id });
+      }),
+    ];
   }
 
   #features(): Readonly<Record<string, boolean>> {
     const isNew = this.#isSince("0.5.0");
     return {
-      observations: true,
-      mcp: true,
-      worker: true,
-      bank_config_api: isNew,
-      bank_llm_health: isNew,
-      file_upload_api: isNew,
-      document_export_api: isNew,
-      document_import_api: isNew,
-      audit_log: false,
-      llm_trace: false,
-      store_document_text: true,
+      ...{ observations: true, mcp: true, worker: true, audit_log: false, llm_trace: false },
+      ...{ bank_config_api: isNew, bank_llm_health: isNew, file_upload_api: isNew },
+      ...{ document_export_api: isNew, document_import_api: isNew, store_document_text: true },
       ...this.features,
     };
   }
 
   #isSince(version: string): boolean {
-    const parts = (each: string) => each.split(".").map(Number);
-    const [wanted, own] = [parts(version), parts(this.version ?? "0")];
-    const index = wanted.findIndex((part, at) => part !== (own[at] ?? 0));
-    return index === -1 || (own[index] ?? 0) > (wanted[index] ?? 0);
-  }
-
-  #health(): FakeReply {
-    if (this.isHealthy) return ok({ status: "healthy", database: "connected" });
-    return { status: 503, body: { status: "unhealthy", database: "disconnected" } };
+    return (this.version ?? "0").localeCompare(version, "en", { numeric: true }) >= 0;
   }
 
   #bank(id: string): Bank {
-    const bank = this.#banks.get(id) ?? new Bank(id, () => this.#nextId());
+    const known = this.#banks.get(id);
+    if (known !== undefined) return known;
+    const bank = { id, documents: new Map(), facts: [], operations: new Map(), overrides: {} };
     this.#banks.set(id, bank);
     return bank;
   }
 
-  #nextId(): string {
+  #newId(): string {
     this.#ids += 1;
     return `10000000-0000-4000-8000-${this.#ids.toString(16).padStart(12, "0")}`;
   }
 
   #apply(bank: Bank, operation: Operation): void {
-    bank.retain(operation.items, operation.documentTags, this.hasLanguageModel);
+    this.#retain(bank, operation.items);
     operation.status = "completed";
-    operation.updatedAt = new Date().toISOString();
   }
 
-  // ---- Calls
-
-  #listBanks(): FakeReply {
-    const banks = [...this.#banks.values()].map(({ id, name, createdAt }) => ({
-      bank_id: id,
-      name,
-      created_at: createdAt,
-      updated_at: createdAt,
-    }));
-    return ok({ banks });
-  }
-
-  #updateBank(bank: Bank, body: unknown): FakeReply {
-    const wrong = invalid(body, bankBody);
-    if (wrong !== undefined) return wrong;
-    const { name, ...settings } = body as Record<string, unknown>;
-    if (typeof name === "string") bank.name = name;
-    Object.assign(bank.overrides, settings);
-    return ok(profileOf(bank));
-  }
-
-  #deleteBank(id: string): FakeReply {
-    const count = this.#banks.get(id)?.facts.length ?? 0;
-    if (!this.#banks.delete(id)) return failure(404, "Bank not found");
-    return ok({ success: true, message: `Bank '${id}' was deleted`, deleted_count: count });
-  }
-
-  #config(bank: Bank, request: SeenRequest): FakeReply {
-    if (this.#features().bank_config_api !== true) return failure(404, "The bank configuration API is off");
-    const config = () =>
-      ok({
-        bank_id: bank.id,
-        config: { reflect_mission: "", retain_mission: "", ...bank.overrides },
-        overrides: bank.overrides,
+  #retain(bank: Bank, items: readonly RetainItem[]): void {
+    for (const item of items) {
+      const id = item.document_id || this.#newId();
+      const kept = item.update_mode === "append" ? bank.documents.get(id) : undefined;
+      if (kept === undefined) bank.facts = bank.facts.filter(({ documentId }) => documentId !== id);
+      bank.documents.set(id, {
+        id,
+        text: kept === undefined ? item.content : `${kept.text}\n${item.content}`,
+        tags: [...new Set([...(kept?.tags ?? []), ...(item.tags ?? [])])],
+        items: [...(kept?.items ?? []), item],
       });
-    return byMethod(request, {
-      GET: config,
-      PATCH: () => {
-        const wrong = invalid(request.body, configBody);
-        if (wrong !== undefined) return wrong;
-        Object.assign(bank.overrides, (request.body as { updates: object }).updates);
-        return config();
-      },
-      DELETE: () => {
-        for (const key of Object.keys(bank.overrides)) delete bank.overrides[key];
-        return config();
-      },
-    });
+      for (const line of item.content.split("\n").filter((each) => each.trim() !== ""))
+        for (const type of ["world", "observation"])
+          bank.facts.push({ id: this.#newId(), text: line, type, documentId: id, item });
+    }
   }
 
-  #retain(bank: Bank, body: unknown): FakeReply {
-    const wrong = invalid(body, retainBody(this.#isSince("0.5.0"), this.#isSince("0.9.1")));
-    if (wrong !== undefined) return wrong;
-    const request = body as {
+  #config({ id, overrides }: Bank): FakeReply {
+    if (this.#features().bank_config_api !== true) return failure(404, "The bank configuration API is off");
+    return ok({ bank_id: id, config: { reflect_mission: "", retain_mission: "", ...overrides }, overrides });
+  }
+
+  #postMemories(bank: Bank, body: unknown): FakeReply {
+    check(body, ...retainFields(this.#isSince("0.5.0"), this.#isSince("0.9.1")));
+    const { items, ...request } = body as {
       items: readonly RetainItem[];
       async?: boolean;
-      document_tags?: readonly string[] | null;
       operation_id?: string | null;
     };
-    const appended = request.items.filter((item) => item.update_mode === "append");
-    if (appended.some((item) => !item.document_id))
-      return failure(400, "update_mode 'append' needs a document_id");
-    if (appended.length > 0 && this.#features().store_document_text !== true)
-      return failure(400, "update_mode 'append' needs stored document texts, and storing them is off");
-    const documentTags = request.document_tags ?? [];
-    const answer = { success: true, bank_id: bank.id, items_count: request.items.length };
+    const appended = items.filter(({ update_mode }) => update_mode === "append");
+    if (
+      appended.some(({ document_id }) => !document_id) ||
+      (appended.length > 0 && !this.#features().store_document_text)
+    )
+      return failure(400, "update_mode 'append' needs a document_id and stored document texts");
+    const answer = { success: true, bank_id: bank.id, items_count: items.length };
     if (request.async !== true) {
-      if (this.isBatchMode) return failure(400, "In batch mode only asynchronous retains are possible");
-      bank.retain(request.items, documentTags, this.hasLanguageModel);
+      this.#retain(bank, items);
       return ok({ ...answer, async: false, usage: USAGE });
     }
-    const id = request.operation_id ?? this.#nextId();
-    const others = [...this.#banks.values()].filter((other) => other !== bank);
-    if (others.some((other) => other.operations.has(id))) return OTHER_OPERATION;
-    const known = bank.operations.get(id);
-    if (known !== undefined && known.request !== JSON.stringify(body)) return OTHER_OPERATION;
-    if (known === undefined)
-      this.#submit(bank, { id, items: request.items, documentTags, request: JSON.stringify(body) });
+    const id = request.operation_id ?? this.#newId();
+    const known = [...this.#banks.values()].flatMap(({ operations }) => operations.get(id) ?? []);
+    if (known.some((each) => each !== bank.operations.get(id) || each.request !== JSON.stringify(body)))
+      return failure(409, "operation_id belongs to another operation");
+    if (known.length === 0) {
+      const operation: Operation = { id, items, request: JSON.stringify(body), status: "pending" };
+      bank.operations.set(id, operation);
+      if (!this.settleByHand) this.#apply(bank, operation);
+    }
     return ok({ ...answer, async: true, operation_id: id, operation_ids: [id] });
   }
 
-  #submit(
-    bank: Bank,
-    given: Pick<Operation, "id" | "items" | "documentTags" | "request">,
-    type: Operation["type"] = "retain",
-  ): void {
-    const now = new Date().toISOString();
-    const operation: Operation = { ...given, type, status: "pending", createdAt: now, updatedAt: now };
-    bank.operations.set(given.id, operation);
-    if (!this.settleByHand) this.#apply(bank, operation);
-  }
-
-  #retainFiles(bank: Bank, body: unknown): FakeReply {
-    if (this.#features().file_upload_api !== true) return failure(404, "The file upload API is off");
-    const parts: readonly FormPart[] =
-      (body as { multipart?: readonly FormPart[] } | undefined)?.multipart ?? [];
-    const files = parts.filter((part) => part.name === "files");
-    const request = parts.find((part) => part.name === "request");
-    if (files.length === 0 || request === undefined)
-      return refuse([
-        { type: "missing", loc: ["body", files.length === 0 ? "files" : "request"], msg: "Field required" },
-      ]);
-    const about = JSON.parse(request.value) as { files_metadata?: readonly Partial<RetainItem>[] };
-    const ids = files.map((file, index) => {
-      const id = this.#nextId();
-      const items = [{ ...about.files_metadata?.[index], content: file.value }];
-      this.#submit(bank, { id, items, documentTags: [], request: id }, "file_convert_retain");
-      return id;
-    });
-    return ok({ operation_ids: ids });
-  }
-
   #recall(bank: Bank, body: unknown): FakeReply {
-    const wrong = invalid(body, recallBody);
-    if (wrong !== undefined) return wrong;
-    const request = body as {
+    check(body, { query: words }, RECALL);
+    const {
+      query,
+      max_tokens = 4096,
+      ...asked
+    } = body as {
       query: string;
       types?: readonly string[] | null;
       tags?: readonly string[] | null;
-      tags_match?: TagsMatch;
+      tags_match?: string;
       max_tokens?: number;
-      prefer_observations?: boolean;
       include?: { entities?: unknown };
-      min_scores?: Readonly<Record<string, number | null>> | null;
     };
-    const found = bank.recall(request.query, {
-      types: request.types ?? ["world", "experience"],
-      tags: request.tags ?? [],
-      tagsMatch: request.tags_match ?? "any",
-      maxTokens: request.max_tokens ?? 4096,
-      minScore: Math.max(0, ...Object.values(request.min_scores ?? {}).map((score) => score ?? 0)),
-      prefersObservations: request.prefer_observations === true,
+    const among = bank.facts.filter(
+      ({ type, item }) =>
+        (asked.types ?? ["world", "experience"]).includes(type) &&
+        hasTags(item.tags ?? [], asked.tags ?? [], asked.tags_match ?? "any"),
+    );
+    let left = max_tokens;
+    const found = rank(query, among, (fact) => fact.text).filter(({ item }) => {
+      left -= Math.ceil(item.text.length / 4);
+      return left >= 0;
     });
-    const names = new Set(found.flatMap(({ item }) => item.entities));
-    const entities = [...names].map((name) => [
-      name,
-      { entity_id: `entity-${name}`, canonical_name: name, observations: [] },
-    ]);
+    const names = new Set(found.flatMap(({ item }) => (item.item.entities ?? []).map((each) => each.text)));
+    const entities = [...names].map((name) => {
+      return [name, { entity_id: `entity-${name}`, canonical_name: name, observations: [] }] as const;
+    });
     return ok({
-      results: found.map(({ item, score }) => ({
-        ...unitOf(item),
-        scores: { final: score, semantic: score, keyword: score },
-      })),
+      results: found.map(({ item, score }) => {
+        return { ...unitOf(item), scores: { final: score, semantic: score, keyword: score } };
+      }),
       trace: null,
-      entities: request.include?.entities === null ? null : Object.fromEntries(entities),
+      entities: asked.include?.entities === null ? null : Object.fromEntries(entities),
       chunks: null,
     });
   }
+}
 
-  #reflect(bank: Bank, body: unknown): FakeReply {
-    const wrong = invalid(body, reflectBody);
-    if (wrong !== undefined) return wrong;
-    if (!this.hasLanguageModel)
-      return failure(400, "Reflect needs a language model, and the provider is 'none'");
-    const { query } = body as { query: string };
-    const answer = typeof this.reflection === "string" ? this.reflection : this.reflection(query, bank.id);
-    return ok({ text: answer, based_on: null, structured_output: null, usage: USAGE, trace: null });
-  }
+function hasTags(own: readonly string[], wanted: readonly string[], match: string): boolean {
+  if (wanted.length === 0 || (own.length === 0 && (match === "any" || match === "all"))) return true;
+  if (match.startsWith("any")) return wanted.some((tag) => own.includes(tag));
+  const isAll = wanted.every((tag) => own.includes(tag));
+  return isAll && (match !== "exact" || own.every((tag) => wanted.includes(tag)));
+}
 
-  #operation(bank: Bank, id: string, request: SeenRequest): FakeReply {
-    if (!UUID.test(id)) return failure(400, `Invalid operation_id: ${id}`);
-    const operation = bank.operations.get(id);
-    return byMethod(request, {
-      GET: () =>
-        ok(operation === undefined ? { operation_id: id, status: "not_found" } : operationState(operation)),
-      DELETE: () => {
-        if (operation === undefined) return failure(404, "Operation not found");
-        if (operation.status !== "pending") return failure(409, `The operation is ${operation.status}`);
-        operation.status = "cancelled";
-        return ok({ success: true, message: "The operation was cancelled", operation_id: id });
-      },
-    });
-  }
+// ---- Answers
+
+function check(body: unknown, required: Readonly<Record<string, Check>>, optional: Fields = {}): void {
+  const problem = fieldProblem(body, required, optional);
+  if (problem === undefined) return;
+  const detail = [{ type: "value_error", loc: ["body", problem.field], msg: problem.message }];
+  throw new Refusal({ status: 422, body: { detail } });
+}
+
+function ok(body: unknown): FakeReply {
+  return { status: 200, body };
+}
+
+function failure(status: number, detail: string): FakeReply {
+  return { status, body: { detail } };
+}
+
+function unitOf({ id, text: fact, type, documentId, item }: Fact): object {
+  return {
+    ...{ id, text: fact, type, entities: (item.entities ?? []).map((each) => each.text) },
+    ...{ context: item.context ?? null, occurred_start: null, occurred_end: null, mentioned_at: NOW },
+    ...{ document_id: documentId, metadata: item.metadata ?? null, chunk_id: null, tags: item.tags ?? [] },
+    source_fact_ids: null,
+  };
+}
+
+function documentView(bank: Bank, { id, text: original_text, tags: own }: HindsightDocument): object {
+  return {
+    ...{ id, bank_id: bank.id, original_text, content_hash: `length-${original_text.length}`, tags: own },
+    ...{ created_at: NOW, updated_at: NOW },
+    memory_unit_count: bank.facts.filter(({ documentId }) => documentId === id).length,
+  };
+}
+
+/** One page of a list. */
+function page({ request }: Call, items: readonly unknown[]): FakeReply {
+  const [limit, offset] = [Number(request.query.limit ?? 100), Number(request.query.offset ?? 0)];
+  return ok({ items: items.slice(offset, offset + limit), total: items.length, limit, offset });
 }

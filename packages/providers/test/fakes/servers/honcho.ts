@@ -1,181 +1,391 @@
-// A fake Honcho 3 (API `/v3`). Its peer representation is the list of conclusions; chat, summary and what the server derives from messages
-// are set by the test.
-import { type FakeReply, type FormPart, rank, type SeenRequest } from "./fake-server.ts";
-import {
-  asked,
-  bodyOf,
-  filtered,
-  got,
-  jsonObject,
-  merge,
-  missing,
-  newestWithin,
-  ok,
-  paged,
-  pathId,
-  peerView,
-  queryOf,
-  sessionView,
-  summaryView,
-  update,
-  workspaceView,
-} from "./honcho-answers.ts";
-import { HonchoControls, type HonchoQuestion } from "./honcho-controls.ts";
-import { type Flags, type Message, type NewMessage, now, type Session, Workspace } from "./honcho-store.ts";
-import { bodies, invalidValue, parse, queries } from "./honcho-wire.ts";
-import { answerWith, type Call, type Route, route } from "./routes.ts";
+// A fake Honcho 3 (API `/v3`) with the requests that our provider makes. Its peer representation is the list of conclusions; chat and
+// summary are set by the test.
+import type { IncomingHttpHeaders } from "node:http";
+import { z } from "zod";
+import { type FakeReply, FakeServer, type FormPart, rank, type SeenRequest } from "./fake-server.ts";
+import { answerWith, type Call, Refusal, type Route, route } from "./routes.ts";
 
-const UPLOAD_LIMIT_BYTES = 5 * 2 ** 20;
-const MESSAGE_LIMIT_CHARS = 25_000;
+type Data = Record<string, unknown>;
+type Flags = { readonly observe_me: boolean | null; readonly observe_others: boolean | null };
 
-export class FakeHoncho extends HonchoControls {
+export type Message = {
+  readonly id: string;
+  readonly content: string;
+  readonly peer_id: string;
+  readonly metadata: Data;
+  readonly created_at: string;
+};
+
+export type Conclusion = {
+  readonly id: string;
+  readonly content: string;
+  readonly observer_id: string;
+  readonly observed_id: string;
+  readonly session_id: string | null;
+  readonly created_at: string;
+};
+
+type Session = {
+  readonly id: string;
+  readonly members: Map<string, Flags>;
+  readonly messages: Message[];
+  summary?: string;
+};
+
+type Given<T> = { readonly [Key in keyof T]?: T[Key] | null | undefined };
+export type NewMessage = Pick<Message, "content" | "peer_id"> & Given<Message>;
+export type NewConclusion = Pick<Conclusion, "content" | "observer_id" | "observed_id"> & Given<Conclusion>;
+
+export type HonchoQuestion = {
+  readonly peer: string;
+  readonly target: string | undefined;
+  readonly session: string | undefined;
+  readonly query: string;
+  readonly level: string | undefined;
+};
+
+type Workspace = {
+  readonly id: string;
+  readonly peers: Set<string>;
+  readonly sessions: Map<string, Session>;
+  /** Key: observer, a blank, target. */
+  readonly cards: Map<string, readonly string[]>;
+  conclusions: Conclusion[];
+};
+
+// ---- What it accepts
+
+const id = z
+  .string()
+  .regex(/^[a-zA-Z0-9_-]+$/)
+  .max(512);
+const record = z.record(z.string(), z.unknown()).nullish();
+const about = { metadata: record, configuration: record };
+const flags = z.strictObject({ observe_me: z.boolean().nullish(), observe_others: z.boolean().nullish() });
+const time = z.iso.datetime({ offset: true, local: true }).nullish();
+const texts = z.string().nullish();
+const selection = {
+  search_query: texts,
+  search_top_k: z.coerce.number().nullish(),
+  search_max_distance: z.coerce.number().nullish(),
+  include_most_frequent: z.unknown().optional(),
+  max_conclusions: z.coerce.number().nullish(),
+};
+const characters = (max: number) => z.string().refine((text) => [...text].length <= max);
+const message = z.strictObject({ content: characters(25_000), peer_id: id, ...about, created_at: time });
+const conclusion = z.strictObject({
+  content: characters(65_535).min(1),
+  observer_id: id,
+  observed_id: id,
+  session_id: id.nullish(),
+});
+
+const BODIES = {
+  named: z.strictObject({
+    id,
+    ...about,
+    peers: z.record(id, flags).nullish(),
+    scopes: z.array(id).nullish(),
+  }),
+  peers: z.record(id, flags),
+  flags,
+  messages: z.strictObject({ messages: z.array(message).min(1).max(100) }),
+  upload: z.strictObject({
+    file: z.string(),
+    peer_id: id,
+    metadata: z.string().optional(),
+    configuration: z.string().optional(),
+    created_at: time,
+  }),
+  list: z.strictObject({ filters: record }),
+  representation: z.strictObject({ target: texts, session_id: texts, ...selection }),
+  card: z.strictObject({ peer_card: z.array(z.string()) }),
+  chat: z.strictObject({
+    query: characters(10_000).min(1),
+    stream: z.boolean().optional(),
+    session_id: texts,
+    reasoning_level: z.enum(["minimal", "low", "medium", "high", "max"]).nullish(),
+    include_evidence: z.boolean().optional(),
+    scope: z.unknown().optional(),
+    response_format: record,
+    target: texts,
+  }),
+  conclusions: z.strictObject({ conclusions: z.array(conclusion).min(1).max(100) }),
+};
+
+const QUERIES = {
+  page: z.strictObject({
+    page: z.coerce.number().int().min(1).default(1),
+    size: z.coerce.number().int().min(1).max(100).default(50),
+    reverse: z.enum(["true", "false"]).optional(),
+  }),
+  target: z.strictObject({ target: z.string().optional() }),
+  peerContext: z.strictObject({ target: z.string().optional(), ...selection }),
+  sessionContext: z.strictObject({
+    summary: z.enum(["true", "false"]).optional(),
+    tokens: z.coerce.number().int().min(1).max(100_000).optional(),
+    peer_target: z.string().optional(),
+    peer_perspective: z.string().optional(),
+    limit_to_session: z.string().optional(),
+    sessions: z.unknown().optional(),
+    ...selection,
+  }),
+};
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const detail = parsed.error.issues.map(({ path, message: msg }) => ({
+    type: "value_error",
+    loc: path,
+    msg,
+  }));
+  throw new Refusal({ status: 422, body: { detail } });
+}
+
+// ---- The server
+
+export class FakeHoncho extends FakeServer {
+  /** The answer of every chat. By default the representation of the target, null when it is empty. */
+  chatAnswer: string | null | ((question: HonchoQuestion) => string | null) | undefined;
+  /** False: a server with an older API, which answers 404 on every `/v3` path. */
+  speaksV3 = true;
+  readonly #workspaces = new Map<string, Workspace>();
   readonly #routes: readonly Route[] = this.#table();
+  #lastNumber = 0;
 
-  protected override handle(request: SeenRequest): FakeReply {
-    if (!this.speaksV3 && request.path.startsWith("/v3/")) return missing("Not Found").reply;
-    return answerWith(this.#routes, request, (status) => ({
-      status,
-      body: { detail: status === 404 ? "Not Found" : "Method Not Allowed" },
+  // ---- For tests
+
+  stored(): unknown {
+    return [...this.#workspaces.values()].map(({ sessions, cards, conclusions }) => ({
+      messages: [...sessions.values()].flatMap(({ messages }) => messages),
+      cards: [...cards.values()],
+      conclusions,
     }));
   }
 
+  messagesOf(workspace: string, session: string): readonly Message[] {
+    return this.#workspaces.get(workspace)?.sessions.get(session)?.messages ?? [];
+  }
+
+  sessionsOf(workspace: string): readonly string[] {
+    return [...(this.#workspaces.get(workspace)?.sessions.keys() ?? [])];
+  }
+
+  peersOf(workspace: string): readonly string[] {
+    return [...(this.#workspaces.get(workspace)?.peers ?? [])];
+  }
+
+  flagsOf(workspace: string, session: string, peer: string): Flags | undefined {
+    return this.#workspaces.get(workspace)?.sessions.get(session)?.members.get(peer);
+  }
+
+  cardOf(workspace: string, observer: string, target = observer): readonly string[] | null {
+    return this.#workspaces.get(workspace)?.cards.get(`${observer} ${target}`) ?? null;
+  }
+
+  conclusionsOf(workspace: string, observer: string, observed: string): readonly Conclusion[] {
+    const all = this.#workspaces.get(workspace)?.conclusions ?? [];
+    return all.filter((each) => each.observer_id === observer && each.observed_id === observed);
+  }
+
+  addPeer(workspace: string, peer: string): void {
+    this.#workspace(workspace).peers.add(peer);
+  }
+
+  /** Makes the peer a member of the session. Flags that are not given keep their value. */
+  join(workspace: string, session: string, peer: string, given: Given<Flags> = {}): void {
+    const { members } = this.#session(workspace, session);
+    const known = members.get(peer) ?? { observe_me: null, observe_others: null };
+    this.addPeer(workspace, peer);
+    members.set(peer, {
+      observe_me: given.observe_me === undefined ? known.observe_me : given.observe_me,
+      observe_others: given.observe_others === undefined ? known.observe_others : given.observe_others,
+    });
+  }
+
+  addMessage(workspace: string, session: string, given: NewMessage): Message {
+    this.join(workspace, session, given.peer_id);
+    const { content, peer_id } = given;
+    const created_at = given.created_at ?? new Date().toISOString();
+    const rest = { metadata: given.metadata ?? {}, created_at };
+    const stored = { id: given.id ?? this.#newId("message"), content, peer_id, ...rest };
+    this.#session(workspace, session).messages.push(stored);
+    return stored;
+  }
+
+  /** Creates its peers and its session. */
+  addConclusion(workspace: string, given: NewConclusion): Conclusion {
+    const { content, observer_id, observed_id, session_id = null } = given;
+    for (const peer of [observer_id, observed_id]) this.addPeer(workspace, peer);
+    if (session_id) this.#session(workspace, session_id);
+    const ids = { observer_id, observed_id, session_id };
+    const rest = { ...ids, level: "explicit", created_at: new Date().toISOString() };
+    const stored = { id: given.id ?? this.#newId("conclusion"), content, ...rest };
+    this.#workspace(workspace).conclusions.push(stored);
+    return stored;
+  }
+
+  setCard(workspace: string, observer: string, target: string, facts: readonly string[]): void {
+    for (const peer of [observer, target]) this.addPeer(workspace, peer);
+    this.#workspace(workspace).cards.set(`${observer} ${target}`, facts);
+  }
+
+  setSummary(workspace: string, session: string, text: string): void {
+    this.#session(workspace, session).summary = text;
+  }
+
+  // ---- Requests
+
+  protected override isAuthorised(headers: IncomingHttpHeaders, token: string): boolean {
+    return headers.authorization === `Bearer ${token}`;
+  }
+
+  protected override refusal(): FakeReply {
+    return { status: 401, body: { detail: "Invalid JWT" } };
+  }
+
+  protected override handle(request: SeenRequest): FakeReply {
+    const missed = { status: 404, body: { detail: "Not Found" } };
+    return this.speaksV3 ? answerWith(this.#routes, request, () => missed) : missed;
+  }
+
+  #newId(kind: string): string {
+    this.#lastNumber += 1;
+    return `${kind}_${String(this.#lastNumber).padStart(20 - kind.length, "0")}`;
+  }
+
+  #workspace(name: string): Workspace {
+    const known = this.#workspaces.get(name);
+    if (known !== undefined) return known;
+    const made = {
+      id: name,
+      peers: new Set<string>(),
+      sessions: new Map(),
+      cards: new Map(),
+      conclusions: [],
+    };
+    this.#workspaces.set(name, made);
+    return made;
+  }
+
+  #session(workspace: string, name: string): Session {
+    const { sessions } = this.#workspace(workspace);
+    const session = sessions.get(name) ?? { id: name, members: new Map(), messages: [] };
+    sessions.set(name, session);
+    return session;
+  }
+
   #table(): readonly Route[] {
-    const W = "/v3/workspaces/:workspace_id";
-    const P = `${W}/peers/:peer_id`;
-    const S = `${W}/sessions/:session_id`;
+    const W = "/v3/workspaces/:w";
+    const P = `${W}/peers/:p`;
+    const S = `${W}/sessions/:s`;
     return [
-      route("GET", "/health", () => ok({ status: "ok" })),
-      route("POST", "/v3/workspaces", (call) => this.#postWorkspace(call)),
-      route("POST", "/v3/workspaces/list", (call) =>
-        paged(call, [...this.workspaces.values()].map(workspaceView)),
-      ),
-      route("PUT", W, (call) => ok(workspaceView(update(call, () => this.#createIn(call))))),
-      route("DELETE", W, (call) => this.#deleteWorkspace(call)),
-      route("POST", `${W}/search`, (call) => this.#search(call, () => true)),
-      route("POST", `${W}/chat`, (call) => this.#chat(call)),
-      route("GET", `${W}/queue/status`, (call) => this.#queueStatus(call)),
-      route("POST", `${W}/schedule_dream`, (call) => {
-        bodyOf(call, bodies.dream);
-        return { status: 204 };
+      route("POST", "/v3/workspaces", (call) => {
+        const { id: name } = bodyOf(call, BODIES.named);
+        return got(!this.#workspaces.has(name), described(this.#workspace(name).id));
       }),
-      route("POST", `${W}/scopes`, (call) => this.#postScope(call)),
-      route("POST", `${W}/scopes/list`, (call) => paged(call, [...this.#in(call).scopes.values()])),
-      route("POST", `${W}/peers`, (call) => this.#postPeer(call)),
-      route("POST", `${W}/peers/list`, (call) => {
-        const home = this.#in(call);
-        return paged(
-          call,
-          [...home.peers.values()].map((peer) => peerView(home, peer)),
-        );
+      route("POST", `${W}/peers`, (call) => {
+        const { id: name } = bodyOf(call, BODIES.named);
+        const { peers } = this.#in(call);
+        const isNew = !peers.has(name);
+        peers.add(name);
+        return got(isNew, inWorkspace(call, name));
       }),
-      route("PUT", P, (call) => {
-        const id = pathId(call, "peer_id");
-        const peer = update(call, () => this.#createIn(call).ensurePeer(id));
-        return ok(peerView(this.#in(call), peer));
+      route("POST", `${W}/sessions`, (call) => {
+        const { id: name, peers } = bodyOf(call, BODIES.named);
+        const isNew = !this.#in(call).sessions.has(name);
+        const session = this.#session(call.params.w ?? "", name);
+        for (const [peer, given] of Object.entries(peers ?? {}))
+          this.join(call.params.w ?? "", name, peer, given);
+        return got(isNew, sessionView(call, session));
       }),
       route("POST", `${P}/sessions`, (call) => {
-        const home = this.#in(call);
-        const joined = [...home.sessions.values()].filter(({ members }) =>
-          members.has(call.params.peer_id ?? ""),
-        );
+        const all = [...this.#in(call).sessions.values()];
+        const joined = all.filter(({ members }) => members.has(call.params.p ?? ""));
         return paged(
           call,
-          joined.map((session) => sessionView(home, session)),
+          joined.map((session) => sessionView(call, session)),
         );
       }),
-      route("POST", `${P}/search`, (call) =>
-        this.#search(call, ({ peer_id }) => peer_id === call.params.peer_id),
-      ),
-      route("GET", `${P}/context`, (call) => this.#peerContext(call)),
-      route("POST", `${P}/representation`, (call) => this.#representation(call)),
+      route("GET", `${P}/context`, (call) => {
+        const { target = this.#peer(call), ...query } = queryOf(call, QUERIES.peerContext);
+        const peer = this.#peer(call);
+        const representation = this.#representation(call, peer, target, query.search_query);
+        const peer_card = this.cardOf(call.params.w ?? "", peer, target);
+        return ok({ peer_id: peer, target_id: target, representation, peer_card });
+      }),
+      route("POST", `${P}/representation`, (call) => {
+        const { target, search_query } = bodyOf(call, BODIES.representation);
+        const peer = this.#peer(call);
+        return ok({ representation: this.#representation(call, peer, target ?? peer, search_query) });
+      }),
       route("GET", `${P}/card`, (call) => {
-        const { target } = queryOf(call, queries.target);
-        const { home, peer } = this.#peer(call);
-        return ok({ peer_card: home.cardOf(peer, target ?? peer) });
+        const { target = this.#peer(call) } = queryOf(call, QUERIES.target);
+        return ok({ peer_card: this.cardOf(call.params.w ?? "", this.#peer(call), target) });
       }),
       route("PUT", `${P}/card`, (call) => {
-        const { target } = queryOf(call, queries.target);
-        const { peer_card } = bodyOf(call, bodies.card, queries.target);
-        const { home, peer } = this.#peer(call);
-        home.setCard(peer, target ?? peer, peer_card);
+        const { target = this.#peer(call) } = queryOf(call, QUERIES.target);
+        const { peer_card } = bodyOf(call, BODIES.card);
+        this.setCard(call.params.w ?? "", this.#peer(call), target, peer_card);
         return ok({ peer_card });
       }),
       route("POST", `${P}/chat`, (call) => this.#chat(call)),
-      route("POST", `${W}/sessions`, (call) => this.#postSession(call)),
-      route("POST", `${W}/sessions/list`, (call) => {
+      route("DELETE", S, (call) => {
+        const { id: name } = this.#known(call);
         const home = this.#in(call);
-        return paged(
+        home.sessions.delete(name);
+        home.conclusions = home.conclusions.filter(({ session_id }) => session_id !== name);
+        return { status: 202, body: { message: "Session deletion started" } };
+      }),
+      route("GET", `${S}/context`, (call) => this.#context(call)),
+      route("GET", `${S}/peers`, (call) =>
+        paged(
           call,
-          [...home.sessions.values()].map((session) => sessionView(home, session)),
-        );
-      }),
-      route("PUT", S, (call) => {
-        const id = pathId(call, "session_id");
-        const session = update(call, () => this.#createIn(call).ensureSession(id));
-        return ok(sessionView(this.#in(call), session));
-      }),
-      route("DELETE", S, (call) => this.#deleteSession(call)),
-      route("GET", `${S}/context`, (call) => this.#sessionContext(call)),
-      route("GET", `${S}/summaries`, (call) => {
-        const { session } = this.#session(call);
-        return ok({ id: session.id, short_summary: summaryView(session), long_summary: null });
-      }),
-      route("POST", `${S}/search`, (call) =>
-        this.#search(call, ({ session_id }) => session_id === call.params.session_id),
+          [...this.#known(call).members.keys()].map((name) => inWorkspace(call, name)),
+        ),
       ),
-      route("POST", `${S}/clone`, (call) => this.#clone(call)),
-      route("GET", `${S}/peers`, (call) => {
-        const { home, session } = this.#session(call);
-        return paged(
+      route("POST", `${S}/peers`, (call) => {
+        const { w = "", s = "" } = call.params;
+        parse(id, s);
+        for (const [peer, given] of Object.entries(bodyOf(call, BODIES.peers))) this.join(w, s, peer, given);
+        return ok(sessionView(call, this.#session(w, s)));
+      }),
+      route("GET", `${S}/peers/:p/config`, (call) => {
+        const found = this.#known(call).members.get(call.params.p ?? "");
+        if (found === undefined) throw missing(`Peer ${call.params.p} not found`);
+        return ok(found);
+      }),
+      route("POST", `${S}/messages`, (call) => this.#add(call, bodyOf(call, BODIES.messages).messages)),
+      route("POST", `${S}/messages/upload`, (call) => {
+        const parts = (call.request.body as { multipart?: readonly FormPart[] } | undefined)?.multipart ?? [];
+        const form = parse(BODIES.upload, Object.fromEntries(parts.map(({ name, value }) => [name, value])));
+        const { file: content, peer_id, created_at } = form;
+        const metadata = JSON.parse(form.metadata ?? "{}") as Data;
+        return this.#add(call, [{ content, peer_id, metadata, created_at }]);
+      }),
+      route("POST", `${S}/messages/list`, (call) =>
+        paged(
           call,
-          [...session.members.keys()].map((id) => peerView(home, home.ensurePeer(id))),
-        );
+          this.#known(call).messages.map((each) => messageView(call, each)),
+        ),
+      ),
+      route("POST", `${W}/conclusions`, (call) => {
+        const { w = "" } = call.params;
+        const { conclusions } = bodyOf(call, BODIES.conclusions);
+        const { peers, sessions } = this.#in(call);
+        for (const { observer_id, observed_id, session_id } of conclusions) {
+          for (const peer of [observer_id, observed_id])
+            if (!peers.has(peer)) throw missing(`Peer ${peer} not found`);
+          if (session_id && !sessions.has(session_id)) throw missing(`Session ${session_id} not found`);
+        }
+        return { status: 201, body: conclusions.map((each) => this.addConclusion(w, each)) };
       }),
-      route("POST", `${S}/peers`, (call) => this.#putPeers(call, false)),
-      route("PUT", `${S}/peers`, (call) => this.#putPeers(call, true)),
-      route("DELETE", `${S}/peers`, (call) => {
-        const ids = bodyOf(call, bodies.peerIds);
-        const { home, session } = this.#session(call);
-        for (const id of ids) session.members.delete(id);
-        return ok(sessionView(home, session));
-      }),
-      route("GET", `${S}/peers/:peer_id/config`, (call) => ok(this.#member(call).flags)),
-      route("PUT", `${S}/peers/:peer_id/config`, (call) => {
-        const flags = bodyOf(call, bodies.flags);
-        const { home, session, peer } = this.#member(call);
-        home.join(session, peer, flags);
-        return { status: 204 };
-      }),
-      route("POST", `${S}/messages`, (call) => {
-        const { messages } = bodyOf(call, bodies.messages);
-        return this.#addMessages(call, messages);
-      }),
-      route("POST", `${S}/messages/upload`, (call) => this.#upload(call)),
-      route("POST", `${S}/messages/list`, (call) => paged(call, this.#session(call).session.messages)),
-      route("GET", `${S}/messages/:message_id`, (call) => ok(this.#message(call))),
-      route("PUT", `${S}/messages/:message_id`, (call) => {
-        const { metadata } = bodyOf(call, bodies.messageUpdate);
-        const message = this.#message(call);
-        if (metadata) message.metadata = metadata;
-        return ok(message);
-      }),
-      route("POST", `${W}/conclusions`, (call) => this.#postConclusions(call)),
       route("POST", `${W}/conclusions/list`, (call) => paged(call, this.#in(call).conclusions)),
-      route("POST", `${W}/conclusions/query`, (call) => {
-        const { query, top_k = 10, distance, filters } = bodyOf(call, bodies.conclusionQuery);
-        const ranked = rank(query, filtered(this.#in(call).conclusions, filters), ({ content }) => content);
-        return ok(
-          ranked
-            .filter(({ score }) => 1 - score <= (distance ?? 1))
-            .slice(0, top_k)
-            .map(({ item }) => item),
-        );
-      }),
-      route("DELETE", `${W}/conclusions/:conclusion_id`, (call) => {
+      route("DELETE", `${W}/conclusions/:c`, (call) => {
         const home = this.#in(call);
-        const left = home.conclusions.filter(({ id }) => id !== call.params.conclusion_id);
-        if (left.length === home.conclusions.length)
-          throw missing(`Conclusion ${call.params.conclusion_id} not found`);
+        const left = home.conclusions.filter((each) => each.id !== call.params.c);
+        if (left.length === home.conclusions.length) throw missing(`Conclusion ${call.params.c} not found`);
         home.conclusions = left;
         return { status: 204 };
       }),
@@ -184,269 +394,135 @@ export class FakeHoncho extends HonchoControls {
 
   // ---- What a call names
 
-  /** For calls that create what they name. */
-  #createIn(call: Call): Workspace {
-    return this.ensure(pathId(call, "workspace_id"));
-  }
-
-  /** For calls that only read: a workspace nobody created is empty and stays uncreated. */
   #in(call: Call): Workspace {
-    const id = pathId(call, "workspace_id");
-    return this.workspaces.get(id) ?? new Workspace(id, () => 0);
+    return this.#workspace(parse(id, call.params.w));
   }
 
-  #peer(call: Call): { readonly home: Workspace; readonly peer: string } {
-    const home = this.#in(call);
-    const peer = pathId(call, "peer_id");
-    if (!home.peers.has(peer)) throw missing(`Peer ${peer} not found in workspace ${home.id}`);
-    return { home, peer };
+  #peer(call: Call): string {
+    const { p = "" } = call.params;
+    if (!this.#in(call).peers.has(p)) throw missing(`Peer ${p} not found`);
+    return p;
   }
 
-  #session(call: Call): { readonly home: Workspace; readonly session: Session } {
-    const home = this.#in(call);
-    const id = pathId(call, "session_id");
-    const session = home.sessions.get(id);
-    if (session === undefined) throw missing(`Session ${id} not found in workspace ${home.id}`);
-    return { home, session };
+  #known(call: Call): Session {
+    const session = this.#in(call).sessions.get(call.params.s ?? "");
+    if (session === undefined) throw missing(`Session ${call.params.s} not found`);
+    return session;
   }
 
-  #member(call: Call): { home: Workspace; session: Session; peer: string; flags: Flags } {
-    const { home, session } = this.#session(call);
-    const peer = pathId(call, "peer_id");
-    const flags = session.members.get(peer);
-    if (flags === undefined) throw missing(`Peer ${peer} not found in session ${session.id}`);
-    return { home, session, peer, flags };
+  #add(call: Call, messages: readonly NewMessage[]): FakeReply {
+    const { w = "", s = "" } = call.params;
+    parse(id, s);
+    const body = messages.map((each) => messageView(call, this.addMessage(w, s, each)));
+    return { status: 201, body };
   }
 
-  #message(call: Call): Message {
-    const { session } = this.#session(call);
-    const found = session.messages.find(({ id }) => id === call.params.message_id);
-    if (found === undefined) throw missing(`Message ${call.params.message_id} not found`);
-    return found;
+  /** One conclusion per line; with a query those that share a word with it, best first. */
+  #representation(call: Call, observer: string, observed: string, query?: string | null): string {
+    const all = this.conclusionsOf(call.params.w ?? "", observer, observed);
+    const chosen = query ? rank(query, all, ({ content }) => content).map(({ item }) => item) : all;
+    return chosen.map(({ content }) => content).join("\n");
   }
 
-  // ---- Calls
-
-  #postWorkspace(call: Call): FakeReply {
-    const body = bodyOf(call, bodies.workspace);
-    const isNew = !this.workspaces.has(body.id);
-    return got(isNew, workspaceView(merge(this.ensure(body.id), body)));
-  }
-
-  #deleteWorkspace(call: Call): FakeReply {
-    const { id } = this.#in(call);
-    if (!this.workspaces.has(id)) throw missing(`Workspace ${id} not found`);
-    if (this.sessionsOf(id).length > 0)
-      return { status: 409, body: { detail: `Workspace ${id} has sessions; delete them first` } };
-    this.workspaces.delete(id);
-    return { status: 202, body: { message: "Workspace deletion started" } };
-  }
-
-  #postPeer(call: Call): FakeReply {
-    const body = bodyOf(call, bodies.peer);
-    const home = this.#createIn(call);
-    const isNew = !home.peers.has(body.id);
-    return got(isNew, peerView(home, merge(home.ensurePeer(body.id), body)));
-  }
-
-  #postScope(call: Call): FakeReply {
-    const { id, metadata } = bodyOf(call, bodies.scope);
-    const { scopes } = this.#createIn(call);
-    const isNew = !scopes.has(id);
-    if (isNew) scopes.set(id, { id, metadata: metadata ?? {}, created_at: now() });
-    return got(isNew, scopes.get(id));
-  }
-
-  #postSession(call: Call): FakeReply {
-    const body = bodyOf(call, bodies.session);
-    const home = this.#createIn(call);
-    const isNew = !home.sessions.has(body.id);
-    const session = merge(home.ensureSession(body.id), body);
-    for (const [peer, flags] of Object.entries(body.peers ?? {})) home.join(session, peer, flags);
-    return got(isNew, sessionView(home, session));
-  }
-
-  #deleteSession(call: Call): FakeReply {
-    queryOf(call, queries.none);
-    const { home, session } = this.#session(call);
-    session.isActive = false;
-    this.later(() => {
-      home.sessions.delete(session.id);
-      home.conclusions = home.conclusions.filter(({ session_id }) => session_id !== session.id);
+  #context(call: Call): FakeReply {
+    const { w = "", s = "" } = call.params;
+    const query = queryOf(call, QUERIES.sessionContext);
+    const { messages = [], summary } = this.#in(call).sessions.get(s) ?? {};
+    const { peer_target: target, peer_perspective: observer = target } = query;
+    let left = query.tokens ?? Number.POSITIVE_INFINITY;
+    const newest = messages.toReversed().filter(({ content }) => {
+      left -= Math.ceil([...content].length / 4);
+      return left >= 0;
     });
-    return { status: 202, body: { message: "Session deletion started" } };
-  }
-
-  #putPeers(call: Call, isReplacing: boolean): FakeReply {
-    const peers = bodyOf(call, bodies.peers);
-    const id = pathId(call, "session_id");
-    const home = this.#createIn(call);
-    const session = home.ensureSession(id);
-    if (isReplacing) session.members.clear();
-    for (const [peer, flags] of Object.entries(peers)) home.join(session, peer, flags);
-    return ok(sessionView(home, session));
-  }
-
-  #addMessages(call: Call, messages: readonly NewMessage[]): FakeReply {
-    const session = pathId(call, "session_id");
-    const home = this.#createIn(call);
-    const added = messages.map((message) => home.addMessage(session, message));
-    const { derive } = this;
-    if (derive !== undefined)
-      for (const message of added)
-        this.later(() => {
-          for (const content of derive(message))
-            for (const observer_id of home.observersOf(message))
-              home.addConclusion({ content, observer_id, observed_id: message.peer_id, session_id: session });
-        });
-    return { status: 201, body: added };
-  }
-
-  #upload(call: Call): FakeReply {
-    const parts = (call.request.body as { multipart?: readonly FormPart[] } | undefined)?.multipart ?? [];
-    const fields = Object.fromEntries(parts.map(({ name, value }) => [name, value]));
-    const form = parse(bodies.upload, fields, "body");
-    const type = parts.find(({ name }) => name === "file")?.contentType ?? "application/octet-stream";
-    if (Buffer.byteLength(form.file) > UPLOAD_LIMIT_BYTES)
-      return { status: 413, body: { detail: `File size exceeds maximum of ${UPLOAD_LIMIT_BYTES} bytes` } };
-    if (!/^(text\/|application\/json)/.test(type))
-      return { status: 415, body: { detail: `Unsupported file type: ${type}` } };
-    const characters = [...form.file];
-    const messages: NewMessage[] = [];
-    for (let start = 0; start < Math.max(characters.length, 1); start += MESSAGE_LIMIT_CHARS)
-      messages.push({
-        content: characters.slice(start, start + MESSAGE_LIMIT_CHARS).join(""),
-        peer_id: form.peer_id,
-        metadata: jsonObject(form.metadata, "metadata"),
-        created_at: form.created_at,
-      });
-    return this.#addMessages(call, messages);
-  }
-
-  #clone(call: Call): FakeReply {
-    const { message_id } = queryOf(call, queries.clone);
-    const { home, session } = this.#session(call);
-    const last = session.messages.findIndex(({ id }) => id === message_id);
-    if (message_id !== undefined && last < 0) throw missing(`Message ${message_id} not found`);
-    const copy = home.ensureSession(`${session.id}-clone-${home.sessions.size}`);
-    for (const [peer, flags] of session.members) home.join(copy, peer, flags);
-    const copied = message_id === undefined ? session.messages : session.messages.slice(0, last + 1);
-    for (const { id: _, ...message } of copied) home.addMessage(copy.id, message);
-    return { status: 201, body: sessionView(home, copy) };
-  }
-
-  #sessionContext(call: Call): FakeReply {
-    const query = queryOf(call, queries.sessionContext);
-    if (query.peer_perspective !== undefined && query.peer_target === undefined)
-      throw invalidValue("peer_target is required with peer_perspective", ["query", "peer_perspective"]);
-    const home = this.#in(call);
-    const id = pathId(call, "session_id");
-    const session = home.sessions.get(id);
-    const wantsSummary = query.summary ?? true;
-    const summary = session !== undefined && wantsSummary ? summaryView(session) : null;
-    const target = query.peer_target;
-    const observer = query.peer_perspective ?? target;
+    const isAsked = target !== undefined && observer !== undefined;
     return ok({
-      id,
-      messages: newestWithin(
-        session?.messages ?? [],
-        (query.tokens ?? Infinity) - (summary?.token_count ?? 0),
-      ),
-      summary,
-      peer_representation:
-        target === undefined || observer === undefined
+      id: s,
+      messages: newest.toReversed().map((each) => messageView(call, each)),
+      summary:
+        summary === undefined || query.summary === "false"
           ? null
-          : home.representation(observer, target, {
-              ...asked(query),
-              session: query.limit_to_session ? id : undefined,
-            }),
-      peer_card: target === undefined || observer === undefined ? null : home.cardOf(observer, target),
-    });
-  }
-
-  #peerContext(call: Call): FakeReply {
-    const query = queryOf(call, queries.peerContext);
-    const { home, peer } = this.#peer(call);
-    const target = query.target ?? peer;
-    return ok({
-      peer_id: peer,
-      target_id: target,
-      representation: home.representation(peer, target, asked(query)),
-      peer_card: home.cardOf(peer, target),
-    });
-  }
-
-  #representation(call: Call): FakeReply {
-    const body = bodyOf(call, bodies.representation);
-    const { home, peer } = this.#peer(call);
-    const session = body.session_id ?? undefined;
-    return ok({
-      representation: home.representation(peer, body.target ?? peer, { ...asked(body), session }),
+          : {
+              content: summary,
+              message_id: "",
+              summary_type: "short",
+              created_at: new Date().toISOString(),
+              token_count: 1,
+            },
+      peer_representation: isAsked ? this.#representation(call, observer, target, query.search_query) : null,
+      peer_card: isAsked ? this.cardOf(w, observer, target) : null,
     });
   }
 
   #chat(call: Call): FakeReply {
-    const isPeer = call.params.peer_id !== undefined;
-    const body = isPeer
-      ? bodyOf(call, bodies.chat)
-      : { ...bodyOf(call, bodies.workspaceChat), target: undefined };
-    const home = isPeer ? this.#peer(call).home : this.#in(call);
-    const question: HonchoQuestion = {
-      workspace: home.id,
-      peer: call.params.peer_id,
-      target: body.target ?? undefined,
-      session: body.session_id ?? undefined,
-      query: body.query,
-      level: body.reasoning_level ?? undefined,
-    };
-    const content = this.#answer(home, question);
+    const peer = this.#peer(call);
+    const body = bodyOf(call, BODIES.chat);
+    const target = body.target ?? undefined;
+    const { chatAnswer } = this;
+    const content =
+      typeof chatAnswer === "function"
+        ? chatAnswer({
+            peer,
+            target,
+            session: body.session_id ?? undefined,
+            query: body.query,
+            level: body.reasoning_level ?? undefined,
+          })
+        : chatAnswer === undefined
+          ? this.#representation(call, peer, target ?? peer) || null
+          : chatAnswer;
     const evidence = { conclusions: [], messages: [], tool_calls: [], reasoning_trace_id: null };
-    if (!body.stream) return ok({ content, ...(body.include_evidence ? { evidence } : {}) });
-    const pieces = (content ?? "").match(/\S*\s*/g)?.filter((piece) => piece !== "") ?? [];
-    const events = [...pieces.map((piece) => ({ delta: { content: piece }, done: false })), { done: true }];
-    return {
-      status: 200,
-      raw: events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""),
-      headers: { "content-type": "text/event-stream" },
-    };
+    return ok({ content, ...(body.include_evidence ? { evidence } : {}) });
   }
+}
 
-  #answer(home: Workspace, question: HonchoQuestion): string | null {
-    if (typeof this.chatAnswer === "function") return this.chatAnswer(question);
-    if (this.chatAnswer !== undefined) return this.chatAnswer;
-    const { peer, target = peer } = question;
-    if (peer === undefined || target === undefined) return null;
-    return home.representation(peer, target, {}) || null;
-  }
+// ---- Requests and answers
 
-  #search(call: Call, isWithin: (message: Message) => boolean): FakeReply {
-    const { query, filters, limit = 10 } = bodyOf(call, bodies.search);
-    const all = [...this.#in(call).sessions.values()].flatMap(({ messages }) => messages);
-    const ranked = rank(query, filtered(all.filter(isWithin), filters), ({ content }) => content);
-    return ok(ranked.slice(0, limit).map(({ item }) => item));
-  }
+function bodyOf<T>(call: Call, schema: z.ZodType<T>): T {
+  return parse(schema, call.request.body);
+}
 
-  #queueStatus(call: Call): FakeReply {
-    queryOf(call, queries.queue);
-    const pending = this.pending.length;
-    return ok({
-      total_work_units: this.done + pending,
-      completed_work_units: this.done,
-      in_progress_work_units: 0,
-      pending_work_units: pending,
-      sessions: {},
-    });
-  }
+function queryOf<T>(call: Call, schema: z.ZodType<T>): T {
+  return parse(schema, call.request.query);
+}
 
-  #postConclusions(call: Call): FakeReply {
-    const { conclusions } = bodyOf(call, bodies.conclusions);
-    const home = this.#in(call);
-    for (const { observer_id, observed_id, session_id } of conclusions) {
-      for (const peer of [observer_id, observed_id])
-        if (!home.peers.has(peer)) throw missing(`Peer ${peer} not found in workspace ${home.id}`);
-      if (session_id && !home.sessions.has(session_id))
-        throw missing(`Session ${session_id} not found in workspace ${home.id}`);
-    }
-    return { status: 201, body: conclusions.map((conclusion) => home.addConclusion(conclusion)) };
-  }
+function ok(body: unknown): FakeReply {
+  return { status: 200, body };
+}
+
+/** The answer of a call that reads or creates. */
+function got(isNew: boolean, body: unknown): FakeReply {
+  return { status: isNew ? 201 : 200, body };
+}
+
+function missing(detail: string): Refusal {
+  return new Refusal({ status: 404, body: { detail } });
+}
+
+function described(name: string) {
+  return { id: name, metadata: {}, configuration: {}, created_at: new Date().toISOString() };
+}
+
+function inWorkspace({ params: { w: workspace_id } }: Call, name: string) {
+  return { ...described(name), workspace_id };
+}
+
+function sessionView(call: Call, session: Session) {
+  return { ...inWorkspace(call, session.id), is_active: true };
+}
+
+function messageView({ params: { w: workspace_id, s: session_id } }: Call, given: Message) {
+  return { ...given, workspace_id, session_id, token_count: Math.ceil(given.content.length / 4) };
+}
+
+function paged(call: Call, all: readonly object[]): FakeReply {
+  const { page, size, reverse } = queryOf(call, QUERIES.page);
+  const filters = call.request.method === "GET" ? {} : (bodyOf(call, BODIES.list).filters ?? {});
+  const chosen = all.filter((item) =>
+    Object.entries(filters).every(([key, value]) => {
+      const own = (item as Data)[key];
+      return typeof value !== "object" ? own === value : JSON.stringify(own) === JSON.stringify(value);
+    }),
+  );
+  const items = (reverse === "true" ? chosen.toReversed() : chosen).slice((page - 1) * size, page * size);
+  return ok({ items, total: chosen.length, page, size, pages: Math.ceil(chosen.length / size) });
 }

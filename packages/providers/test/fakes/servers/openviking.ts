@@ -1,24 +1,29 @@
-// An OpenViking server on loopback with two profiles: v03 ignores unknown fields and knows the agent header, v04 refuses unknown fields and
-// knows batches and peers. Files, search, sessions and resources below /api/v1.
+// A fake OpenViking with the requests that our provider makes, in two profiles: v03 ignores unknown fields and knows the agent header, v04
+// refuses unknown fields and knows batches and peers.
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { type FakeReply, FakeServer, type FormPart, type SeenRequest } from "./fake-server.ts";
-import { BODIES, bodyOf, PARAMETERS, queryOf, refuse } from "./openviking-bodies.ts";
+import { inflateRawSync } from "node:zlib";
+import { type FakeReply, FakeServer, type FormPart, rank, type SeenRequest } from "./fake-server.ts";
 import {
-  type Caller,
-  callerOf,
-  keyOf,
-  type Tenant,
-  VikingError,
-  type VikingProfile,
-} from "./openviking-caller.ts";
-import { VikingFiles } from "./openviking-files.ts";
-import { contextTypeOf, isWithin, readZip, VikingTree } from "./openviking-tree.ts";
+  either,
+  type Fields,
+  fieldProblem,
+  integer,
+  isBoolean,
+  isObject,
+  listOf,
+  nullable,
+  objectOf,
+  oneOf,
+  text,
+} from "./strict.ts";
+
+/** `v03`: servers 0.3.x. `v04`: servers from 0.4.1 on. */
+export type VikingProfile = "v03" | "v04";
 
 export type VikingMessage = {
   readonly role: "user" | "assistant";
   readonly content?: string | null;
-  readonly parts?: readonly Readonly<Record<string, unknown>>[] | null;
   readonly peer_id?: string | null;
 };
 
@@ -29,34 +34,90 @@ type Session = {
   readonly messages: VikingMessage[];
   archived: number;
   archives: number;
-  hasFailedArchive: boolean;
 };
 
-type Account = { readonly tree: VikingTree; readonly sessions: Map<string, Session> };
-
+type File = { readonly uri: string; readonly content: string; isIndexed: boolean };
+type Account = { readonly files: Map<string, File>; readonly sessions: Map<string, Session> };
+type Tenant = { readonly account: string; readonly user: string; readonly role: "user" | "root" };
+/** `view`: only the folder of this agent (v03) or peer (v04) is seen; undefined: all of them. */
+type Caller = Tenant & { readonly view: string | undefined };
 type Person = { readonly user?: string; readonly account?: string };
 
 export type OpenVikingOptions = { readonly profile?: VikingProfile };
+
+const ROOT = "viking://";
+const SCOPES = ["resources", "user", "agent", "session"];
+const NOW = "2026-01-02T03:04:05.000Z";
+const STATUS = {
+  INVALID_ARGUMENT: 400,
+  INVALID_URI: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  FAILED_PRECONDITION: 412,
+};
+
+class VikingError extends Error {
+  readonly code: keyof typeof STATUS;
+
+  constructor(code: keyof typeof STATUS, message: string) {
+    super(message);
+    this.code = code;
+  }
+
+  reply(): FakeReply {
+    const error = { code: this.code, message: this.message };
+    return { status: STATUS[this.code], body: { status: "error", result: null, error } };
+  }
+}
+
+// ---- What it accepts
+
+const anything = () => undefined;
+const some = (check: ReturnType<typeof text>) => nullable(either(listOf(check), check));
+const FIND: Fields = {
+  ...{ target_uri: some(text(0)), limit: integer(1), score_threshold: anything, level: anything },
+  ...{ context_type: anything, tags: anything, since: anything, until: anything, read_content: isBoolean },
+};
+const MESSAGE: readonly [Fields, Fields] = [
+  { role: oneOf("user", "assistant") },
+  { content: nullable(text(0)), parts: anything, peer_id: nullable(text()) },
+];
+const BODIES: Readonly<Record<string, readonly [Fields, Fields]>> = {
+  find: [{ query: text() }, FIND],
+  search: [{ query: text() }, { ...FIND, session_id: nullable(text()) }],
+  write: [
+    { uri: text(), content: text(0) },
+    { mode: oneOf("create", "replace", "append"), wait: isBoolean, timeout: anything },
+  ],
+  message: MESSAGE,
+  batch: [{ messages: listOf(objectOf(...MESSAGE), 1) }, {}],
+  commit: [{}, { keep_recent_count: integer(0), extraction_metadata: anything }],
+  resource: [
+    {},
+    {
+      ...{ path: nullable(text()), temp_file_id: nullable(text()), to: nullable(text()) },
+      ...{ parent: nullable(text()), reason: text(0), instruction: text(0), source_name: anything },
+      ...{ wait: isBoolean, timeout: anything, strict: isBoolean, directly_upload_media: isBoolean },
+      watch_interval: anything,
+    },
+  ],
+};
+
+// ---- The server
 
 export class FakeOpenViking extends FakeServer {
   profile: VikingProfile;
   /** What `/health` reports; undefined: the version of the profile; null: none. */
   version: string | null | undefined;
-  /** Indexing and extraction wait for `settle`. */
-  settleByHand = false;
   /** Sessions belong to the account, as in some versions: everyone sees them, and their URIs name no user. */
   sharesSessions = false;
-  /** The text of a memory made from a committed message; undefined: none is made. */
-  extract: (message: VikingMessage) => string | undefined = textOf;
-  /** Texts of web pages that can be added as resources; others have a standard text. */
-  readonly pages = new Map<string, string>();
   readonly #accounts = new Map<string, Account>();
   readonly #keys = new Map<string, Tenant>();
   readonly #uploads = new Map<string, FormPart>();
-  readonly #waiting: (() => void)[] = [];
   #token: string | undefined;
   #tasks = 0;
-  #sessions = 0;
 
   constructor({ profile = "v04" }: OpenVikingOptions = {}) {
     super();
@@ -82,27 +143,21 @@ export class FakeOpenViking extends FakeServer {
     this.#keys.delete(key);
   }
 
-  /** Runs the indexing and extraction that wait. */
-  settle(): void {
-    for (const job of this.#waiting.splice(0)) job();
-  }
-
   /** Stores a file without a request. */
   put(uri: string, content: string, { account = "default" }: Person = {}): void {
-    this.#account(account).tree.put(uri, content);
+    this.#account(account).files.set(uri, { uri, content, isIndexed: true });
   }
 
   /** Every file of an account by its URI. */
   files({ account = "default" }: Person = {}): Readonly<Record<string, string>> {
-    const files = [...this.#account(account).tree.files.values()];
+    const files = [...this.#account(account).files.values()];
     return Object.fromEntries(files.map(({ uri, content }) => [uri, content]));
   }
 
   /** Texts of the memories of a user, by URI. */
   memories({ user = "default", account = "default" }: Person = {}): Readonly<Record<string, string>> {
     const files = Object.entries(this.files({ account })).filter(
-      ([uri]) =>
-        isWithin(uri, `viking://user/${user}`) && contextTypeOf(uri, this.profile === "v03") === "memory",
+      ([uri]) => isWithin(uri, `viking://user/${user}`) && this.#typeOf(uri) === "memory",
     );
     return Object.fromEntries(files);
   }
@@ -120,16 +175,9 @@ export class FakeOpenViking extends FakeServer {
     return this.#account(account).sessions.get(`${user}/${session}`)?.archives ?? 0;
   }
 
-  /** From now on a commit of this session is refused with 412. */
-  failArchive(session: string, { user = "default", account = "default" }: Person = {}): void {
-    this.#session({ user, account }, session).hasFailedArchive = true;
-  }
-
-  /** Every account that has something, with its files and sessions, without times. */
+  /** Every account that has something, with its files and sessions. */
   stored(): unknown {
-    const filled = [...this.#accounts].filter(
-      ([, { tree, sessions }]) => tree.files.size + sessions.size > 0,
-    );
+    const filled = [...this.#accounts].filter(([, { files, sessions }]) => files.size + sessions.size > 0);
     const accounts = filled.map(([name, { sessions }]) => {
       const kept = [...sessions].map(([key, { messages, archives }]) => [key, { messages, archives }]);
       return [name, { files: this.files({ account: name }), sessions: Object.fromEntries(kept) }];
@@ -160,44 +208,17 @@ export class FakeOpenViking extends FakeServer {
     }
   }
 
-  /** The result of the call; undefined: there is no such call. */
-  #call(request: SeenRequest): unknown {
-    const [api, version, area, name, action, ...rest] = request.path
-      .split("/")
-      .slice(1)
-      .map(decodeURIComponent);
-    if (api !== "api" || version !== "v1") return undefined;
-    const caller = callerOf(request.headers, this.profile, this.#tenantOf(request.headers));
-    if (area === "sessions") return this.#sessionCall(caller, [name, action, ...rest], request);
-    const files = new VikingFiles(this.#tree(caller), caller, this.profile, (job, isAwaited) =>
-      this.#later(job, isAwaited),
-    );
-    const call = `${request.method} ${[area, name, action, ...rest].filter((each) => each !== undefined).join("/")}`;
-    switch (call) {
-      case "GET observer/system":
-        return { is_healthy: true, components: {} };
-      case "POST resources/temp_upload":
-        return this.#upload(request);
-      case "POST resources":
-        return this.#addResource(files, bodyOf(request, this.profile, BODIES.resource));
-      default:
-        return files.call(call, request);
-    }
-  }
-
   #health(request: SeenRequest): FakeReply {
     const tenant = this.#tenantOf(request.headers);
-    const version = this.version === undefined ? STANDARD_VERSIONS[this.profile] : this.version;
+    const standard = this.profile === "v03" ? "0.3.24" : "0.4.16";
+    const version = this.version === undefined ? standard : this.version;
+    const of = { account_id: tenant?.account, user_id: tenant?.user, role: tenant?.role };
     return {
       status: 200,
       body: {
-        status: "ok",
-        healthy: true,
+        ...{ status: "ok", healthy: true, auth_mode: this.#token === undefined ? "dev" : "api_key" },
         ...(version === null ? {} : { version }),
-        auth_mode: this.#token === undefined ? "dev" : "api_key",
-        ...(tenant === undefined
-          ? {}
-          : { account_id: tenant.account, user_id: tenant.user, role: tenant.role }),
+        ...(tenant === undefined ? {} : of),
       },
     };
   }
@@ -208,126 +229,266 @@ export class FakeOpenViking extends FakeServer {
   }
 
   #account(name: string): Account {
-    const account = this.#accounts.get(name) ?? { tree: new VikingTree(), sessions: new Map() };
+    const account = this.#accounts.get(name) ?? { files: new Map(), sessions: new Map() };
     this.#accounts.set(name, account);
     return account;
   }
 
-  #tree(caller: Caller): VikingTree {
-    return this.#account(caller.account).tree;
+  /** By key and headers. Without authentication everyone is an administrator. */
+  #callerOf(headers: IncomingHttpHeaders): Caller {
+    const isOld = this.profile === "v03";
+    const tenant = this.#tenantOf(headers);
+    const account = header(headers, "x-openviking-account");
+    const user = header(headers, "x-openviking-user");
+    const view = header(headers, isOld ? "x-openviking-agent" : "x-openviking-actor-peer");
+    if (tenant === undefined)
+      return { account: account ?? "default", user: user ?? "default", role: "root", view };
+    if (!isOld && tenant.role === "root")
+      throw new VikingError("PERMISSION_DENIED", "A root key cannot use data APIs in api_key mode");
+    if (!isOld) return { ...tenant, view };
+    if (tenant.role === "root" && (account === undefined || user === undefined))
+      throw new VikingError(
+        "INVALID_ARGUMENT",
+        "A root key needs the headers X-OpenViking-Account and X-OpenViking-User",
+      );
+    if (tenant.role === "root") return { account: account ?? "", user: user ?? "", role: "root", view };
+    if ((account ?? tenant.account) !== tenant.account || (user ?? tenant.user) !== tenant.user)
+      throw new VikingError("PERMISSION_DENIED", "The tenant headers do not match the tenant of the key");
+    return { ...tenant, view };
   }
 
-  /** Runs a job of the background now or at `settle`. A caller that waits gets it done. */
-  #later(job: () => void, isAwaited = false): void {
-    if (this.settleByHand && !isAwaited) this.#waiting.push(job);
-    else job();
+  /** The body, if it fits. Version 0.3 ignores fields that it does not know. */
+  #body<T>({ body = {} }: SeenRequest, name: keyof typeof BODIES): T {
+    const [required, optional] = BODIES[name] ?? [{}, {}];
+    const known = Object.entries(isObject(body) ? body : {}).filter(
+      ([key]) => this.profile === "v04" || key in required || key in optional,
+    );
+    const problem = fieldProblem(Object.fromEntries(known), required, optional);
+    if (problem !== undefined) throw new VikingError("INVALID_ARGUMENT", problem.message);
+    return body as T;
   }
 
-  // ---- Sessions
-
-  #sessionCall(
-    caller: Caller,
-    [id, action, last, ...rest]: readonly (string | undefined)[],
-    request: SeenRequest,
-  ): unknown {
-    const { sessions } = this.#account(caller.account);
-    if (id === undefined) {
-      if (request.method === "POST")
-        return this.#openSession(caller, bodyOf(request, this.profile, BODIES.session));
-      if (request.method !== "GET") return undefined;
-      return [...sessions.values()]
-        .filter(({ user }) => user === caller.user || this.sharesSessions)
-        .map((session) => ({
-          session_id: session.id,
-          uri: this.sharesSessions ? `viking://session/${session.id}` : sessionUri(session),
-          is_dir: true,
-        }));
-    }
-    if (id === "" || rest.length > 0) return undefined;
-    const call = `${request.method} ${[action, last].filter((each) => each !== undefined).join("/")}`;
-    if (call === "POST messages")
-      return this.#addMessages(caller, id, [bodyOf(request, this.profile, BODIES.message)]).answer;
-    if (call === "POST messages/batch") {
-      if (this.profile === "v03") return undefined;
-      const { messages } = bodyOf<{ messages: VikingMessage[] }>(request, this.profile, BODIES.batch);
-      return { ...this.#addMessages(caller, id, messages).answer, added: messages.length };
-    }
-    const session = sessions.get(`${caller.user}/${id}`);
-    if (!["GET ", "DELETE ", "POST commit", "GET context"].includes(call)) return undefined;
-    if (session === undefined) throw new VikingError("NOT_FOUND", `Session not found: ${id}`);
-    if (call === "GET ") return { session_id: id, message_count: session.messages.length - session.archived };
-    if (call === "POST commit")
-      return this.#commit(caller, session, bodyOf(request, this.profile, BODIES.commit));
-    if (call === "DELETE ") {
-      sessions.delete(`${caller.user}/${id}`);
-      return { session_id: id };
-    }
-    queryOf(request, this.profile, PARAMETERS.context);
-    const messages = session.messages.slice(session.archived);
-    return { latest_archive_overview: "", messages, estimatedTokens: tokensOf(messages), stats: {} };
-  }
-
-  #session({ user, account }: { user: string; account: string }, id: string): Session {
-    const { sessions } = this.#account(account);
-    const session = sessions.get(`${user}/${id}`) ?? {
-      id,
-      user,
-      messages: [],
-      archived: 0,
-      archives: 0,
-      hasFailedArchive: false,
-    };
-    sessions.set(`${user}/${id}`, session);
-    return session;
-  }
-
-  #openSession(caller: Caller, { session_id: wanted }: { session_id?: string | null }): unknown {
-    this.#sessions += 1;
-    const { id } = this.#session(caller, wanted ?? `session-${this.#sessions}`);
-    return { session_id: id, user: { account_id: caller.account, user_id: caller.user } };
-  }
-
-  #addMessages(caller: Caller, id: string, messages: readonly VikingMessage[]) {
-    for (const [index, message] of messages.entries())
-      if ((message.content ?? null) === null && (message.parts ?? null) === null)
-        refuse([{ loc: ["body", index], msg: "Either content or parts must be given", type: "value_error" }]);
-    const session = this.#session(caller, id);
-    session.messages.push(...messages);
-    const live = session.messages.slice(session.archived);
-    return { answer: { session_id: id, message_count: live.length, pending_tokens: tokensOf(live) } };
-  }
-
-  #commit(
-    caller: Caller,
-    session: Session,
-    { keep_recent_count: keep = 0 }: { keep_recent_count?: number },
-  ): unknown {
-    if (session.hasFailedArchive)
-      throw new VikingError("FAILED_PRECONDITION", "An earlier archive of the session failed");
-    const end = Math.max(session.archived, session.messages.length - keep);
-    const messages = session.messages.slice(session.archived, end);
-    if (messages.length === 0)
-      return { session_id: session.id, status: "skipped", task_id: null, archive_uri: null, archived: false };
-    session.archived = end;
-    session.archives += 1;
-    const archive = `archive_${String(session.archives).padStart(3, "0")}`;
-    this.#later(() => {
-      for (const [index, message] of messages.entries()) {
-        const memory = this.extract(message);
-        const name = createHash("sha256")
-          .update(`${session.user}/${session.id}/${archive}/${index}`)
-          .digest("hex");
-        const uri = `viking://user/${caller.user}/memories/events/mem_${name.slice(0, 12)}.md`;
-        if (memory !== undefined && memory !== "") this.#tree(caller).put(uri, memory);
+  /** The result of the call; undefined: there is no such call. */
+  #call(request: SeenRequest): unknown {
+    const [api, version, ...rest] = request.path.split("/").slice(1).map(decodeURIComponent);
+    if (api !== "api" || version !== "v1") return undefined;
+    const caller = this.#callerOf(request.headers);
+    if (rest[0] === "sessions") return this.#sessionCall(caller, rest.slice(1), request);
+    const { files } = this.#account(caller.account);
+    switch (`${request.method} ${rest.join("/")}`) {
+      case "POST resources/temp_upload": {
+        const parts = (request.body as { multipart?: readonly FormPart[] } | undefined)?.multipart ?? [];
+        const file = parts.find((part) => part.name === "file" && part.filename !== undefined);
+        if (file === undefined) throw new VikingError("INVALID_ARGUMENT", "file is required");
+        const id = `upload_${this.#uploads.size + 1}`;
+        this.#uploads.set(id, file);
+        return { temp_file_id: id };
       }
-    });
+      case "POST resources":
+        return this.#addResource(caller, this.#body(request, "resource"));
+      case "GET fs/ls":
+        return this.#below(
+          caller,
+          this.#existing(caller, request),
+          request.query.recursive === "true" ? 99 : 1,
+        );
+      case "GET fs/tree":
+        return this.#below(caller, this.#existing(caller, request), 3);
+      case "GET fs/stat":
+        return this.#entry(caller, this.#existing(caller, request));
+      case "DELETE fs": {
+        const uri = this.#writable(caller, this.#existing(caller, request));
+        if (!files.has(uri) && request.query.recursive !== "true")
+          throw new VikingError("FAILED_PRECONDITION", `${uri} is a directory: it needs recursive=true`);
+        for (const each of files.keys()) if (isWithin(each, uri)) files.delete(each);
+        return { uri };
+      }
+      case "GET content/abstract":
+        return this.#abstract(caller, this.#folder(caller, request));
+      case "GET content/overview": {
+        const uri = this.#folder(caller, request);
+        const lines = this.#below(caller, uri, 1).map(({ name, abstract }) => `- ${name}: ${abstract}`);
+        return [`# ${uri.split("/").at(-1)}`, ...lines].join("\n");
+      }
+      case "GET content/read": {
+        const uri = this.#existing(caller, request);
+        const file = files.get(uri);
+        if (file === undefined)
+          throw new VikingError("INVALID_ARGUMENT", `${uri} is a directory, not a file`);
+        return file.content;
+      }
+      case "POST content/write":
+        return this.#write(caller, this.#body(request, "write"));
+      case "POST search/find":
+        return this.#find(caller, this.#body(request, "find"));
+      case "POST search/search": {
+        const asked = this.#body<Find>(request, "search");
+        const plan = { queries: [{ query: asked.query, context_type: null, intent: "search" }] };
+        return { ...this.#find(caller, asked), query_plan: plan };
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  // ---- Files
+
+  /** The URI in full, without a trailing slash. Refuses places that the profile does not know and, unless a root asks, those of another user. */
+  #uri({ user, role }: Caller, given: unknown): string {
+    if (typeof given !== "string" || !given.startsWith(ROOT))
+      throw new VikingError("INVALID_URI", `Not a viking:// URI: ${given}`);
+    const segments = given.slice(ROOT.length).replace(/\/+$/, "").split("/");
+    if (segments.length === 1 && segments[0] === "") return ROOT;
+    const [scope = "", second] = segments;
+    if (segments.some((segment) => ["", ".", ".."].includes(segment)))
+      throw new VikingError("INVALID_URI", `The URI has an unsafe segment: ${given}`);
+    const own = [`viking://user/${user}`, ...segments.slice(1)].join("/");
+    if (scope === "~" && this.profile === "v04") return own;
+    if (!SCOPES.includes(scope)) throw new VikingError("INVALID_URI", `Unknown scope in ${given}`);
+    if (scope === "user" && second !== undefined) {
+      const isPart = ["memories", "skills", "resources", "peers"].includes(second);
+      if (isPart && this.profile === "v03") return own;
+      if (isPart) throw new VikingError("INVALID_URI", `The URI names no user: ${given}`);
+      if (second !== user && role !== "root")
+        throw new VikingError("PERMISSION_DENIED", `Access denied for ${given}`);
+    }
+    return ROOT + segments.join("/");
+  }
+
+  /** Whether a place is the caller's or everybody's (of a root: anyone's), and not below another agent or peer than the one asked for. */
+  #isVisible({ user, role, view }: Caller, uri: string): boolean {
+    const [scope, second, third, fourth] = uri.slice(ROOT.length).split("/");
+    if (scope !== "user" && scope !== "session") return true;
+    if (second !== undefined && second !== user) return role === "root";
+    const isOfView = third === (this.profile === "v03" ? "agent" : "peers") && fourth !== undefined;
+    return scope !== "user" || !isOfView || view === undefined || fourth === view;
+  }
+
+  /** The kind of context, by the place of the file. Version 0.4 no longer takes `user/<user>/agent/<agent>/memories` for a place of memories. */
+  #typeOf(uri: string): "memory" | "resource" | "skill" {
+    const segments = uri.slice(ROOT.length).split("/");
+    if (segments.includes("skills")) return "skill";
+    const isAgents = segments[0] === "user" && segments[2] === "agent" && this.profile === "v04";
+    return segments.includes("memories") && !isAgents ? "memory" : "resource";
+  }
+
+  #existing(caller: Caller, { query }: SeenRequest): string {
+    const uri = this.#uri(caller, query.uri);
+    const isThere =
+      uri === ROOT ||
+      SCOPES.some((scope) => uri === ROOT + scope) ||
+      uri === `viking://user/${caller.user}` ||
+      [...this.#account(caller.account).files.keys()].some((each) => isWithin(each, uri));
+    if (!isThere || !this.#isVisible(caller, uri)) throw new VikingError("NOT_FOUND", `Not found: ${uri}`);
+    return uri;
+  }
+
+  #folder(caller: Caller, request: SeenRequest): string {
+    const uri = this.#existing(caller, request);
+    if (!this.#account(caller.account).files.has(uri)) return uri;
+    throw new VikingError("INVALID_ARGUMENT", `${uri} is a file, not a directory`);
+  }
+
+  /** The resolved URI of a place that the caller may change. */
+  #writable(caller: Caller, given: string): string {
+    const uri = this.#uri(caller, given);
+    const isDeep = uri.slice(ROOT.length).includes("/");
+    if (isDeep && !isWithin(uri, "viking://session") && this.#isVisible(caller, uri)) return uri;
+    throw new VikingError("PERMISSION_DENIED", `${uri} cannot be changed`);
+  }
+
+  /** What is below a folder, folders too, in the order of the names. */
+  #below(caller: Caller, uri: string, levels: number) {
+    const prefix = uri === ROOT ? ROOT : `${uri}/`;
+    const found = new Set<string>();
+    for (const file of this.#account(caller.account).files.keys()) {
+      if (!file.startsWith(prefix)) continue;
+      const segments = file.slice(prefix.length).split("/");
+      for (let count = 1; count <= Math.min(levels, segments.length); count += 1)
+        found.add(prefix + segments.slice(0, count).join("/"));
+    }
+    return [...found]
+      .sort()
+      .filter((each) => this.#isVisible(caller, each))
+      .map((each) => this.#entry(caller, each, prefix));
+  }
+
+  #entry(caller: Caller, uri: string, prefix = uri.slice(0, uri.lastIndexOf("/") + 1)) {
+    const file = this.#account(caller.account).files.get(uri);
     return {
-      session_id: session.id,
-      status: "accepted",
-      task_id: this.#nextTask(),
-      archive_uri: `${sessionUri(session)}/history/${archive}`,
-      archived: true,
+      ...{ name: uri.split("/").at(-1) ?? "", rel_path: uri.slice(prefix.length), mode: 0o644, modTime: NOW },
+      ...{ size: Buffer.byteLength(file?.content ?? ""), isDir: file === undefined, uri },
+      abstract: this.#abstract(caller, uri),
     };
+  }
+
+  /** The first characters of a file, or of what is in a folder. */
+  #abstract(caller: Caller, uri: string): string {
+    const files = [...this.#account(caller.account).files.values()].filter((each) => isWithin(each.uri, uri));
+    return files
+      .map(({ content }) => content)
+      .join(" ")
+      .slice(0, 100);
+  }
+
+  #write(caller: Caller, { uri: given, content, mode = "replace", wait = false }: Write): unknown {
+    const uri = this.#writable(caller, given);
+    const { files } = this.#account(caller.account);
+    const old = files.get(uri);
+    if (mode === "create" && old !== undefined)
+      throw new VikingError("ALREADY_EXISTS", `File already exists: ${uri}`);
+    if (mode !== "create" && old === undefined) throw new VikingError("NOT_FOUND", `Not found: ${uri}`);
+    this.put(uri, mode === "append" ? `${old?.content}${content}` : content, caller);
+    const status = wait ? "complete" : "queued";
+    return {
+      ...{ uri, root_uri: uri.split("/").slice(0, -1).join("/"), context_type: this.#typeOf(uri), mode },
+      ...{ written_bytes: Buffer.byteLength(content), content_updated: true, queue_status: null },
+      ...{ semantic_status: status, vector_status: status },
+    };
+  }
+
+  #find(caller: Caller, { query, target_uri, limit = 10 }: Find) {
+    const targets = [target_uri ?? []].flat().filter((target) => target !== "");
+    const among = [...this.#account(caller.account).files.values()].filter(
+      ({ uri }) =>
+        this.#isVisible(caller, uri) &&
+        (targets.length === 0 || targets.some((target) => isWithin(uri, this.#uri(caller, target)))),
+    );
+    const found = rank(query, among, ({ content }) => content)
+      .slice(0, limit)
+      .map(({ item: { uri }, score }) => ({
+        ...{ context_type: this.#typeOf(uri), uri, level: 2, score, abstract: this.#abstract(caller, uri) },
+        ...(this.profile === "v04"
+          ? { tags: [] }
+          : { overview: null, category: "", match_reason: "", relations: [] }),
+      }));
+    const only = (type: string) => found.filter((context) => context.context_type === type);
+    const groups = { memories: only("memory"), resources: only("resource"), skills: only("skill") };
+    return { ...groups, total: found.length };
+  }
+
+  #addResource(caller: Caller, body: Resource): unknown {
+    const { path, temp_file_id: uploadId, to, parent } = body;
+    if (!path === !uploadId)
+      throw new VikingError("INVALID_ARGUMENT", "Either path or temp_file_id must be given");
+    if (to && parent) throw new VikingError("INVALID_ARGUMENT", "Cannot specify both 'to' and 'parent'");
+    if (path && !/^(https?:\/\/|git@|ssh:\/\/|git:\/\/)/.test(path))
+      throw new VikingError("PERMISSION_DENIED", "The server takes remote addresses and uploaded files");
+    const file = this.#uploads.get(uploadId ?? "");
+    if (uploadId && file === undefined) throw new VikingError("NOT_FOUND", `No uploaded file ${uploadId}`);
+    const source = body.source_name || file?.filename || path?.split("/").filter(Boolean).at(-1) || "page";
+    const members =
+      file === undefined
+        ? [{ name: "content.md", content: `Text of ${path}` }]
+        : file.filename?.endsWith(".zip") === true
+          ? readZip(file.bytes)
+          : [{ name: source, content: file.value }];
+    const name = source.replace(/\.[a-z0-9]+$/i, "").replaceAll("/", "_");
+    const root = this.#uri(caller, to || `${(parent || "viking://resources").replace(/\/+$/, "")}/${name}`);
+    if (!isWithin(root, "viking://resources"))
+      throw new VikingError("INVALID_ARGUMENT", `Resources go below viking://resources, not to ${root}`);
+    for (const member of members) this.put(`${root}/${member.name}`, member.content, caller);
+    return { root_uri: root, status: "success", errors: [], task_id: this.#nextTask() };
   }
 
   #nextTask(): string {
@@ -335,73 +496,126 @@ export class FakeOpenViking extends FakeServer {
     return `task-${this.#tasks}`;
   }
 
-  // ---- Resources
+  // ---- Sessions
 
-  #upload(request: SeenRequest): unknown {
-    const parts = (request.body as { multipart?: readonly FormPart[] } | undefined)?.multipart ?? [];
-    const file = parts.find((part) => part.name === "file" && part.filename !== undefined);
-    if (file === undefined)
-      return refuse([{ loc: ["body", "file"], msg: "Field required", type: "missing" }]);
-    const id = `upload_${this.#uploads.size + 1}`;
-    this.#uploads.set(id, file);
-    return { temp_file_id: id };
+  #sessionCall(caller: Caller, [id, ...rest]: readonly string[], request: SeenRequest): unknown {
+    const { sessions } = this.#account(caller.account);
+    if (id === undefined) {
+      if (request.method !== "GET") return undefined;
+      const shown = [...sessions.values()].filter(({ user }) => user === caller.user || this.sharesSessions);
+      return shown.map((session) => ({
+        session_id: session.id,
+        uri: `viking://session/${this.sharesSessions ? "" : `${session.user}/`}${session.id}`,
+        is_dir: true,
+      }));
+    }
+    const call = `${request.method} ${rest.join("/")}`;
+    if (call === "POST messages") return this.#add(caller, id, [this.#body(request, "message")]);
+    if (call === "POST messages/batch") {
+      if (this.profile === "v03") return undefined;
+      const { messages } = this.#body<{ messages: VikingMessage[] }>(request, "batch");
+      if (messages.length > 100) throw new VikingError("INVALID_ARGUMENT", "At most 100 messages");
+      return { ...this.#add(caller, id, messages), added: messages.length };
+    }
+    const session = sessions.get(`${caller.user}/${id}`);
+    if (!["GET ", "DELETE ", "POST commit", "GET context"].includes(call)) return undefined;
+    if (session === undefined) throw new VikingError("NOT_FOUND", `Session not found: ${id}`);
+    const messages = session.messages.slice(session.archived);
+    if (call === "GET ") return { session_id: id, message_count: messages.length };
+    if (call === "GET context")
+      return { latest_archive_overview: "", messages, estimatedTokens: tokensOf(messages), stats: {} };
+    if (call === "POST commit") return this.#commit(caller, session, this.#body(request, "commit"));
+    sessions.delete(`${caller.user}/${id}`);
+    return { session_id: id };
   }
 
-  #addResource(files: VikingFiles, body: ResourceBody): unknown {
-    const { path, temp_file_id: uploadId, to, parent } = body;
-    if (((path ?? null) === null) === ((uploadId ?? null) === null))
-      throw new VikingError("INVALID_ARGUMENT", "Either path or temp_file_id must be given");
-    if (to && parent) throw new VikingError("INVALID_ARGUMENT", "Cannot specify both 'to' and 'parent'");
-    const source = path ? this.#page(path) : this.#uploaded(uploadId ?? "", body.source_name);
-    const name = (body.source_name || source.name).replace(/\.[a-z0-9]+$/i, "").replaceAll("/", "_");
-    const place = to || `${(parent || "viking://resources").replace(/\/+$/, "")}/${name}`;
-    const root = files.putResource(place, source.members, body.wait === true);
-    return { root_uri: root, status: "success", errors: [], task_id: this.#nextTask() };
+  #add({ user, account }: Caller, id: string, messages: readonly VikingMessage[]) {
+    const { sessions } = this.#account(account);
+    const session = sessions.get(`${user}/${id}`) ?? { id, user, messages: [], archived: 0, archives: 0 };
+    sessions.set(`${user}/${id}`, session);
+    session.messages.push(...messages);
+    const live = session.messages.slice(session.archived);
+    return { session_id: id, message_count: live.length, pending_tokens: tokensOf(live) };
   }
 
-  #page(path: string) {
-    if (!/^(https?:\/\/|git@|ssh:\/\/|git:\/\/)/.test(path))
-      throw new VikingError(
-        "PERMISSION_DENIED",
-        "The server takes remote addresses and uploaded files, no paths of its host",
-      );
-    const name = path.split("/").filter(Boolean).at(-1) ?? "page";
-    return { name, members: [{ name: "content.md", content: this.pages.get(path) ?? `Text of ${path}` }] };
-  }
-
-  #uploaded(id: string, sourceName: string | null | undefined) {
-    const file = this.#uploads.get(id);
-    if (file === undefined) throw new VikingError("NOT_FOUND", `No uploaded file ${id}`);
-    const name = sourceName || file.filename || "file";
-    if (file.filename?.endsWith(".zip") !== true) return { name, members: [{ name, content: file.value }] };
-    const members = readZip(file.bytes);
-    if (members === undefined)
-      throw new VikingError("INVALID_ARGUMENT", `${file.filename} is no zip archive`);
-    return { name, members };
+  /** Each committed message becomes a memory. */
+  #commit(caller: Caller, session: Session, { keep_recent_count: keep = 0 }: { keep_recent_count?: number }) {
+    const { id } = session;
+    const end = Math.max(session.archived, session.messages.length - keep);
+    const messages = session.messages.slice(session.archived, end);
+    if (messages.length === 0)
+      return { session_id: id, status: "skipped", task_id: null, archive_uri: null, archived: false };
+    session.archived = end;
+    session.archives += 1;
+    const archive = `archive_${String(session.archives).padStart(3, "0")}`;
+    for (const [index, { content }] of messages.entries()) {
+      const name = createHash("sha256").update(`${session.user}/${id}/${archive}/${index}`).digest("hex");
+      const uri = `viking://user/${caller.user}/memories/events/mem_${name.slice(0, 12)}.md`;
+      if (content) this.put(uri, content, caller);
+    }
+    const archive_uri = `viking://session/${session.user}/${id}/history/${archive}`;
+    return { session_id: id, status: "accepted", task_id: this.#nextTask(), archive_uri, archived: true };
   }
 }
 
 // ---- Small parts
 
-type ResourceBody = {
+type Write = {
+  readonly uri: string;
+  readonly content: string;
+  readonly mode?: "create" | "replace" | "append";
+  readonly wait?: boolean;
+};
+
+type Find = {
+  readonly query: string;
+  readonly target_uri?: string | readonly string[] | null;
+  readonly limit?: number;
+};
+
+type Resource = {
   readonly path?: string | null;
   readonly temp_file_id?: string | null;
   readonly to?: string | null;
   readonly parent?: string | null;
   readonly source_name?: string | null;
-  readonly wait?: boolean;
 };
 
-const STANDARD_VERSIONS = { v03: "0.3.24", v04: "0.4.16" };
-
-function sessionUri({ user, id }: Session): string {
-  return `viking://session/${user}/${id}`;
+/** The key of a request, from either of its two headers. */
+function keyOf(headers: IncomingHttpHeaders): string | undefined {
+  return header(headers, "x-api-key") ?? headers.authorization?.replace(/^Bearer /, "");
 }
 
-function textOf({ content, parts }: VikingMessage): string {
-  return content ?? (parts ?? []).map((part) => String(part.text ?? "")).join("\n");
+/** An empty header counts as absent. */
+function header(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function isWithin(uri: string, folder: string): boolean {
+  return folder === ROOT || uri === folder || uri.startsWith(`${folder}/`);
 }
 
 function tokensOf(messages: readonly VikingMessage[]): number {
-  return messages.reduce((sum, message) => sum + Math.ceil(textOf(message).length / 4), 0);
+  return messages.reduce((sum, { content }) => sum + Math.ceil((content ?? "").length / 4), 0);
+}
+
+/** The files of a zip archive. */
+export function readZip(bytes: Uint8Array): readonly { readonly name: string; readonly content: string }[] {
+  const data = Buffer.from(bytes);
+  const end = data.lastIndexOf("PK\x05\x06", undefined, "latin1");
+  if (end === -1) throw new VikingError("INVALID_ARGUMENT", "This is no zip archive");
+  const members: { name: string; content: string }[] = [];
+  let at = data.readUInt32LE(end + 16);
+  for (let count = data.readUInt16LE(end + 10); count > 0; count -= 1) {
+    const [nameLength = 0, extra = 0, comment = 0] = [28, 30, 32].map((each) => data.readUInt16LE(at + each));
+    const name = data.toString("utf8", at + 46, at + 46 + nameLength);
+    const start = data.readUInt32LE(at + 42);
+    const body = start + 30 + data.readUInt16LE(start + 26) + data.readUInt16LE(start + 28);
+    const packed = data.subarray(body, body + data.readUInt32LE(at + 20));
+    const content = data.readUInt16LE(at + 10) === 0 ? packed : inflateRawSync(packed);
+    members.push({ name, content: content.toString("utf8") });
+    at += 46 + nameLength + extra + comment;
+  }
+  return members;
 }

@@ -36,18 +36,6 @@ export function successesOf(recording: Recording): readonly Recorded[] {
   });
 }
 
-/** A line whose last request succeeded. */
-export type AnsweredRecording = Recording & {
-  readonly request: RecordedRequest;
-  readonly response: { readonly status: number; readonly body: unknown };
-};
-
-export function answeredRecordings(provider: string): readonly AnsweredRecording[] | undefined {
-  return readRecordings(provider)?.filter(
-    (line): line is AnsweredRecording => line.request !== null && (line.response?.status ?? 599) < 400,
-  );
-}
-
 export type Answer = { readonly status: number; readonly body: unknown };
 
 /** Sends a recorded request; `<KEY>` in its headers becomes the key. A body that is no JSON is answered as text. */
@@ -115,64 +103,4 @@ function formOf(parts: readonly MultipartPart[]): FormData {
 function typeOf(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "list" : typeof value;
-}
-
-/** One request that a client sent and that was answered with success. */
-export type Replay = Recorded & { readonly id: string; readonly op: string };
-
-/** All successful requests of a file in their order; undefined where another set of vectors lacks the file. */
-export function replaysOf(provider: string): readonly Replay[] | undefined {
-  return readRecordings(provider)?.flatMap((recording) =>
-    successesOf(recording)
-      .filter(({ request }) => !request.path.startsWith("/__other_host__"))
-      .map((recorded) => ({ ...recorded, id: recording.id, op: recording.op })),
-  );
-}
-
-/** Recordings whose request the server refuses with 400, and those whose answer was the recorder's own shape. */
-export type Exceptions = { readonly refused: ReadonlySet<string>; readonly otherShape: ReadonlySet<string> };
-
-/** Sends it with the key in the place of the placeholder. What is wrong with the answer; undefined: nothing. */
-export async function replayProblem(
-  base: string,
-  key: string,
-  recorded: Replay,
-  { refused, otherShape }: Exceptions,
-): Promise<string | undefined> {
-  const { id, op } = recorded;
-  const { status, body = null } = await replay(base, recorded.request, key);
-  if (refused.has(id)) return status === 400 ? undefined : `${id}: ${status} instead of 400`;
-  if (Math.floor(status / 100) !== Math.floor(recorded.status / 100))
-    return `${id} ${op}: ${status} ${JSON.stringify(body)}`;
-  const problem = otherShape.has(id) ? undefined : shapeProblem(recorded.body, body);
-  return problem && `${id} ${op}: ${problem}`;
-}
-
-/**
- * Where an answer differs in shape from the recorded one; undefined: nowhere. Objects have the same keys, a list has elements that are each
- * like one of the recorded elements (or none), null was recorded for a field that may hold anything, metadata is whatever was stored.
- */
-function shapeProblem(recorded: unknown, answered: unknown, place = "body"): string | undefined {
-  if (recorded === null || recorded === undefined) return undefined;
-  if (Array.isArray(recorded)) {
-    if (!Array.isArray(answered)) return `${place} is not a list`;
-    const problems = answered.map((element, index) => {
-      const each = recorded.map((like) => shapeProblem(like, element, `${place}[${index}]`));
-      return each.includes(undefined) ? undefined : each[0];
-    });
-    return problems.find((problem) => problem !== undefined);
-  }
-  if (typeof recorded !== "object")
-    return typeof answered === typeof recorded ? undefined : `${place} is not a ${typeof recorded}`;
-  if (typeof answered !== "object" || answered === null) return `${place} is not an object`;
-  const keys = new Set([...Object.keys(recorded), ...Object.keys(answered)]);
-  for (const key of keys) {
-    if (!Object.hasOwn(answered, key)) return `${place}.${key} is missing`;
-    if (!Object.hasOwn(recorded, key)) return `${place}.${key} was not recorded`;
-    if (key === "metadata") continue;
-    const [like, value] = [recorded, answered].map((each) => (each as Record<string, unknown>)[key]);
-    const problem = shapeProblem(like, value, `${place}.${key}`);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
 }

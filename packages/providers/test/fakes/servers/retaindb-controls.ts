@@ -16,8 +16,6 @@ export type RetainDbMemory = {
   readonly importance: number;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: string;
-  /** Accepted, and not yet committed. */
-  isPending: boolean;
 };
 
 type NewMemory = {
@@ -58,28 +56,16 @@ export type RetainDbAgentModel = {
   readonly memory_count: number;
 };
 
-const FILE_LIMIT_BYTES = 100 * 2 ** 20;
-
 export abstract class RetainDbControls extends FakeServer {
   edition: RetainDbEdition;
   /** Which paths exist for adding, deleting and listing: `/v1/memory`, `/v1/memories` (older servers), or both. */
   memoryPaths: "both" | "memory" | "memories" = "both";
-  /** What the server remembers of a conversation. By default each text of the user. */
-  extract: (messages: readonly RetainDbMessage[]) => readonly string[] = (messages) =>
-    messages
-      .filter(({ role, content }) => role === "user" && content.trim() !== "")
-      .map(({ content }) => content);
   /** The answer to every question about a user. By default the memories that share a word with it. */
   answer: string | ((question: RetainDbQuestion) => string) | undefined;
   /** True: sync writes are refused with 403 SYNC_WRITE_RESTRICTED. */
   restrictsSyncWrites = false;
-  /** Whether the server drops a text instead of storing it (422). */
-  drops: (content: string) => boolean = () => false;
   /** Where the content of a file is: the server redirects there (302) instead of sending it. */
   storageUrl: string | undefined;
-  fileLimitBytes = FILE_LIMIT_BYTES;
-  /** Async writes stay pending until `settle`. */
-  settleByHand = false;
   protected allMemories: RetainDbMemory[] = [];
   protected allFiles: RetainDbFile[] = [];
   protected readonly allMessages = new Map<string, RetainDbMessage[]>();
@@ -90,8 +76,6 @@ export abstract class RetainDbControls extends FakeServer {
     source: string | undefined;
   }[] = [];
   protected readonly models = new Map<string, RetainDbAgentModel>();
-  protected readonly jobs = new Map<string, "pending" | "completed">();
-  protected readonly pending: (() => void)[] = [];
   #lastNumber = 0;
 
   constructor({ edition = "cloud" }: { readonly edition?: RetainDbEdition } = {}) {
@@ -100,10 +84,6 @@ export abstract class RetainDbControls extends FakeServer {
   }
 
   // ---- For tests
-
-  settle(): void {
-    for (const work of this.pending.splice(0)) work();
-  }
 
   /** Everything without times and ids. */
   stored(): unknown {
@@ -157,7 +137,6 @@ export abstract class RetainDbControls extends FakeServer {
       importance: memory.importance ?? 0.5,
       metadata: memory.metadata ?? {},
       createdAt: new Date().toISOString(),
-      isPending: false,
     };
     this.allMemories.push(stored);
     return stored;
@@ -186,26 +165,10 @@ export abstract class RetainDbControls extends FakeServer {
   }
 
   /** Other users and projects are never visible. */
-  protected visible(
-    project: string,
-    user: string | undefined,
-    includesPending: boolean,
-  ): readonly RetainDbMemory[] {
+  protected visible(project: string, user: string | undefined): readonly RetainDbMemory[] {
     return this.allMemories.filter(
-      (each) =>
-        each.project === project &&
-        (user === undefined || each.user === user) &&
-        (includesPending || !each.isPending),
+      (each) => each.project === project && (user === undefined || each.user === user),
     );
-  }
-
-  protected later(memories: readonly RetainDbMemory[], job?: string): void {
-    for (const memory of memories) memory.isPending = true;
-    this.pending.push(() => {
-      for (const memory of memories) memory.isPending = false;
-      if (job !== undefined) this.jobs.set(job, "completed");
-    });
-    if (!this.settleByHand) this.settle();
   }
 
   protected newId(kind: string): string {

@@ -54,11 +54,6 @@ export const bodies = {
     profile: z.string().optional(),
   }),
   add: z.strictObject({ project: name, ...memory, write_mode: writeMode }),
-  bulk: z.strictObject({
-    project: name,
-    memories: z.array(z.strictObject(memory)).min(1),
-    write_mode: writeMode,
-  }),
   /** Only times that end in `Z`: an offset such as `+00:00` is refused. */
   ingest: ingest(z.iso.datetime()),
   ingestLocal: ingest(z.string()),
@@ -103,7 +98,6 @@ export const queries = {
   project: z.strictObject({ project: name }),
   profile: z.strictObject({ project: name, include_pending: flag }),
   memories: z.strictObject({ project: name, user_id: name.optional(), limit }),
-  session: z.strictObject({ project: name, limit, include_pending: flag }),
   files: z.strictObject({ limit, prefix: z.string().optional(), project_id: name.optional() }),
 };
 

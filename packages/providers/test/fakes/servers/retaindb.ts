@@ -35,10 +35,6 @@ export class FakeRetainDb extends RetainDbControls {
     const M = "/v1/memory";
     return [
       route("GET", "/health", () => ok({ status: "ok" })),
-      route("GET", "/v1/projects", () => {
-        const names = new Set(this.allMemories.map(({ project }) => project));
-        return ok({ projects: [...names].map((name) => ({ id: name, name })) });
-      }),
       route("POST", "/v1/context/query", (call) => this.#context(call)),
       route("POST", `${M}/search`, (call) => this.#search(call)),
       route("POST", M, (call) => this.#add(call)),
@@ -46,40 +42,15 @@ export class FakeRetainDb extends RetainDbControls {
       route("GET", "/v1/memories", (call) => {
         this.#needPaths("memories");
         const { project, user_id, limit } = queryOf(call, queries.memories);
-        const chosen = this.visible(project, user_id, true);
+        const chosen = this.visible(project, user_id);
         return ok({ memories: chosen.slice(0, limit).map(memoryView) });
       }),
-      route("POST", `${M}/bulk`, (call) => {
-        const { project, memories } = bodyOf(call, bodies.bulk);
-        const added = memories.map((memory) => this.addMemory(project, memory));
-        this.later(added);
-        return { status: 202, body: { success: true, created: added.length } };
-      }),
       route("POST", `${M}/ingest/session`, (call) => this.#ingest(call)),
-      route("GET", `${M}/jobs/:job`, (call) => {
-        const status = this.jobs.get(call.params.job ?? "");
-        if (status === undefined) throw this.#notFound("Job not found");
-        return ok({ job_id: call.params.job, status });
-      }),
-      route("GET", `${M}/session/:session`, (call) => {
-        const { project, limit, include_pending } = queryOf(call, queries.session);
-        const all = this.visible(project, undefined, include_pending === "true");
-        const memories = all
-          .filter(({ session }) => session === call.params.session)
-          .slice(0, limit)
-          .map(memoryView);
-        return ok({ memories, count: memories.length });
-      }),
       route("GET", `${M}/profile/:user`, (call) => {
         this.#needPaths("memory");
-        const { project, include_pending } = queryOf(call, queries.profile);
-        const memories = this.visible(project, call.params.user, include_pending === "true").map(memoryView);
+        const { project } = queryOf(call, queries.profile);
+        const memories = this.visible(project, call.params.user).map(memoryView);
         return ok({ user_id: call.params.user, memories, count: memories.length });
-      }),
-      route("GET", `${M}/profile/:user/model`, (call) => {
-        queryOf(call, queries.project);
-        this.#needEdition("cloud", "open");
-        return ok({ user_id: call.params.user, model: {} });
       }),
       route("POST", `${M}/profile/:user/ask`, (call) => {
         this.#needEdition("cloud");
@@ -103,7 +74,6 @@ export class FakeRetainDb extends RetainDbControls {
         this.seeds.push({ project, agent: call.params.agent ?? "", content, source });
         return ok({ agent_id: call.params.agent, seeded: 1 });
       }),
-      route("GET", `${M}/:id`, (call) => ok({ memory: memoryView(this.#memory(call)) })),
       route("DELETE", `${M}/:id`, (call) => {
         this.#needPaths("memory");
         return this.#delete(call, (memory_id) => ({ success: true, memory_id }));
@@ -175,7 +145,7 @@ export class FakeRetainDb extends RetainDbControls {
 
   #context(call: Call): FakeReply {
     const body = bodyOf(call, bodies.context);
-    const memories = body.include_memories === false ? [] : this.visible(body.project, body.user_id, true);
+    const memories = body.include_memories === false ? [] : this.visible(body.project, body.user_id);
     let chars = 4 * (body.max_tokens ?? Infinity);
     const results = rank(body.query, memories, ({ content }) => content)
       .filter(({ item }) => {
@@ -207,7 +177,7 @@ export class FakeRetainDb extends RetainDbControls {
 
   #search(call: Call): FakeReply {
     const body = bodyOf(call, bodies.search);
-    const memories = this.visible(body.project, body.user_id, body.include_pending ?? false);
+    const memories = this.visible(body.project, body.user_id);
     const isLocal = this.edition === "local";
     const results = rank(body.query, memories, ({ content }) => content)
       .slice(0, body.top_k ?? 10)
@@ -222,9 +192,9 @@ export class FakeRetainDb extends RetainDbControls {
   #add(call: Call): FakeReply {
     this.#needPaths("memory");
     const { project, write_mode = "sync", ...memory } = bodyOf(call, bodies.add);
-    this.#guardWrite(write_mode, memory.content);
+    this.#guardWrite(write_mode);
     const stored = this.addMemory(project, memory);
-    if (write_mode === "async") return this.#accepted([stored]);
+    if (write_mode === "async") return this.#accepted();
     const body = { success: true, memory_id: stored.id, memory: memoryView(stored) };
     return { status: this.edition === "local" ? 200 : 201, body };
   }
@@ -232,20 +202,20 @@ export class FakeRetainDb extends RetainDbControls {
   #addOld(call: Call): FakeReply {
     this.#needPaths("memories");
     const { project, write_mode = "sync", ...memory } = bodyOf(call, bodies.add);
-    this.#guardWrite(write_mode, memory.content);
+    this.#guardWrite(write_mode);
     return ok(memoryView(this.addMemory(project, memory)));
   }
 
   #ingest(call: Call): FakeReply {
     const schema = this.edition === "local" ? bodies.ingestLocal : bodies.ingest;
     const { project, session_id, user_id, messages, write_mode = "sync" } = bodyOf(call, schema);
-    this.#guardWrite(write_mode, undefined);
+    this.#guardWrite(write_mode);
     const key = `${project} ${session_id}`;
     this.allMessages.set(key, [...(this.allMessages.get(key) ?? []), ...messages]);
-    const added = this.extract(messages).map((content) =>
+    const added = textsOf(messages).map((content) =>
       this.addMemory(project, { content, user_id, session_id }),
     );
-    if (write_mode === "async") return this.#accepted(added);
+    if (write_mode === "async") return this.#accepted();
     return ok({
       success: true,
       memories_created: added.length,
@@ -254,17 +224,13 @@ export class FakeRetainDb extends RetainDbControls {
     });
   }
 
-  #guardWrite(mode: "sync" | "async", content: string | undefined): void {
+  #guardWrite(mode: "sync" | "async"): void {
     if (mode === "sync" && this.restrictsSyncWrites)
       throw this.#fault(403, "SYNC_WRITE_RESTRICTED", "Sync writes are restricted for this key");
-    if (content !== undefined && this.drops(content))
-      throw this.#fault(422, "MEMORY_DROPPED", "The memory was dropped");
   }
 
-  #accepted(memories: readonly RetainDbMemory[]): FakeReply {
+  #accepted(): FakeReply {
     const job_id = this.newId("job");
-    this.jobs.set(job_id, "pending");
-    this.later(memories, job_id);
     return { status: 202, body: { job_id, status_url: `/v1/memory/jobs/${job_id}` } };
   }
 
@@ -279,7 +245,7 @@ export class FakeRetainDb extends RetainDbControls {
 
   #answer(question: RetainDbQuestion): FakeReply {
     const { project, user, query, level } = question;
-    const found = rank(query, this.visible(project, user, true), ({ content }) => content);
+    const found = rank(query, this.visible(project, user), ({ content }) => content);
     const own = found.map(({ item }) => item.content).join("\n");
     const answer = typeof this.answer === "function" ? this.answer(question) : (this.answer ?? own);
     return ok({
@@ -304,8 +270,6 @@ export class FakeRetainDb extends RetainDbControls {
     const parts = (call.request.body as { multipart?: readonly FormPart[] } | undefined)?.multipart ?? [];
     const fields = Object.fromEntries(parts.map(({ name, value }) => [name, value]));
     const { file: content, path, scope, project_id } = parse(bodies.file, fields);
-    if (Buffer.byteLength(content) > this.fileLimitBytes)
-      throw this.#fault(413, "FILE_TOO_LARGE", `A file may have ${this.fileLimitBytes} bytes`);
     const { filename = "", contentType = "application/octet-stream" } =
       parts.find(({ name }) => name === "file") ?? {};
     const stored = this.addFile({
@@ -330,6 +294,15 @@ export class FakeRetainDb extends RetainDbControls {
     file.memoryId = id;
     return ok({ documents_indexed: 1, memories_created: 1, memory_id: id });
   }
+}
+
+/** What the server remembers of a conversation: each text of the user. */
+function textsOf(
+  messages: readonly { readonly role: string; readonly content: string }[],
+): readonly string[] {
+  return messages
+    .filter(({ role, content }) => role === "user" && content.trim() !== "")
+    .map(({ content }) => content);
 }
 
 function ok(body: unknown): FakeReply {

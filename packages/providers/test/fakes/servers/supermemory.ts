@@ -1,86 +1,265 @@
-// A fake Supermemory: documents, memories, conversations and containers of the v3 and v4 API. A document becomes one memory and one chunk,
-// a conversation one memory per message.
+// A fake Supermemory with the requests that our provider makes. A document becomes one memory and one chunk, a conversation one memory per
+// message.
 import type { IncomingHttpHeaders } from "node:http";
-import { type FakeReply, FakeServer, type SeenRequest } from "./fake-server.ts";
+import { type FakeReply, FakeServer, rank, type SeenRequest } from "./fake-server.ts";
 import {
   between,
   type Check,
   type Fields,
+  fieldProblem,
   integer,
   isBoolean,
   isObject,
   type JsonObject,
   listOf,
+  nullable,
   objectOf,
   oneOf,
   type Route,
   route,
   text,
+  textLike,
 } from "./strict.ts";
-import { documentRoutes, tagRoutes } from "./supermemory-documents.ts";
-import {
-  type ConversationMessage,
-  type Hit,
-  type SearchMode,
-  type StoredConversation,
-  type StoredDocument,
-  type StoredMemory,
-  SupermemoryStore,
-} from "./supermemory-store.ts";
-import { FILTERS, invalid, iso, METADATA, notFound, passes, refused, TAG, TAGS } from "./supermemory-wire.ts";
 
-export type SupermemoryProfile = { readonly static: readonly string[]; readonly dynamic: readonly string[] };
-
-const SEARCH_FIELDS: Fields = {
+const TAG = textLike(/^[A-Za-z0-9_.-]{1,100}$/, "is not 1 to 100 letters, digits, '-', '_' or '.'");
+const METADATA: Check = (value) => {
+  if (!isObject(value)) return "is not an object";
+  const isPlain = (each: unknown) =>
+    ["string", "number", "boolean"].includes(typeof each) ||
+    (Array.isArray(each) && each.every((element) => typeof element === "string"));
+  return Object.values(value).every(isPlain) ? undefined : "holds more than texts, numbers and booleans";
+};
+const DOCUMENT: Fields = {
+  metadata: METADATA,
+  entityContext: text(0, 1500),
+  customId: TAG,
+  title: text(),
+  taskType: oneOf("memory", "superrag"),
+  filepath: text(),
+  containerTag: TAG,
+  containerTags: listOf(TAG, 1),
+};
+const SEARCH: Fields = {
   limit: integer(1, 100),
   searchMode: oneOf("memories", "hybrid", "documents"),
   threshold: between(0, 1),
   rerank: isBoolean,
   rewriteQuery: isBoolean,
-  include: objectOf({}, { documents: isBoolean, summaries: isBoolean, relatedMemories: isBoolean }),
-  filters: FILTERS,
+  include: (value) => (isObject(value) ? undefined : "is not an object"),
+  filters: (value) => (isObject(value) ? undefined : "is not an object"),
+};
+const MESSAGE: Check = (value) =>
+  objectOf(
+    { role: oneOf("user", "assistant", "system", "tool"), content: text(0) },
+    { name: text(), tool_calls: listOf(() => undefined), tool_call_id: text() },
+  )(value);
+
+export type SupermemoryProfile = { readonly static: readonly string[]; readonly dynamic: readonly string[] };
+
+export type StoredDocument = {
+  readonly id: string;
+  readonly customId: string | null;
+  readonly containerTags: readonly string[];
+  readonly title: string;
+  readonly content: string;
+  readonly metadata: JsonObject | null;
+  readonly entityContext: string | null;
+  readonly status: "queued" | "done";
 };
 
-const MESSAGE_FIELDS: Fields = { name: text(), tool_calls: listOf(() => undefined), tool_call_id: text() };
-const MESSAGE: Check = (value) =>
-  objectOf({ role: oneOf("user", "assistant", "system", "tool"), content: text(0) }, MESSAGE_FIELDS)(value) ??
-  (isObject(value) && value.content === "" && value.tool_calls === undefined
-    ? "has an empty content"
-    : undefined);
+export type StoredMemory = {
+  readonly id: string;
+  readonly documentId: string;
+  readonly containerTag: string;
+  readonly memory: string;
+  readonly metadata: JsonObject | null;
+  readonly isForgotten: boolean;
+  readonly createdAtMs: number;
+};
+
+type ConversationMessage = { readonly role: string; readonly content: string } & JsonObject;
+
+export type StoredConversation = {
+  readonly conversationId: string;
+  readonly containerTags: readonly string[];
+  readonly documentId: string;
+  readonly messages: readonly ConversationMessage[];
+  readonly metadata: JsonObject | null;
+};
+
+type Container = { readonly containerTag: string; readonly entityContext: string | null };
+type DocumentInput = Partial<Omit<StoredDocument, "status">> & { readonly containerTag?: string };
+
+/** What it holds. No HTTP here. */
+class Store {
+  settleByHand = false;
+  readonly #documents = new Map<string, StoredDocument>();
+  readonly #memories = new Map<string, StoredMemory>();
+  readonly #conversations = new Map<string, StoredConversation>();
+  readonly #containers = new Map<string, Container>();
+  #count = 0;
+
+  #newId(kind: string): string {
+    this.#count += 1;
+    return `${kind}_${this.#count}`;
+  }
+
+  /** A document of the same containers with the same customId (or the given id) is changed, else one is made. */
+  putDocument({ containerTag, ...input }: DocumentInput, givenId?: string): StoredDocument {
+    const containerTags = input.containerTags ?? (containerTag === undefined ? [] : [containerTag]);
+    const place = JSON.stringify(containerTags);
+    const old =
+      givenId === undefined
+        ? this.documents().find(
+            (each) =>
+              input.customId !== undefined &&
+              each.customId === input.customId &&
+              JSON.stringify(each.containerTags) === place,
+          )
+        : this.#documents.get(givenId);
+    const document: StoredDocument = {
+      ...{ customId: null, metadata: null, entityContext: null, content: "", ...old },
+      title: (input.content ?? "").slice(0, 60),
+      ...input,
+      ...{ containerTags, id: old?.id ?? givenId ?? this.#newId("doc"), status: "queued" },
+    };
+    this.#documents.set(document.id, document);
+    for (const tag of containerTags) this.container(tag);
+    if (!this.settleByHand) this.#process(document);
+    return document;
+  }
+
+  /** By id or customId. */
+  document(id: string): StoredDocument | undefined {
+    return this.#documents.get(id) ?? this.documents().find(({ customId }) => customId === id);
+  }
+
+  documents(): readonly StoredDocument[] {
+    return [...this.#documents.values()];
+  }
+
+  documentsOf(containerTag: string): readonly StoredDocument[] {
+    return this.documents().filter(({ containerTags }) => containerTags.includes(containerTag));
+  }
+
+  /** Whether there was one. Its memories and its conversation go with it. */
+  deleteDocument(id: string): boolean {
+    const document = this.document(id);
+    if (document === undefined) return false;
+    this.#documents.delete(document.id);
+    for (const each of this.memories()) if (each.documentId === document.id) this.#memories.delete(each.id);
+    for (const [key, { documentId }] of this.#conversations)
+      if (documentId === document.id) this.#conversations.delete(key);
+    return true;
+  }
+
+  settle(): void {
+    for (const document of this.documents()) if (document.status === "queued") this.#process(document);
+  }
+
+  /** Makes the memories of a document: one per message of a conversation, else one of the whole text. Those whose text stays are kept. */
+  #process(document: StoredDocument): void {
+    this.#documents.set(document.id, { ...document, status: "done" });
+    const conversation = this.conversations().find(({ documentId }) => documentId === document.id);
+    const texts = new Set(conversation?.messages.map(({ content }) => content) ?? [document.content]);
+    texts.delete("");
+    for (const containerTag of document.containerTags) {
+      const old = this.memories().filter(
+        (each) => each.documentId === document.id && each.containerTag === containerTag,
+      );
+      for (const each of old) if (!texts.has(each.memory)) this.#memories.delete(each.id);
+      for (const memory of texts)
+        if (!old.some((each) => each.memory === memory))
+          this.addMemory({ memory, containerTag, documentId: document.id, metadata: document.metadata });
+    }
+  }
+
+  addMemory(
+    given: Partial<StoredMemory> & Pick<StoredMemory, "memory" | "containerTag" | "documentId">,
+  ): StoredMemory {
+    const id = given.id ?? this.#newId("mem");
+    const memory = { id, metadata: null, isForgotten: false, createdAtMs: Date.now(), ...given };
+    this.#memories.set(id, memory);
+    this.container(memory.containerTag);
+    return memory;
+  }
+
+  /** All, also forgotten ones. */
+  memories(): readonly StoredMemory[] {
+    return [...this.#memories.values()];
+  }
+
+  live(containerTag: string): readonly StoredMemory[] {
+    return this.memories().filter((each) => each.containerTag === containerTag && !each.isForgotten);
+  }
+
+  forget(containerTag: string, id: string): boolean {
+    const memory = this.live(containerTag).find((each) => each.id === id);
+    if (memory !== undefined) this.#memories.set(id, { ...memory, isForgotten: true });
+    return memory !== undefined;
+  }
+
+  /** What is new after the common beginning is appended; from the first difference on, the new messages replace the old ones. */
+  putConversation({
+    conversationId,
+    containerTags,
+    messages,
+    metadata,
+  }: Omit<StoredConversation, "documentId">) {
+    const key = JSON.stringify([containerTags, conversationId]);
+    const old = this.#conversations.get(key);
+    const known = old?.messages ?? [];
+    const differs = messages.findIndex((each, at) => JSON.stringify(known[at]) !== JSON.stringify(each));
+    const whole = differs === -1 ? known : messages;
+    const documentId = old?.documentId ?? this.#newId("doc");
+    this.#conversations.set(key, { conversationId, containerTags, documentId, messages: whole, metadata });
+    const content = whole.map((message) => `${message.role}: ${message.content}`).join("\n");
+    this.putDocument({ content, containerTags, metadata }, documentId);
+    return documentId;
+  }
+
+  conversations(): readonly StoredConversation[] {
+    return [...this.#conversations.values()];
+  }
+
+  /** Makes it if it is new. */
+  container(containerTag: string): Container {
+    const known = this.#containers.get(containerTag);
+    return known ?? this.changeContainer(containerTag, {});
+  }
+
+  containers(): readonly Container[] {
+    return [...this.#containers.values()];
+  }
+
+  changeContainer(containerTag: string, change: { readonly entityContext?: string }): Container {
+    const container = { entityContext: null, ...this.#containers.get(containerTag), containerTag, ...change };
+    this.#containers.set(containerTag, container);
+    return container;
+  }
+
+  /** With everything in it. */
+  deleteContainer(containerTag: string): boolean {
+    for (const { id } of this.documentsOf(containerTag)) this.deleteDocument(id);
+    for (const each of this.memories())
+      if (each.containerTag === containerTag) this.#memories.delete(each.id);
+    return this.#containers.delete(containerTag);
+  }
+}
+
+const ISO = "2026-01-02T03:04:05.000Z";
 
 export class FakeSupermemory extends FakeServer {
-  readonly store = new SupermemoryStore();
+  readonly store = new Store();
   /** The least similarity of a hit when a search names none. */
   defaultThreshold = 0.6;
   /** False: a local server without `POST /v4/conversations`. */
   hasConversations = true;
-  /** False: a server without `POST /v4/memories`. */
-  hasDirectMemories = true;
   readonly #profiles = new Map<string, SupermemoryProfile>();
-  readonly #routes: readonly Route[] = [
-    ...documentRoutes(this.store),
-    ...this.#memoryRoutes(),
-    ...tagRoutes(this.store),
-  ];
+  readonly #routes: readonly Route[] = this.#table();
 
-  // ---- For tests
-
-  /** True: what was added can be found only after `settle`. */
-  get settleByHand(): boolean {
-    return this.store.settleByHand;
-  }
-
-  set settleByHand(isByHand: boolean) {
-    this.store.settleByHand = isByHand;
-  }
-
-  settle(): void {
-    this.store.settle();
-  }
-
-  /** What the profile of a container says, beside the memories that were stored as static ones. */
   setProfile(containerTag: string, profile: Partial<SupermemoryProfile>): void {
-    this.#profiles.set(containerTag, { static: profile.static ?? [], dynamic: profile.dynamic ?? [] });
+    this.#profiles.set(containerTag, { static: [], dynamic: [], ...profile });
   }
 
   /** The memories of a container that can be found. */
@@ -99,29 +278,14 @@ export class FakeSupermemory extends FakeServer {
       .find((each) => each.conversationId === conversationId && each.containerTags.includes(containerTag));
   }
 
-  /** Everything, without ids and times. The document of a conversation is not listed a second time. */
   stored(): unknown {
-    const conversations = this.store.conversations();
-    const isOfConversation = (id: string) => conversations.some(({ documentId }) => documentId === id);
     return {
-      documents: this.store
-        .documents()
-        .filter(({ id }) => !isOfConversation(id))
-        .map(({ id: _, createdAtMs: _created, updatedAtMs: _updated, ...document }) => document),
-      conversations: conversations.map(({ documentId: _, posts: _posts, ...conversation }) => conversation),
-      memories: this.store.memories().map(({ containerTag, memory, isStatic, isForgotten }) => ({
-        containerTag,
-        memory,
-        isStatic,
-        isForgotten,
-      })),
-      containers: this.store
-        .containers()
-        .map(({ containerTag, entityContext }) => ({ containerTag, entityContext })),
+      documents: this.store.documents(),
+      conversations: this.store.conversations(),
+      memories: this.store.memories(),
+      containers: this.store.containers(),
     };
   }
-
-  // ---- The server
 
   protected override isAuthorised(headers: IncomingHttpHeaders, token: string): boolean {
     return headers.authorization === `Bearer ${token}` || headers["x-api-key"] === token;
@@ -132,174 +296,152 @@ export class FakeSupermemory extends FakeServer {
   }
 
   protected override handle(request: SeenRequest): FakeReply {
-    const type = request.headers["content-type"] ?? "";
-    if (request.body !== undefined && !/^(application\/json|multipart\/form-data)\b/i.test(type))
-      return invalid("the body is not JSON");
     const reply = route(this.#routes, request);
     return typeof reply === "string" ? notFound() : reply;
   }
 
-  #memoryRoutes(): readonly Route[] {
-    const memories = /^\/v4\/memories$/;
+  #table(): readonly Route[] {
+    const { store } = this;
+    const on = (method: string, path: RegExp, answer: Route["answer"]): Route => ({ method, path, answer });
+    const document = /^\/v3\/documents\/([^/]+)$/;
+    const tag = /^\/v3\/container-tags\/([^/]+)$/;
     return [
-      {
-        method: "POST",
-        path: /^\/v4\/search$/,
-        answer: ({ body }) =>
-          refused(body, { q: text(), containerTag: TAG }, SEARCH_FIELDS) ?? {
-            status: 200,
-            body: this.#search(body as Search),
-          },
-      },
-      {
-        method: "POST",
-        path: /^\/v4\/profile$/,
-        answer: ({ body }) => {
-          const refusal = refused(body, { containerTag: TAG }, { q: text(), threshold: between(0, 1) });
-          if (refusal !== undefined) return refusal;
-          const { q, ...search } = body as Omit<Search, "q"> & { q?: string };
-          const settable = this.#profiles.get(search.containerTag) ?? { static: [], dynamic: [] };
-          const own = this.memories(search.containerTag).filter(({ isStatic }) => isStatic);
-          const profile = { ...settable, static: [...settable.static, ...own.map(({ memory }) => memory)] };
-          const found = q === undefined ? {} : { searchResults: this.#search({ ...search, q }) };
-          return { status: 200, body: { profile, ...found } };
-        },
-      },
-      {
-        method: "POST",
-        path: memories,
-        answer: ({ body }) => {
-          if (!this.hasDirectMemories) return notFound();
-          const memory = objectOf({ content: text() }, { isStatic: isBoolean, metadata: METADATA });
-          const refusal = refused(body, { memories: listOf(memory, 1), containerTag: TAG });
-          return refusal ?? this.#remember(body as Remember);
-        },
-      },
-      {
-        method: "PATCH",
-        path: memories,
-        answer: ({ body }) => {
-          const target = { id: text(), content: text() };
-          const refusal =
-            refused(body, { containerTag: TAG, newContent: text() }, { ...target, metadata: METADATA }) ??
-            refusedTarget(body);
-          if (refusal !== undefined) return refusal;
-          const { containerTag, id, content, newContent, metadata } = body as MemoryTarget & {
-            newContent: string;
-            metadata?: JsonObject;
-          };
-          const old = this.store.find(containerTag, id, content);
-          if (old === undefined) return notFound();
-          const revised = this.store.revise(old, newContent, metadata);
-          const chain = {
-            version: revised.version,
-            parentMemoryId: revised.parentId,
-            rootMemoryId: revised.rootId,
-          };
-          const rest = { createdAt: iso(revised.createdAtMs), forgetAfter: null, forgetReason: null };
-          return { status: 200, body: { id: revised.id, memory: newContent, ...chain, ...rest } };
-        },
-      },
-      {
-        method: "DELETE",
-        path: memories,
-        answer: ({ body }) => {
-          const optional = { id: text(), content: text(), reason: text(0) };
-          const refusal = refused(body, { containerTag: TAG }, optional) ?? refusedTarget(body);
-          if (refusal !== undefined) return refusal;
-          const { containerTag, id, content, reason } = body as MemoryTarget & { reason?: string };
-          const memory = this.store.find(containerTag, id, content);
-          if (memory === undefined) return notFound();
-          this.store.forget(memory, reason ?? null);
-          return { status: 200, body: { id: memory.id, forgotten: true } };
-        },
-      },
-      {
-        method: "POST",
-        path: /^\/v4\/conversations$/,
-        answer: ({ body }) => {
-          if (!this.hasConversations) return notFound();
-          const required = {
-            conversationId: text(1, 255),
-            messages: listOf(MESSAGE, 1),
-            containerTags: TAGS,
-          };
-          const refusal = refused(body, required, { metadata: METADATA });
-          if (refusal !== undefined) return refusal;
-          const { conversationId, messages, containerTags, metadata } = body as {
-            conversationId: string;
-            messages: readonly ConversationMessage[];
-            containerTags: readonly string[];
-            metadata?: JsonObject;
-          };
-          const { documentId } = this.store.putConversation(
-            conversationId,
-            containerTags,
-            messages,
-            metadata ?? null,
-          );
-          return { status: 200, body: { id: documentId, conversationId, status: "queued" } };
-        },
-      },
+      on("POST", /^\/v3\/documents$/, ({ body }) => {
+        const refusal = refused(body, { content: text() }, DOCUMENT);
+        if (refusal !== undefined) return refusal;
+        return ok({ id: store.putDocument(body as DocumentInput).id, status: "queued" });
+      }),
+      on("POST", /^\/v3\/documents\/list$/, ({ body }) => {
+        const sorting = { sort: oneOf("createdAt", "updatedAt"), order: oneOf("asc", "desc") };
+        const paging = { limit: integer(1, 1000), page: integer(1) };
+        const refusal = refused(body, {}, { containerTags: listOf(TAG, 1), ...sorting, ...paging });
+        if (refusal !== undefined) return refusal;
+        const { containerTags, limit = 10, page = 1, order } = body as List;
+        const found = store
+          .documents()
+          .filter((each) => containerTags?.some((one) => each.containerTags.includes(one)) ?? true);
+        if (order !== "asc") found.reverse();
+        const totalPages = Math.ceil(found.length / limit);
+        const pagination = { currentPage: page, totalItems: found.length, totalPages, limit };
+        return ok({ memories: found.slice((page - 1) * limit, page * limit).map(toWire), pagination });
+      }),
+      on("GET", document, (_, id = "") => {
+        const found = store.document(id);
+        return found === undefined ? notFound() : ok({ ...toWire(found), content: found.content, raw: null });
+      }),
+      on("DELETE", document, (_, id = "") => (store.deleteDocument(id) ? { status: 204 } : notFound())),
+      on("POST", /^\/v4\/search$/, ({ body }) => {
+        const refusal = refused(body, { q: text(), containerTag: TAG }, SEARCH);
+        return refusal ?? ok(this.#search(body as Search));
+      }),
+      on("POST", /^\/v4\/profile$/, ({ body }) => {
+        const refusal = refused(body, { containerTag: TAG }, { q: text(), threshold: between(0, 1) });
+        if (refusal !== undefined) return refusal;
+        const { q, ...search } = body as Omit<Search, "q"> & { readonly q?: string };
+        const profile = this.#profiles.get(search.containerTag) ?? { static: [], dynamic: [] };
+        return ok({ profile, ...(q === undefined ? {} : { searchResults: this.#search({ ...search, q }) }) });
+      }),
+      on("DELETE", /^\/v4\/memories$/, ({ body }) => {
+        const more = { id: text(), content: text(), reason: text(0) };
+        const refusal = refused(body, { containerTag: TAG }, more);
+        if (refusal !== undefined) return refusal;
+        const { containerTag, id, content } = body as Record<string, string>;
+        const wanted =
+          id ?? store.live(containerTag ?? "").find(({ memory }) => memory === content)?.id ?? "";
+        return store.forget(containerTag ?? "", wanted) ? ok({ id: wanted, forgotten: true }) : notFound();
+      }),
+      on("POST", /^\/v4\/conversations$/, ({ body }) => {
+        if (!this.hasConversations) return notFound();
+        const required = {
+          conversationId: text(1, 255),
+          messages: listOf(MESSAGE, 1),
+          containerTags: listOf(TAG, 1),
+        };
+        const refusal = refused(body, required, { metadata: METADATA });
+        if (refusal !== undefined) return refusal;
+        const { metadata = null, ...said } = body as Omit<StoredConversation, "documentId">;
+        const conversation = { ...said, metadata };
+        const id = store.putConversation(conversation);
+        return ok({ id, conversationId: conversation.conversationId, status: "queued" });
+      }),
+      on("GET", tag, (_, name = "") => {
+        const found = store.containers().find(({ containerTag }) => containerTag === name);
+        return found === undefined ? notFound() : ok(this.#container(found));
+      }),
+      on("PATCH", tag, ({ body }, name = "") => {
+        const refusal = refused(body, {}, { entityContext: nullable(text(0, 1500)), name: text() });
+        return refusal ?? ok(this.#container(store.changeContainer(name, body as object)));
+      }),
+      on("DELETE", tag, (_, name = "") => {
+        const counts = {
+          deletedDocumentsCount: store.documentsOf(name).length,
+          deletedMemoriesCount: store.live(name).length,
+        };
+        return store.deleteContainer(name)
+          ? ok({ success: true, containerTag: name, ...counts })
+          : notFound();
+      }),
     ];
   }
 
-  #search({ q, containerTag, limit = 10, searchMode = "memories", threshold, filters }: Search) {
-    const least = threshold ?? this.defaultThreshold;
-    const results = this.store
-      .search(q, containerTag, searchMode)
-      .filter((hit) => hit.similarity >= least && passes(filters, hit))
-      .slice(0, limit)
-      .map(hitToWire);
-    return { results, timing: 1, total: results.length };
+  #container({ containerTag, entityContext }: Container) {
+    const documentCount = this.store.documentsOf(containerTag).length;
+    const memoryCount = this.store.live(containerTag).length;
+    const about = { id: `ct_${containerTag}`, containerTag, name: containerTag, entityContext };
+    return { ...about, documentCount, memoryCount, createdAt: ISO, updatedAt: ISO };
   }
 
-  #remember({ memories, containerTag }: Remember): FakeReply {
-    const documentId = `doc_direct_${this.store.memories().length + 1}`;
-    const stored = memories.map(({ content, isStatic = false, metadata = null }) =>
-      this.store.addMemory({ memory: content, isStatic, metadata, containerTag, documentId }),
-    );
-    const body = stored.map(({ id, memory, isStatic, createdAtMs }) => ({
-      id,
-      memory,
-      isStatic,
-      createdAt: iso(createdAtMs),
-    }));
-    return { status: 200, body: { documentId, memories: body } };
+  #search({ q, containerTag, limit = 10, searchMode = "memories", threshold }: Search) {
+    const least = threshold ?? this.defaultThreshold;
+    const memories = this.store.live(containerTag).map(({ id, memory, metadata, createdAtMs }) => {
+      const updatedAt = new Date(createdAtMs).toISOString();
+      return { text: memory, hit: { id, memory, metadata, updatedAt, version: 1 } };
+    });
+    const documents = this.store.documentsOf(containerTag).map(({ id, content, metadata }) => {
+      return { text: content, hit: { id: `chunk_${id}`, chunk: content, metadata, updatedAt: ISO } };
+    });
+    const among = [
+      ...(searchMode === "documents" ? [] : memories),
+      ...(searchMode === "memories" ? [] : documents),
+    ];
+    const results = rank(q, among, ({ text }) => text)
+      .filter(({ score }) => score >= least)
+      .slice(0, limit)
+      .map(({ item, score }) => ({ ...item.hit, similarity: score }));
+    return { results, timing: 1, total: results.length };
   }
 }
+
+type List = {
+  readonly containerTags?: readonly string[];
+  readonly limit?: number;
+  readonly page?: number;
+  readonly order?: "asc" | "desc";
+};
 
 type Search = {
   readonly q: string;
   readonly containerTag: string;
   readonly limit?: number;
-  readonly searchMode?: SearchMode;
+  readonly searchMode?: "memories" | "hybrid" | "documents";
   readonly threshold?: number;
-  readonly filters?: JsonObject;
 };
 
-type Remember = {
-  readonly containerTag: string;
-  readonly memories: readonly {
-    readonly content: string;
-    readonly isStatic?: boolean;
-    readonly metadata?: JsonObject;
-  }[];
-};
-
-type MemoryTarget = { readonly containerTag: string; readonly id?: string; readonly content?: string };
-
-function hitToWire(hit: Hit) {
-  const { similarity } = hit;
-  if (hit.kind === "memory") {
-    const { id, memory, metadata, version, createdAtMs } = hit.memory;
-    return { id, memory, similarity, metadata, updatedAt: iso(createdAtMs), version };
-  }
-  const { id, content, metadata, updatedAtMs } = hit.document;
-  return { id: `chunk_${id}`, chunk: content, similarity, metadata, updatedAt: iso(updatedAtMs) };
+function toWire({ id, customId, title, status, metadata, containerTags }: StoredDocument) {
+  const about = { id, customId, connectionId: null, title, summary: null, status, type: "text" };
+  return { ...about, metadata, containerTags, createdAt: ISO, updatedAt: ISO };
 }
 
-function refusedTarget(body: unknown): FakeReply | undefined {
-  const { id, content } = body as MemoryTarget;
-  return id === undefined && content === undefined ? invalid("id or content is required") : undefined;
+function ok(body: unknown): FakeReply {
+  return { status: 200, body };
+}
+
+function notFound(): FakeReply {
+  return { status: 404, body: { error: "Not found" } };
+}
+
+function refused(fields: unknown, required: Fields, optional: Fields = {}): FakeReply | undefined {
+  const problem = fieldProblem(fields, required, optional);
+  if (problem === undefined) return undefined;
+  return { status: 400, body: { error: "Invalid request parameters", details: problem.message } };
 }

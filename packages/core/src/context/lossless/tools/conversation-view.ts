@@ -2,7 +2,8 @@
 // the parsing of arguments.
 import { err, isAbsent, ok, preview, pyStrip, type Result } from "../../../lib/index.ts";
 import {
-  type Scope,
+  type HomeStore,
+  narrowed,
   type SessionStore,
   type SummaryNode,
   scopeOfUser,
@@ -12,10 +13,8 @@ import type { EngineStatus } from "../../engine.ts";
 import { type Forest, type Lineage, loadLineage, toForest } from "../lineage.ts";
 
 export type ToolContext = {
-  readonly store: SessionStore;
+  readonly store: HomeStore | SessionStore;
   readonly sessionId: string;
-  /** Empty: the session's own user. */
-  readonly user: Scope;
   readonly status: EngineStatus;
   /** Tokens the model counts for each token we estimate. */
   readonly tokenFactor: number;
@@ -24,7 +23,8 @@ export type ToolContext = {
 };
 
 export type ConversationView = ToolContext & {
-  readonly scope: Scope;
+  /** Of the person whose conversation it is. */
+  readonly store: SessionStore;
   /** False when neither the caller nor the store knows the user. Then only this conversation may be read. */
   readonly isUserKnown: boolean;
   /** Ids of all related sessions, including those this conversation was branched from. */
@@ -33,30 +33,29 @@ export type ConversationView = ToolContext & {
 };
 
 export async function openView(place: ToolContext): Promise<ConversationView> {
-  const { store, sessionId, user } = place;
-  const session = await store.getSession(sessionId);
-  const isGiven = user.userId !== undefined;
-  const scope = isGiven || session === null ? user : scopeOfUser(userOfSession(session));
-  const isUserKnown = isGiven || session !== null;
-  const related = new Set(await store.listLineage(sessionId, scope));
-  return { ...place, scope, isUserKnown, related, lineage: await loadLineage(store, sessionId, scope) };
+  const { sessionId } = place;
+  const session = await place.store.getSession(sessionId);
+  const store = session === null ? place.store : narrowed(place.store, scopeOfUser(userOfSession(session)));
+  const isUserKnown = place.store.user !== undefined || session !== null;
+  const related = new Set(await store.listLineage(sessionId));
+  return { ...place, store, isUserKnown, related, lineage: await loadLineage(store, sessionId) };
 }
 
 /** A node of this conversation or of a related one, with the lineage it belongs to. */
 export async function findNode(
-  { store, scope, related, lineage }: ConversationView,
+  { store, related, lineage }: ConversationView,
   nodeId: string,
 ): Promise<{ readonly node: SummaryNode; readonly lineage: Lineage } | undefined> {
   const own = lineage.forest.nodes.get(nodeId);
   if (own) return { node: own, lineage };
-  const node = await store.getSummaryNode(nodeId, scope);
+  const node = await store.summaries.getSummaryNode(nodeId);
   if (node === null || !related.has(node.session_id)) return undefined;
-  return { node, lineage: await loadLineage(store, node.session_id, scope) };
+  return { node, lineage: await loadLineage(store, node.session_id) };
 }
 
 /** All nodes of related sessions. If two leaves cover a message, this conversation's leaf counts. */
-export async function relatedForest({ store, scope, related, lineage }: ConversationView): Promise<Forest> {
-  const all = await store.listSummaryNodes([...related], scope);
+export async function relatedForest({ store, related, lineage }: ConversationView): Promise<Forest> {
+  const all = await store.summaries.listSummaryNodes([...related]);
   return toForest([...lineage.forest.nodes.values(), ...all]);
 }
 

@@ -88,9 +88,9 @@ async function expandMessage(
 ): Promise<Result<object, string>> {
   const storeId = numberOf(given);
   if (storeId === undefined) return err(`store_id must be a whole number, but is ${shown(given)}.`);
-  const { store, scope, related, lineage } = view;
+  const { store, related, lineage } = view;
   const key = lineage.keyOf(storeId) ?? storeId;
-  const rows = await store.getMessagesById([storeId, lineage.rowOf(key) ?? storeId], scope);
+  const rows = await store.getMessagesById([storeId, lineage.rowOf(key) ?? storeId]);
   const row = rows.find(({ session_id }) => related.has(session_id));
   if (row === undefined) return err(unknownMessage(storeId));
   const source = toSource(row);
@@ -104,15 +104,12 @@ async function expandMessage(
 type Sources = { readonly sources: readonly Source[]; readonly missing: number };
 
 async function messagesOf(
-  { store, scope }: ConversationView,
+  { store }: ConversationView,
   node: SummaryNode,
   { rowOf }: Lineage,
 ): Promise<Sources> {
   const keys = messageKeys(node);
-  const rows = await store.getMessagesById(
-    keys.flatMap((key) => rowOf(key) ?? []),
-    scope,
-  );
+  const rows = await store.getMessagesById(keys.flatMap((key) => rowOf(key) ?? []));
   return { sources: rows.map(toSource), missing: keys.length - rows.length };
 }
 

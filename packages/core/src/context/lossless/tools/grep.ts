@@ -63,7 +63,7 @@ async function sessionsToSearch(
     );
   if (reach.value === "all") return ok(undefined);
   const id = given ?? view.sessionId;
-  if ((await view.store.getSession(id, view.scope)) === null) return err(`There is no session '${id}'.`);
+  if ((await view.store.getSession(id)) === null) return err(`There is no session '${id}'.`);
   return ok([id]);
 }
 
@@ -112,13 +112,12 @@ async function findMessages(
   request: GrepRequest,
   forest: Forest,
 ): Promise<readonly Hit[]> {
-  const { store, scope, related } = view;
+  const { store, related } = view;
   const { query, limit, sort, role, sessionIds } = request;
   const repeats: number[] = [];
   let found: readonly HitRow[] = [];
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
     const { hits } = await store.search(query, {
-      ...scope,
       ...(sessionIds === undefined ? { excludeSources: HIDDEN_SOURCES } : { sessionIds }),
       roleFilter: role === undefined ? undefined : [role],
       sort: sort === "recency" ? "newest" : undefined,
@@ -144,14 +143,14 @@ type HitRow = { readonly hit: SearchHit; readonly row: MessageRow; readonly repe
 
 /** With the row to show: the original of a copy, unless it is gone or in a session that was not asked for. */
 async function withOriginals(
-  { store, scope }: ConversationView,
+  { store }: ConversationView,
   hits: readonly SearchHit[],
   sessionIds: readonly string[] | undefined,
 ): Promise<readonly HitRow[]> {
   const ids = hits.map(({ id }) => id);
-  const rows = await rowsByIds(store, ids, scope);
+  const rows = await rowsByIds(store, ids);
   const origins = [...rows.values()].flatMap(({ origin_id }) => origin_id ?? []);
-  const originals = await rowsByIds(store, origins, scope);
+  const originals = await rowsByIds(store, origins);
   return hits.flatMap((hit) => {
     const row = rows.get(hit.id);
     if (row === undefined) return [];
@@ -184,11 +183,10 @@ function messageResult(
 }
 
 async function findSummaries(
-  { store, scope, related }: ConversationView,
+  { store, related }: ConversationView,
   { query, sessionIds, limit }: GrepRequest,
 ): Promise<readonly Hit[]> {
-  const hits = await store.searchSummaryNodes(query, {
-    ...scope,
+  const hits = await store.summaries.searchSummaryNodes(query, {
     sessionIds,
     limit,
   });
@@ -196,7 +194,6 @@ async function findSummaries(
   const last = await rowsByIds(
     store,
     hits.map(({ last_message_id }) => last_message_id),
-    scope,
   );
   return hits.map((hit, at) => {
     const timestamp = last.get(hit.last_message_id)?.timestamp ?? hit.created_at;
@@ -223,8 +220,7 @@ function summaryResult(hit: SummaryHit, timestamp: number, related: ReadonlySet<
 async function rowsByIds(
   store: ConversationView["store"],
   ids: readonly number[],
-  scope: ConversationView["scope"],
 ): Promise<ReadonlyMap<number, MessageRow>> {
-  const rows = ids.length === 0 ? [] : await store.getMessagesById([...new Set(ids)], scope);
+  const rows = ids.length === 0 ? [] : await store.getMessagesById([...new Set(ids)]);
   return new Map(rows.map((row) => [row.id, row]));
 }

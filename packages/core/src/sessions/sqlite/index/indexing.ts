@@ -2,24 +2,20 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { documentText, type IndexRow, markTokens, personWord, textsOf } from "../../search/document.ts";
-import { indexText } from "../../search/words.ts";
-import { type Connection, userPlatform } from "../connection.ts";
-import { toSessionError } from "../failures.ts";
 import {
-  DOC,
-  FTS,
-  hasKey,
-  idInKey,
-  isHidden,
-  keyOfRow,
-  LARGE,
-  messageColumns,
-  QUEUE,
-  SESSION_NUMBERS,
-  STATE,
-  WORD_NUMBERS,
-} from "./tables.ts";
+  type Column,
+  columnOf,
+  documentText,
+  type IndexRow,
+  markTokens,
+  personWord,
+  textsOf,
+} from "../../search/document.ts";
+import { idInKey } from "../../search/reads.ts";
+import { indexText } from "../../search/words.ts";
+import { type Connection, featuresOf, isHidden, userPlatform } from "../connection.ts";
+import { toSessionError } from "../failures.ts";
+import { DOC, FTS, hasKey, keyOfRow, LARGE, QUEUE, SESSION_NUMBERS, STATE, WORD_NUMBERS } from "./tables.ts";
 
 // ---- Queue and build ----
 // One short step per transaction. Every step can be repeated or interrupted, and several processes may work on one file, because
@@ -148,17 +144,19 @@ function putRows(connection: Connection, rows: readonly SourceRow[]): void {
       );
     } else {
       const n = numbers.session(row.session_id);
-      putDocument(connection, row.key, n, documentText(row, numbers.marks(row, n)));
+      putDocument(connection, row, n, documentText(row, numbers.marks(row, n)));
     }
   }
 }
 
-const INSERT_FTS = `INSERT INTO ${FTS}(rowid, text) VALUES (CAST(:key AS INT), :text)`;
+const insertFts = (column: Column) =>
+  `INSERT INTO ${FTS}(rowid, ${column}) VALUES (CAST(:key AS INT), :text)`;
 const INSERT_DOC = `INSERT INTO ${DOC}(key, n) VALUES (CAST(:key AS INT), :n)`;
 
-function putDocument(connection: Connection, key: number, n: number, text: string): void {
-  connection.run(INSERT_FTS, { key, text });
-  connection.run(INSERT_DOC, { key, n });
+function putDocument(connection: Connection, row: SourceRow, n: number, text: string): void {
+  const { key } = row;
+  connection.run(insertFts(columnOf(row)), { key, text });
+  connection.run(INSERT_DOC, { key, n: row.is_hidden === 1 ? -n : n });
 }
 
 function removeDocument(connection: Connection, key: number): void {
@@ -234,7 +232,7 @@ export async function indexOneLarge(connection: Connection): Promise<boolean> {
   const now = Date.now() / 1000;
   const isFree = await connection.read(() => connection.get(NEXT_FREE, { now }) !== undefined);
   if (!isFree) return false;
-  const claim = await connection.write(() => claimOne(connection, messageColumns(connection), now));
+  const claim = await connection.write(() => claimOne(connection, featuresOf(connection).messages, now));
   if (claim === undefined) return true;
   const text = await largeText(claim.row, claim.marks);
   await indexInThread(connection, { ...claim, text });
@@ -293,7 +291,7 @@ function isHighSurrogate(unit: number): boolean {
 const CODE = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { DatabaseSync } = require("node:sqlite");
-const { address, timeout, key, ticket, n, text } = workerData;
+const { address, timeout, key, ticket, n, column, text } = workerData;
 const db = new DatabaseSync(address, { timeout });
 try {
   db.exec("PRAGMA synchronous = FULL");
@@ -305,7 +303,7 @@ try {
       db.prepare("DELETE FROM ${FTS} WHERE rowid = CAST(? AS INT)").run(key);
       db.prepare("DELETE FROM ${DOC} WHERE key = CAST(? AS INT)").run(key);
     }
-    db.prepare("INSERT INTO ${FTS}(rowid, text) VALUES (CAST(? AS INT), ?)").run(key, text);
+    db.prepare("INSERT INTO ${FTS}(rowid, " + column + ") VALUES (CAST(? AS INT), ?)").run(key, text);
     db.prepare("INSERT INTO ${DOC}(key, n) VALUES (CAST(? AS INT), ?)").run(key, n);
     db.prepare("DELETE FROM ${LARGE} WHERE key = CAST(? AS INT)").run(key);
   }
@@ -318,13 +316,15 @@ try {
 db.close();
 `;
 
-type Prepared = Pick<Claim, "key" | "ticket" | "n"> & { readonly text: string };
+type Prepared = Pick<Claim, "key" | "ticket" | "n" | "row"> & { readonly text: string };
 type Answer = { readonly error?: { readonly message: string; readonly errcode?: number } };
 
 async function indexInThread(connection: Connection, prepared: Prepared): Promise<void> {
   if (connection.isInMemory) return connection.write(() => indexHere(connection, prepared));
-  const { key, ticket, n, text } = prepared;
-  const workerData = { address: connection.address, timeout: connection.waitLimitMs, key, ticket, n, text };
+  const { row, ...rest } = prepared;
+  const { address, waitLimitMs: timeout } = connection;
+  const n = row.is_hidden === 1 ? -prepared.n : prepared.n;
+  const workerData = { ...rest, address, timeout, column: columnOf(row), n };
   // Without this process's flags: one of them might make the code above an ES module.
   const worker = new Worker(CODE, { eval: true, execArgv: ["--no-warnings"], workerData });
   const answer = await new Promise<Answer>((resolve, reject) => {
@@ -337,10 +337,10 @@ async function indexInThread(connection: Connection, prepared: Prepared): Promis
 }
 
 /** The same for a database in memory, which no other thread can open. Inside a write transaction. */
-function indexHere(connection: Connection, { key, ticket, n, text }: Prepared): void {
+function indexHere(connection: Connection, { key, ticket, n, row, text }: Prepared): void {
   const find = `SELECT 1 FROM ${LARGE} WHERE key = CAST(:key AS INT) AND ticket = :ticket`;
   if (connection.get(find, { key, ticket }) === undefined) return;
   removeDocument(connection, key);
-  putDocument(connection, key, n, text);
+  putDocument(connection, row, n, text);
   connection.run(`DELETE FROM ${LARGE} WHERE key = CAST(:key AS INT)`, { key });
 }

@@ -2,22 +2,18 @@
 // outdated. A reader is valid inside the transaction it was created for.
 import { createHash } from "node:crypto";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { documentText } from "../../search/document.ts";
-import type { Connection } from "../connection.ts";
+import { columnOf, documentText, filterToken, HIDDEN_TOKEN } from "../../search/document.ts";
+import { idInKey, LAST_ID } from "../../search/reads.ts";
+import { type Connection, featuresOf } from "../connection.ts";
 import { documentFields, marksOf, readTodo, type SourceRow } from "./indexing.ts";
 import {
   DOC,
-  dayOfRow,
   FTS,
   hasKey,
-  idInKey,
   isUsable,
-  keyOf,
+  keyOfRow,
   LARGE,
-  LARGEST_ID,
-  messageColumns,
   QUEUE,
-  RESERVED_IDS,
   SESSION_NUMBERS,
   TABLES,
   WORD_NUMBERS,
@@ -26,17 +22,14 @@ import {
 export interface IndexReader {
   /** Keys of matching documents in order of key (day, then id), from the file and the overlay together. */
   keys(match: string, options: KeyOptions): number[];
-  /** Ids of the messages, in the order given. Only the reader knows them, because not every id fits into a key. */
-  messageIds(keys: readonly number[]): number[];
+  /** Per session, its newest keys whose messages are not hidden, newest first. */
+  keysOfSessions(asked: readonly { readonly session: string; readonly limit: number }[]): number[][];
   /** The keys whose documents have the fewest words, shortest first. Without messages in the overlay. */
   shortest(keys: readonly number[], limit: number): number[];
-  /** Session numbers of keys, in the order given. */
-  sessionNumbers(keys: readonly number[]): number[];
   numberOfSession(id: string): number | undefined;
-  sessionOfNumber(n: number): string | undefined;
   numberOfWord(word: string): number | undefined;
-  /** Terms of the index in order, starting at `from` (inclusive), while they begin with `prefix`; at most `limit`. */
-  terms(prefix: string, limit: number, from?: string): string[];
+  /** Terms of the index that begin with `prefix`, in order; at most `limit`. */
+  terms(prefix: string, limit: number): readonly string[];
   /** How many messages this reader cannot find: neither indexed nor in the overlay. 0 when complete. */
   readonly notSearched: number;
 }
@@ -56,12 +49,19 @@ const ASCENDING = `
   SELECT rowid AS key FROM ${FTS} WHERE ${FTS} MATCH :match
     AND rowid >= CAST(:from AS INT) AND rowid <= CAST(:to AS INT) ORDER BY rowid LIMIT :limit`;
 const DESCENDING = ASCENDING.replace("ORDER BY rowid", "ORDER BY rowid DESC");
-/** FTS5 stores the number of words as a varint, and varints sort like the numbers they encode. */
+/**
+ * FTS5 stores the number of words of each column as a varint, and varints sort like the numbers they encode. All columns but one are
+ * zero: one byte each.
+ */
 const SHORTEST = `
-  SELECT d.id AS key FROM json_each(:keys) k CROSS JOIN ${FTS}_docsize d ON d.id = k.value ORDER BY d.sz LIMIT :limit`;
+  SELECT d.id AS key FROM json_each(:keys) k CROSS JOIN ${FTS}_docsize d ON d.id = k.value
+  ORDER BY length(d.sz), replace(hex(d.sz), '00', '') LIMIT :limit`;
+const MOST_REMEMBERED = 2000;
 const HIGHEST_KEY = Number.MAX_SAFE_INTEGER;
+/** Two walks of the ids that are out of range: none, in a file that programs wrote. */
+const WITHOUT_KEY = `SELECT (SELECT COUNT(*) FROM messages WHERE id < 1) + (SELECT COUNT(*) FROM messages WHERE id > ${LAST_ID}) AS n`;
 const VOCABULARY = "hermes_memory_terms";
-const TERMS = `SELECT term FROM temp.${VOCABULARY} WHERE term >= :from ORDER BY term LIMIT :limit`;
+const TERMS = `SELECT term FROM temp.${VOCABULARY} WHERE term >= :prefix AND term <= :prefix || char(0x10ffff) ORDER BY term LIMIT :limit`;
 
 /** The index of one connection, prepared step by step; answers one transaction at a time. */
 export class Reading {
@@ -76,6 +76,8 @@ export class Reading {
   #isIndexIgnored = false;
   #columns: ReadonlySet<string> = new Set();
   #restarts = 0;
+  /** Until the file changes: the vocabulary counts the messages of every term that it passes. */
+  readonly #terms = new Map<string, readonly string[]>();
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -117,8 +119,9 @@ export class Reading {
   /** Determines which messages the overlay needs now. */
   #begin(): void {
     const connection = this.#connection;
+    this.#terms.clear();
     this.#overlay ??= new Overlay();
-    this.#columns = messageColumns(connection);
+    this.#columns = featuresOf(connection).messages;
     this.#hasIndex = !this.#isIndexIgnored && isUsable(connection.db);
     const isReadOnly = connection.readOnlyBecause !== undefined;
     const ids: number[] = [];
@@ -131,7 +134,7 @@ export class Reading {
       if (todo > 0 && isReadOnly) ids.push(...idsUpTo(connection, todo));
       if (todo > 0)
         missed = countUpTo(connection, todo) - (isReadOnly ? Math.min(OVERLAY_ROWS, ids.length) : 0);
-      ids.push(...oddIds(connection));
+      missed += connection.get<{ n: number }>(WITHOUT_KEY)?.n ?? 0;
     } else {
       this.#pending = new Set();
       ids.push(...connection.all<{ id: number }>(NEWEST_IDS).map(({ id }) => id));
@@ -155,6 +158,13 @@ export class Reading {
     const numbers = this.#numbers();
     const hasIndex = this.#hasIndex;
     const pending = this.#pending;
+    const known = this.#terms;
+    if (known.size > MOST_REMEMBERED) known.clear();
+    const overOf = (session: string, limit: number) => {
+      const n = numbers.session(session) ?? overlay.sessionNumber(session);
+      const match = `"${filterToken("session", n ?? 0)}" NOT "${HIDDEN_TOKEN}"`;
+      return overlay.matches(DESCENDING, { match, from: 0, to: HIGHEST_KEY, limit });
+    };
     return {
       keys(match, { order, limit, from = 0, to = HIGHEST_KEY }) {
         const sql = order === "newest" ? DESCENDING : ASCENDING;
@@ -171,41 +181,45 @@ export class Reading {
         const sign = order === "newest" ? -1 : 1;
         return [...found, ...over].sort((a, b) => sign * (a - b)).slice(0, limit);
       },
+      keysOfSessions(asked) {
+        const limit = Math.max(0, ...asked.map((each) => each.limit)) + pending.size;
+        const sessions = JSON.stringify(asked.map(({ session }) => session));
+        const found = hasIndex ? connection.all<{ keys: string }>(OF_SESSIONS, { sessions, limit }) : [];
+        return asked.map(({ session, limit }, at) => {
+          const own = JSON.parse(found[at]?.keys ?? "[]") as number[];
+          const over = overlay.isEmpty ? [] : overOf(session, limit);
+          const all = [...own.filter((key) => !pending.has(key)), ...over];
+          return (over.length === 0 ? all : all.sort((a, b) => b - a)).slice(0, limit);
+        });
+      },
       shortest(keys, limit) {
         if (!hasIndex) return [];
         const values = { keys: JSON.stringify(keys.filter((key) => !pending.has(key))), limit };
         const { keys: found = "[]" } = connection.get<{ keys: string }>(listed(SHORTEST), values) ?? {};
         return JSON.parse(found) as number[];
       },
-      messageIds: (keys) => keys.map((key) => overlay.idOf(key) ?? idInKey(key)),
-      sessionNumbers: (keys) =>
-        keys.map(
-          (key) => overlay.numberOf(key) ?? connection.get<{ n: number }>(NUMBER_OF_KEY, { key })?.n ?? 0,
-        ),
       numberOfSession: (id) => numbers.session(id) ?? overlay.sessionNumber(id),
-      sessionOfNumber: (n) =>
-        overlay.sessionOf(n) ??
-        (hasIndex ? connection.get<{ session_id: string }>(SESSION_OF, { n })?.session_id : undefined),
       numberOfWord: (word) => numbers.word(word) ?? overlay.wordNumber(word),
-      terms(prefix, limit, from = prefix) {
-        const start = from < prefix ? prefix : from;
-        const own = hasIndex
-          ? connection.all<{ term: string }>(TERMS, { from: start, limit }).map(({ term }) => term)
-          : [];
-        const all = new Set(
-          [...own, ...overlay.terms(start, limit)].filter((term) => term.startsWith(prefix)),
-        );
-        return [...all].sort(byBytes).slice(0, limit);
+      terms(prefix, limit) {
+        const asked = `${limit} ${prefix}`;
+        const found = known.get(asked);
+        if (found !== undefined) return found;
+        const own = hasIndex ? connection.all<{ term: string }>(TERMS, { prefix, limit }) : [];
+        const all = new Set([...own.map(({ term }) => term), ...overlay.terms(prefix, limit)]);
+        const terms = [...all].sort(byBytes).slice(0, limit);
+        known.set(asked, terms);
+        return terms;
       },
       notSearched: this.#notSearched,
     };
   }
 }
 
+const OF_SESSIONS = `
+  SELECT (SELECT json_group_array(key) FROM (SELECT d.key FROM ${DOC} d WHERE d.n = s.n ORDER BY d.key DESC LIMIT :limit)) AS keys
+  FROM json_each(:sessions) j LEFT JOIN ${SESSION_NUMBERS} s ON s.session_id = j.value ORDER BY j.key`;
 const FIND_SESSION = `SELECT n FROM ${SESSION_NUMBERS} WHERE session_id = :word`;
 const FIND_WORD = `SELECT n FROM ${WORD_NUMBERS} WHERE word = :word`;
-const SESSION_OF = `SELECT session_id FROM ${SESSION_NUMBERS} WHERE n = CAST(:n AS INT)`;
-const NUMBER_OF_KEY = `SELECT n FROM ${DOC} WHERE key = CAST(:key AS INT)`;
 const NEWEST_IDS = `SELECT id FROM messages ORDER BY id DESC LIMIT ${OVERLAY_ROWS}`;
 
 function listed(sql: string): string {
@@ -213,7 +227,7 @@ function listed(sql: string): string {
 }
 
 /** Changes with every commit that the connection can see, including its own. */
-export function momentOf(connection: Connection): string {
+function momentOf(connection: Connection): string {
   const version = connection.get<{ data_version: number }>("PRAGMA data_version")?.data_version;
   const own = connection.get<{ n: number }>("SELECT total_changes() AS n")?.n;
   return `${version}:${own}`;
@@ -237,17 +251,6 @@ function countUpTo(connection: Connection, todo: number): number {
   return connection.get<{ n: number }>(sql, { todo })?.n ?? 0;
 }
 
-function oddIds(connection: Connection): number[] {
-  const bounds = connection.get<{ odd: number }>(
-    `SELECT COALESCE((SELECT MIN(id) FROM messages), 1) < 1 OR COALESCE((SELECT MAX(id) FROM messages), 1) > ${LARGEST_ID} AS odd`,
-  );
-  if (bounds?.odd !== 1) return [];
-  // Two ranges, because a condition with OR would read the whole table.
-  const sql = `SELECT id FROM (SELECT id FROM messages WHERE id > ${LARGEST_ID} UNION ALL SELECT id FROM messages WHERE id < 1)
-    WHERE id BETWEEN -${Number.MAX_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} LIMIT ${OVERLAY_ROWS}`;
-  return connection.all<{ id: number }>(sql).map(({ id }) => id);
-}
-
 /** SQLite's order of terms: by UTF-8 bytes. */
 function byBytes(a: string, b: string): number {
   if (a === b) return 0;
@@ -265,8 +268,7 @@ const BYTES_PER_SLICE = 500_000;
 /** Numbers that exist only in memory start here; numbers in a file count up from 1. */
 const FIRST_OWN_NUMBER = 2 ** 40;
 
-type Entry = { readonly n: number; readonly hash: string; readonly bytes: number };
-type Row = SourceRow & { readonly id: number; readonly day: number };
+type Entry = { readonly hash: string; readonly bytes: number };
 
 /** Numbers stored in the file; undefined for words it has no number for. */
 type Numbers = {
@@ -280,9 +282,6 @@ class Overlay {
   readonly #entries = new Map<number, Entry>();
   readonly #sessions = new OwnNumbers();
   readonly #words = new OwnNumbers();
-  /** For rows whose id does not fit into a key: the substitute id in the key. */
-  readonly #places = new Map<number, number>();
-  readonly #ids = new Map<number, number>();
   #bytes = 0;
 
   constructor() {
@@ -290,33 +289,16 @@ class Overlay {
     this.#db.exec(`CREATE VIRTUAL TABLE terms USING fts5vocab(${FTS}, row)`);
   }
 
-  get size(): number {
-    return this.#entries.size;
+  get isEmpty(): boolean {
+    return this.#entries.size === 0;
   }
 
   isFull(): boolean {
     return this.#entries.size >= OVERLAY_ROWS || this.#bytes >= OVERLAY_BYTES;
   }
 
-  has(key: number): boolean {
-    return this.#entries.has(key);
-  }
-
-  numberOf(key: number): number | undefined {
-    return this.#entries.get(key)?.n;
-  }
-
-  /** The id of the message, if it differs from the id in the key. */
-  idOf(key: number): number | undefined {
-    return this.#ids.get(key);
-  }
-
   sessionNumber(id: string): number | undefined {
     return this.#sessions.find(id);
-  }
-
-  sessionOf(n: number): string | undefined {
-    return this.#sessions.word(n);
   }
 
   wordNumber(word: string): number | undefined {
@@ -324,9 +306,8 @@ class Overlay {
   }
 
   /** Adds the document of a message. `key` is undefined when it does not fit; `made` is the size of a new document in bytes. */
-  put(row: Row, numbers: Numbers): { readonly key: number | undefined; readonly made: number } {
-    const key = this.#keyFor(row);
-    if (key === undefined) return { key, made: 0 };
+  put(row: SourceRow, numbers: Numbers): { readonly key: number | undefined; readonly made: number } {
+    const { key } = row;
     const session = row.session_id ?? "";
     const n = numbers.session(session) ?? this.#sessions.give(session);
     const marks = marksOf(row, n, (word) => numbers.word(word) ?? this.#words.give(word));
@@ -335,8 +316,12 @@ class Overlay {
     if (known?.hash === hash) return { key, made: 0 };
     if (known === undefined && this.isFull()) return { key: undefined, made: 0 };
     this.remove(key);
-    this.#run(`INSERT INTO ${FTS}(rowid, text) VALUES (CAST(? AS INT), ?)`, key, documentText(row, marks));
-    this.#entries.set(key, { n, hash, bytes: row.bytes });
+    this.#run(
+      `INSERT INTO ${FTS}(rowid, ${columnOf(row)}) VALUES (CAST(? AS INT), ?)`,
+      key,
+      documentText(row, marks),
+    );
+    this.#entries.set(key, { hash, bytes: row.bytes });
     this.#bytes += row.bytes;
     return { key, made: row.bytes };
   }
@@ -361,30 +346,14 @@ class Overlay {
       .map((row) => Number(row.key));
   }
 
-  terms(from: string, limit: number): string[] {
+  terms(prefix: string, limit: number): string[] {
     if (this.#entries.size === 0) return [];
-    const found = this.#statement("SELECT term FROM terms WHERE term >= ? ORDER BY term LIMIT ?").all(
-      from,
-      limit,
-    );
+    const found = this.#statement(TERMS.replace(`temp.${VOCABULARY}`, "terms")).all({ prefix, limit });
     return found.map((row) => String(row.term));
   }
 
   close(): void {
     this.#db.close();
-  }
-
-  #keyFor({ id, day }: Row): number | undefined {
-    if (id >= 1 && id <= LARGEST_ID) return keyOf(day, id);
-    let place = this.#places.get(id);
-    if (place === undefined) {
-      if (this.#places.size >= RESERVED_IDS) return undefined;
-      place = LARGEST_ID + 1 + this.#places.size;
-      this.#places.set(id, place);
-    }
-    const key = keyOf(day, place);
-    this.#ids.set(key, id);
-    return key;
   }
 
   #run(sql: string, ...values: (string | number)[]): void {
@@ -403,27 +372,21 @@ class Overlay {
 
 class OwnNumbers {
   readonly #numbers = new Map<string, number>();
-  readonly #words: string[] = [];
 
   find(word: string): number | undefined {
     return this.#numbers.get(word);
   }
 
-  word(n: number): string | undefined {
-    return this.#words[n - FIRST_OWN_NUMBER];
-  }
-
   give(word: string): number {
     const known = this.#numbers.get(word);
     if (known !== undefined) return known;
-    const n = FIRST_OWN_NUMBER + this.#words.length;
-    this.#words.push(word);
+    const n = FIRST_OWN_NUMBER + this.#numbers.size;
     this.#numbers.set(word, n);
     return n;
   }
 }
 
-function hashOf(row: Row, marks: string): string {
+function hashOf(row: SourceRow, marks: string): string {
   const hash = createHash("sha1").update(marks);
   for (const part of [row.role, row.content, row.tool_name, row.tool_calls])
     hash.update(part === null ? "\0-" : "\0+").update(part ?? "");
@@ -432,8 +395,8 @@ function hashOf(row: Row, marks: string): string {
 
 function rowsSql(columns: ReadonlySet<string>): string {
   return `
-    SELECT m.id AS id, ${dayOfRow("m")} AS day, ${documentFields(columns)}
-    FROM messages m LEFT JOIN sessions s ON s.id = m.session_id WHERE m.id = CAST(:id AS INT)`;
+    SELECT ${keyOfRow("m")} AS key, ${documentFields(columns)}
+    FROM messages m LEFT JOIN sessions s ON s.id = m.session_id WHERE m.id = CAST(:id AS INT) AND ${hasKey("m")}`;
 }
 
 /** Adds messages to an overlay, one slice at a time. */
@@ -457,7 +420,7 @@ class OverlayFill {
     const sql = rowsSql(columns);
     for (let made = 0; made < limit && !this.isDone; this.#at += 1) {
       const id = this.#ids[this.#at];
-      const row = connection.get<Row>(sql, { id: id ?? null, large: Number.MAX_SAFE_INTEGER });
+      const row = connection.get<SourceRow>(sql, { id: id ?? null, large: Number.MAX_SAFE_INTEGER });
       if (row === undefined) continue;
       const put = this.#overlay.put(row, numbers);
       if (put.key !== undefined) this.#seen.add(put.key);

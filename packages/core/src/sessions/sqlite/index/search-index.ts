@@ -1,7 +1,7 @@
 // The search index of one open store: updated in the background and before searches, and read by searches.
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
-import { type Connection, schemaCookie, type WriteOptions } from "../connection.ts";
+import { type Connection, featuresOf, schemaCookie, type WriteOptions } from "../connection.ts";
 import { rebuildDerivedTables } from "../derived-tables.ts";
 import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex, sqliteCause } from "../failures.ts";
 import { buildStep, catchUpStep, indexOneLarge } from "./indexing.ts";
@@ -13,9 +13,8 @@ import {
   hasFormerLayout,
   isIndexCurrent,
   LARGE,
-  messageColumns,
   QUEUE,
-  stateOf,
+  STATE,
 } from "./tables.ts";
 
 /** A search waits this long for an index that is being built, then reports how many messages it did not search. */
@@ -185,7 +184,7 @@ export class SearchIndex {
   #todo(): Promise<number> {
     return this.#connection.read(() => {
       try {
-        return stateOf(this.#connection.db)?.todo ?? 0;
+        return this.#connection.get<{ todo: number }>(TODO)?.todo ?? 0;
       } catch (cause) {
         if (isBusy(cause)) throw cause;
         return 0; // the step reports what is wrong
@@ -195,14 +194,12 @@ export class SearchIndex {
 
   /** Does not take the write lock. */
   #hasWork(what: "all" | "queue" = "all"): boolean {
-    const { db } = this.#connection;
+    const connection = this.#connection;
     try {
-      if (this.#connection.get(`SELECT 1 FROM ${QUEUE} LIMIT 1`) !== undefined) return true;
+      if (connection.get(`SELECT 1 FROM ${QUEUE} LIMIT 1`) !== undefined) return true;
       if (what === "queue") return false;
-      const state = stateOf(db);
-      if (state === undefined || state.todo > 0 || state.checked !== schemaCookie(db)) return true;
       const now = Date.now() / 1000;
-      return this.#connection.get(`SELECT 1 FROM ${LARGE} WHERE until < :now`, { now }) !== undefined;
+      return connection.get(IS_COMPLETE) === undefined || connection.get(IS_FREE, { now }) !== undefined;
     } catch {
       return what === "all"; // a table is missing or busy: the step reports which
     }
@@ -240,7 +237,7 @@ export class SearchIndex {
       if (!isIndexCurrent(db)) ensureIndex(db);
       this.#cookie = schemaCookie(db);
     }
-    const columns = messageColumns(connection);
+    const columns = featuresOf(connection).messages;
     if (!catchUpStep(connection, columns)) return false;
     if (what === "queue") return true;
     if (!buildStep(connection, columns)) return false;
@@ -252,6 +249,10 @@ export class SearchIndex {
     return checkAgainstMessages(db);
   }
 }
+
+const TODO = `SELECT todo FROM ${STATE}`;
+const IS_COMPLETE = `SELECT 1 FROM ${STATE} WHERE todo <= 0 AND checked = (SELECT schema_version FROM pragma_schema_version)`;
+const IS_FREE = `SELECT 1 FROM ${LARGE} WHERE until < :now`;
 
 /** Errors are handled by this class, because the remedy takes more than one transaction. */
 const NO_REMEDY = { remedyFor: () => undefined };

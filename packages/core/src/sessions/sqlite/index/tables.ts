@@ -4,8 +4,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import { holdFileLock, sha256 } from "../../../lib/index.ts";
 import { USER_PLATFORM } from "../../identity.ts";
-import { DOCUMENT_VERSION } from "../../search/document.ts";
-import { type Connection, schemaCookie } from "../connection.ts";
+import { COLUMNS, DOCUMENT_VERSION } from "../../search/document.ts";
+import { LAST_DAY, LAST_ID } from "../../search/reads.ts";
+import { schemaCookie } from "../connection.ts";
 import { otherProcessesWithFileOpen } from "../database-file.ts";
 import {
   isAsDeclared,
@@ -27,30 +28,10 @@ export const LARGE = "hermes_memory_large";
 export const STATE = "hermes_memory_state";
 
 /** Raise this when the tables below or the meaning of their rows change. Every index is then rebuilt. */
-const LAYOUT_VERSION = 1;
-
-const ID_SPACE = 2 ** 32;
-/** The highest ids of each day are reserved for rows whose own id does not fit into a key (see the overlay in `reader.ts`). */
-export const RESERVED_IDS = 2 ** 16;
-export const LARGEST_ID = ID_SPACE - 1 - RESERVED_IDS;
-export const LAST_DAY = 65_535;
-export const LAST_ID = ID_SPACE - 1;
-
-/** The id in a key. For reserved ids, ask the reader for the message's id. */
-export function idInKey(key: number): number {
-  return key % ID_SPACE;
-}
-
-export function dayOfKey(key: number): number {
-  return Math.floor(key / ID_SPACE);
-}
-
-export function keyOf(day: number, id: number): number {
-  return day * ID_SPACE + id;
-}
+const LAYOUT_VERSION = 2;
 
 /** SQL: the day of a row, as used in its key. A time that is not a number counts as day 0. */
-export function dayOfRow(row: string): string {
+function dayOfRow(row: string): string {
   return `CAST(MIN(${LAST_DAY}, MAX(0, COALESCE(${row}.timestamp / 86400, 0))) AS INTEGER)`;
 }
 
@@ -59,29 +40,20 @@ export function keyOfRow(row: string): string {
   return `((${dayOfRow(row)} << 32) | ${row}.id)`;
 }
 
-/** SQL: whether the row has a key, so that the index can contain it. */
+/** SQL: whether the row has a key. A message with any other id, which no program gives, is not searched, and counted as such. */
 export function hasKey(row: string): string {
-  return `${row}.id BETWEEN 1 AND ${LARGEST_ID}`;
-}
-
-/** SQL: whether searches leave the row out, given the columns of the table. Unknown values of `active` count as inactive. */
-export function isHidden(row: string, columns: ReadonlySet<string>): string {
-  const isLive = columns.has("compacted")
-    ? `(${row}.active IS 1 OR ${row}.compacted IS 1)`
-    : `${row}.active IS 1`;
-  return columns.has("display_kind")
-    ? `(NOT ${isLive} OR ${row}.display_kind IS 'hidden')`
-    : `(NOT ${isLive})`;
+  return `${row}.id BETWEEN 1 AND ${LAST_ID}`;
 }
 
 export const TABLES: readonly SchemaObject[] = [
   {
     type: "table",
     name: FTS,
-    sql: `CREATE VIRTUAL TABLE ${FTS} USING fts5(text, content='', contentless_delete=1, tokenize='ascii')`,
+    sql: `CREATE VIRTUAL TABLE ${FTS} USING fts5(${COLUMNS.join(", ")}, content='', contentless_delete=1, tokenize='ascii')`,
   },
-  // The indexed messages, and the session number of each.
+  // The indexed messages, and the session number of each; negative if searches leave the message out.
   table(DOC, "key INTEGER PRIMARY KEY, n INTEGER NOT NULL"),
+  { type: "index", name: `${DOC}_n`, sql: `CREATE INDEX ${DOC}_n ON ${DOC}(n)` },
   table(SESSION_NUMBERS, "n INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE"),
   // Sources, roles, user ids and persons (`personWord`).
   table(WORD_NUMBERS, "n INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE"),
@@ -139,9 +111,6 @@ function queueRow(row: "old" | "new"): string {
 
 const VERSION = `${LAYOUT_VERSION}.${DOCUMENT_VERSION}`;
 
-/** Columns of `messages` that were added after schema 16 and affect the index. */
-const LATER_COLUMNS = ["compacted", "display_kind"];
-
 /** True when `ensureIndex` would change nothing. Takes no lock. */
 export function isIndexCurrent(db: DatabaseSync): boolean {
   const found = readSchema(db);
@@ -161,26 +130,18 @@ export function isUsable(db: DatabaseSync): boolean {
 /** Inside a write transaction. The documents are created later, step by step: `indexing.ts`. */
 export function ensureIndex(db: DatabaseSync): void {
   const found = readSchema(db);
-  const columns = columnsOf(db);
-  const wanted = triggers(columns);
   const hasTables = TABLES.every((object) => isAsDeclared(found, object));
   if (!hasTables) {
     dropTables(db, found);
     for (const { sql } of TABLES) db.exec(sql);
   }
-  const missing = wanted.filter((object) => !isAsDeclared(found, object));
-  // If a program upgraded the file and added columns, the old triggers missed only changes in those columns.
-  const missedOnlyNewColumns = missing.every(({ name }) =>
-    olderTriggers(columns)
-      .get(name)
-      ?.has(found.get(name) ?? ""),
-  );
+  const missing = triggers(columnsOf(db)).filter((object) => !isAsDeclared(found, object));
   for (const { name, sql } of missing) {
     db.exec(`DROP TRIGGER IF EXISTS ${name}`);
     db.exec(sql);
   }
-  if (!hasTables || stateOf(db)?.version !== VERSION || !missedOnlyNewColumns) beginBuild(db);
-  else if (missing.length > 0) queueRowsWithLaterColumns(db, columns);
+  // Without the triggers, or with those for fewer columns, changes were missed.
+  if (!hasTables || stateOf(db)?.version !== VERSION || missing.length > 0) beginBuild(db);
 }
 
 /** Inside a write transaction: everything has to be indexed again. */
@@ -189,7 +150,7 @@ function beginBuild(db: DatabaseSync): void {
   for (const name of [DOC, QUEUE, LARGE, STATE]) db.exec(`DELETE FROM ${name}`);
   db.exec(
     `INSERT INTO ${STATE}(version, todo, checked)
-     SELECT '${VERSION}', COALESCE((SELECT MAX(id) FROM messages WHERE id BETWEEN 1 AND ${LARGEST_ID}), 0), NULL`,
+     SELECT '${VERSION}', COALESCE((SELECT MAX(id) FROM messages WHERE id BETWEEN 1 AND ${LAST_ID}), 0), NULL`,
   );
 }
 
@@ -215,14 +176,6 @@ export function checkAgainstMessages(db: DatabaseSync): boolean {
   return true;
 }
 
-/**
- * The columns of `messages` as statements see them: in a read-only file of an older version, a temporary view replaces the table.
- */
-export function messageColumns(connection: Connection): ReadonlySet<string> {
-  const rows = connection.all<{ name: string }>("SELECT name FROM pragma_table_info('messages')");
-  return new Set(rows.map(({ name }) => name));
-}
-
 type IndexState = { readonly version: string; readonly todo: number; readonly checked: number | null };
 
 export function stateOf(db: DatabaseSync): IndexState | undefined {
@@ -234,29 +187,8 @@ function columnsOf(db: DatabaseSync): ReadonlySet<string> {
   return new Set(rows.map(({ name }) => String(name)));
 }
 
-/** The SQL that each trigger has in a file with fewer columns. */
-function olderTriggers(columns: ReadonlySet<string>): ReadonlyMap<string, ReadonlySet<string>> {
-  const texts = new Map<string, Set<string>>();
-  for (const without of [[LATER_COLUMNS[0]], [LATER_COLUMNS[1]], LATER_COLUMNS]) {
-    const fewer = new Set([...columns].filter((name) => !without.includes(name)));
-    for (const { name, sql } of triggers(fewer)) texts.set(name, (texts.get(name) ?? new Set()).add(sql));
-  }
-  return texts;
-}
-
-function queueRowsWithLaterColumns(db: DatabaseSync, columns: ReadonlySet<string>): void {
-  const changed = [
-    ...(columns.has("compacted") ? ["m.compacted IS NOT 0"] : []),
-    ...(columns.has("display_kind") ? ["m.display_kind IS NOT NULL"] : []),
-  ].join(" OR ");
-  db.exec(
-    `INSERT INTO ${QUEUE}(key) SELECT ${keyOfRow("m")} FROM messages m
-     WHERE (${changed}) AND ${hasKey("m")} AND ${keyOfRow("m")} NOT IN (SELECT key FROM ${QUEUE})`,
-  );
-}
-
 function dropTables(db: DatabaseSync, found: Schema): void {
-  for (const { name } of TABLES) if (found.has(name)) db.exec(`DROP TABLE ${name}`);
+  for (const { type, name } of TABLES) if (type === "table" && found.has(name)) db.exec(`DROP TABLE ${name}`);
 }
 
 // ---- The layout of versions 0.1.0 and 0.2.0 ----

@@ -1,18 +1,22 @@
 // Builds a new database from all rows of a damaged one that can be read, and reports what is missing. The damaged file is only
 // read, page by page; a bad page costs only the rows on it.
-import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
+import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
-import { describeCause } from "../../../lib/index.ts";
+import { describeCause, randomHex } from "../../../lib/index.ts";
 import { PageFile, textOf, type Value } from "../../../lib/sqlite-pages.ts";
 import type { LostRows } from "../../errors.ts";
+import { fileBehind } from "../damage.ts";
+import { copyDatabase, removeParts } from "../database-file.ts";
+import { ADD_SESSIONS } from "../repair-steps.ts";
 import { SCHEMA_VERSION, TABLES } from "../schema.ts";
 import {
   classOfTable,
   indexFamily,
   isOwnIndex,
   isSearchTable,
-  isUpstreamIndex,
   isVirtual,
   type SchemaRow,
 } from "./table-classes.ts";
@@ -32,7 +36,7 @@ export type Salvage = {
   readonly lost: readonly LostRows[];
   /** Sessions whose row is lost. A new row is made for each from indexes and messages. */
   readonly standIns: readonly string[];
-  /** Search indexes missing from the new file; their program rebuilds them when it opens it. */
+  /** Search indexes, which the new file lacks; their program rebuilds them when it opens it. */
   readonly leftOut: readonly string[];
   /** Further information for the user. */
   readonly notes: readonly string[];
@@ -43,15 +47,54 @@ type Rebuilt = {
   readonly shape: TableShape;
   readonly tree: Tree;
   readonly inserter: RowInserter;
-  /** Rows found on pages that the table refused. */
-  refused: number;
 };
 
 /** The version stored for a file with columns of a later schema when its own version is lost. */
 const LATER_VERSION = 30;
-/** Columns c1, c2, ... in the order of the record. */
-const NAMELESS = "hermes_memory_found";
 const PAGES_BETWEEN_TURNS = 256;
+
+export type SalvageCopy = Disposable & Salvage & { readonly path: string };
+
+/** Uses up to twice the size of the database in the folder for temporary files, until it is disposed of. */
+export async function salvageCopy(path: string): Promise<SalvageCopy> {
+  const folder = mkdtempSync(join(tmpdir(), "hermes-salvage-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  try {
+    const target = join(folder, "state.db");
+    const { salvage } = await salvageInto(fileBehind(path), target);
+    if ((salvage.rows.sessions ?? 0) === 0 && (salvage.rows.messages ?? 0) === 0)
+      throw new Error(`No conversation could be read from ${path}.`);
+    return { ...salvage, path: target, [Symbol.dispose]: remove };
+  } catch (cause) {
+    remove();
+    throw cause;
+  }
+}
+
+/** The damaged file is copied first and not touched. */
+export async function salvageInto(
+  file: string,
+  target: string,
+): Promise<{ readonly salvage: Salvage; readonly fingerprint: string }> {
+  const copy = `${target}.reading-${randomHex(6)}`;
+  try {
+    const fingerprint = await copyDatabase(file, copy);
+    mergeLogs(copy);
+    return { salvage: await rebuild(copy, target), fingerprint };
+  } finally {
+    removeParts(copy);
+  }
+}
+
+/** Closing the last connection merges the log into the file, and an interrupted transaction is rolled back. */
+function mergeLogs(copy: string): void {
+  try {
+    using db = new DatabaseSync(copy, { timeout: 50 });
+    db.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get();
+  } catch {
+    // The schema cannot be read, but SQLite has processed the logs before it found that out.
+  }
+}
 
 /** `damaged` must be a copy that no process has open, with its log merged into it. Throws SQLite's errors for `target`. */
 export async function rebuild(damaged: string, target: string): Promise<Salvage> {
@@ -60,12 +103,14 @@ export async function rebuild(damaged: string, target: string): Promise<Salvage>
     using db = createLike(file, target);
     const salvage = await new Rebuilding(file, db).run();
     finish(db, file);
+    db.close();
+    const fd = openSync(target, "r+");
+    fsyncSync(fd);
+    closeSync(fd);
     return salvage;
   } catch (cause) {
-    for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(target + suffix, { force: true });
+    removeParts(target);
     throw cause;
-  } finally {
-    syncFile(target);
   }
 }
 
@@ -85,16 +130,6 @@ function finish(db: DatabaseSync, { header }: PageFile): void {
   db.exec(`PRAGMA journal_mode = ${header.isWal ? "WAL" : "DELETE"}`);
 }
 
-function syncFile(path: string): void {
-  try {
-    const fd = openSync(path, "r+");
-    fsyncSync(fd);
-    closeSync(fd);
-  } catch {
-    // The file was not created.
-  }
-}
-
 class Rebuilding {
   readonly #file: PageFile;
   readonly #db: DatabaseSync;
@@ -102,16 +137,11 @@ class Rebuilding {
   readonly #schema: readonly SchemaRow[];
   readonly #isSchemaWhole: boolean;
   readonly #tables = new Map<string, Rebuilt>();
-  readonly #indexTrees = new Map<string, Tree>();
+  /** Of indexes, and of tables that are not copied. */
+  readonly #otherTrees = new Map<string, Tree>();
   readonly #leftOut = new Set<string>();
   readonly #notes: string[] = [];
-  /** Rows in the table for rows without a name. */
-  #nameless = 0;
-  /** May be the row of `schema_version`: a table of one row with one small number. */
-  #foundVersion: bigint | undefined;
-  #sequenceRows: ReadonlyMap<string, bigint> | undefined;
-  /** Rows written directly into the schema. */
-  #virtualRows = 0;
+  #hasVirtual = false;
   #lastError = "";
 
   constructor(file: PageFile, db: DatabaseSync) {
@@ -129,21 +159,16 @@ class Rebuilding {
     this.#db.exec("BEGIN");
     this.#createTables();
     for (const table of this.#tables.values()) await this.#copy(table);
-    this.#walkIndexes();
+    this.#walkOthers();
     this.#createForgotten();
     await this.#adoptUnreachable();
-    this.#createIndexes();
+    for (const row of this.#schema)
+      if (row.type === "index" && row.sql !== null && this.#tables.has(row.table)) this.#create(row);
     const lost = [...this.#tables.values()].flatMap((table) => this.#lossOf(table) ?? []);
     const standIns = this.#standIn(lost.some(({ table }) => table === "sessions"));
     this.#clearDanglingKeys();
     this.#restoreCounters();
-    const messagesAreWhole = !lost.some(({ table }) => table === "messages" || table === "sessions");
-    await this.#keepUpstreamIndexes(messagesAreWhole && this.#tables.has("messages"));
     this.#createRest();
-    if (this.#nameless > 0)
-      this.#notes.push(
-        `${this.#nameless} row(s) of tables whose declaration is lost are kept in the table ${NAMELESS}.`,
-      );
     this.#db.exec("COMMIT");
     const rows = Object.fromEntries(
       [...this.#tables.keys()].map((name) => [name, this.#count(name)] as const),
@@ -169,7 +194,7 @@ class Rebuilding {
     const shape = shapeOf(this.#db, row.name);
     // Root 0 means unknown: the whole tree is missing.
     const tree = shape.hasRowid ? this.#forest.table(row.root) : this.#forest.index(row.root);
-    this.#tables.set(row.name, { row, shape, tree, inserter: new RowInserter(this.#db, shape), refused: 0 });
+    this.#tables.set(row.name, { row, shape, tree, inserter: new RowInserter(this.#db, shape) });
   }
 
   async #copy(table: Rebuilt): Promise<void> {
@@ -186,27 +211,19 @@ class Rebuilding {
 
   #insert(table: Rebuilt, row: Row): void {
     if (row.values.length <= table.shape.columns.length && table.inserter.insert(row)) return;
-    table.refused += 1;
     table.tree.gaps.push({ above: row.rowid - 1n, upTo: row.rowid });
   }
 
-  /** Claims the pages of indexes, so that they do not count as unreachable. */
-  #walkIndexes(): void {
-    for (const row of this.#schema) {
-      if (row.root === 0 || this.#tables.has(row.name)) continue;
-      if (row.type === "index") this.#indexTrees.set(row.name, this.#forest.index(row.root));
-      else if (row.type === "table") {
-        if (this.#isIndexRoot(row.root)) this.#forest.index(row.root);
-        else this.#forest.table(row.root);
-      }
+  /** Claims the pages of what is not copied, so that they do not count as unreachable. */
+  #walkOthers(): void {
+    for (const { type, name, root } of this.#schema) {
+      if (root === 0 || this.#tables.has(name)) continue;
+      const isIndex = type === "index" || this.#file.page(root)?.kind.startsWith("index");
+      this.#otherTrees.set(name, isIndex ? this.#forest.index(root) : this.#forest.table(root));
     }
   }
 
-  #isIndexRoot(root: number): boolean {
-    return this.#file.page(root)?.kind.startsWith("index") ?? false;
-  }
-
-  /** Tables whose declaration was lost with a page of the schema: uses the known one that fits the most unreachable pages. */
+  /** Sessions and messages whose declaration was lost with a page of the schema: takes the one that fits the most unreachable pages. */
   #createForgotten(): void {
     if (this.#isSchemaWhole) return;
     const leaves = [...this.#forest.unreachableLeaves()];
@@ -216,8 +233,7 @@ class Rebuilding {
       const [best] = declarations
         .map((sql) => ({ sql, ...howWell(name, sql, leaves, indexes) }))
         .sort((a, b) => b.fitting - a.fitting || b.indexes - a.indexes);
-      if (best !== undefined && (best.fitting > 0 || name === "sessions" || name === "messages"))
-        this.#createTable({ type: "table", name, table: name, root: 0, sql: best.sql });
+      this.#createTable({ type: "table", name, table: name, root: 0, sql: best?.sql ?? null });
     }
   }
 
@@ -227,7 +243,7 @@ class Rebuilding {
       ({ row, shape, tree }) =>
         shape.hasRowid && tree.gaps.length > 0 && classOfTable(row.name) !== "passing",
     );
-    if (broken.length === 0 && this.#isSchemaWhole) return;
+    if (broken.length === 0) return;
     const gaps = new Map(broken.map((table) => [table, [...table.tree.gaps]]));
     let seen = 0;
     for (const { number, rows } of this.#forest.unreachableLeaves()) {
@@ -238,57 +254,28 @@ class Rebuilding {
         .map((table) => ({ table, score: scoreOf(table.shape, rows) }))
         .filter(({ score }) => score > 0)
         .sort((a, b) => b.score - a.score);
-      if (best === undefined) {
-        if (!this.#isSchemaWhole) this.#keepNameless(number, rows);
-        continue;
-      }
+      if (best === undefined) continue;
       this.#forest.claim(number);
       best.table.tree.pages.push(number);
       for (const row of this.#forest.rows(best.table.tree, number)) this.#insert(best.table, row);
     }
   }
 
-  /** Rows of a table whose name and declaration are lost. They are kept unchanged, in case their program can identify them. */
-  #keepNameless(page: number, rows: readonly Row[]): void {
-    if (rows.every(({ values }) => isSearchRecord(values))) return; // rebuilt from the messages
-    const [first] = rows;
-    const version = rows.length === 1 && first?.values.length === 1 ? first.values[0] : undefined;
-    if (typeof version === "bigint" && version > 0n && version < 100n) this.#foundVersion = version;
-    const most = Math.max(...rows.map(({ values }) => values.length));
-    this.#db.exec(`CREATE TABLE IF NOT EXISTS ${NAMELESS} (page INTEGER, row INTEGER)`);
-    for (let width = shapeOf(this.#db, NAMELESS).columns.length - 2; width < most; width += 1)
-      this.#db.exec(`ALTER TABLE ${NAMELESS} ADD COLUMN c${width + 1}`);
-    const inserter = new RowInserter(this.#db, shapeOf(this.#db, NAMELESS));
-    for (const { rowid, values } of rows) {
-      this.#nameless += 1;
-      inserter.insert({ rowid: BigInt(this.#nameless), values: [BigInt(page), rowid, ...values] });
-    }
-  }
-
-  #createIndexes(): void {
-    for (const row of this.#schema)
-      if (row.type === "index" && row.sql !== null && this.#tables.has(row.table)) this.#create(row);
-  }
-
-  /** Undefined when nothing is missing. */
-  #lossOf({ row, shape, tree, refused }: Rebuilt): LostRows | undefined {
+  /** Undefined when nothing is missing. Only an index that is whole tells how many rows are. */
+  #lossOf({ row, shape, tree }: Rebuilt): LostRows | undefined {
     if (tree.gaps.length === 0) return undefined;
-    const unknown = { table: row.name, class: classOfTable(row.name), ids: [], sessions: [] };
-    if (!shape.hasRowid) return { ...unknown, rows: null, isExact: false };
-    const { rows: indexed, isWhole } = this.#missingFromIndexes(row.name, tree.gaps);
-    if (isWhole) {
-      if (indexed.size === 0) return undefined; // a page without rows
-      return {
-        ...unknown,
-        rows: indexed.size,
-        isExact: true,
-        ids: rangesOf([...indexed.keys()]),
-        sessions: sessionsIn(row.name, [...indexed.values()]),
-      };
-    }
-    const { rows, ids } = this.#widestLoss(row.name, shape, tree.gaps);
-    if (rows === 0 && refused === 0) return undefined;
-    return { ...unknown, rows, ids, isExact: false, sessions: sessionsIn(row.name, [...indexed.values()]) };
+    const { rows, isWhole } = shape.hasRowid
+      ? this.#missingFromIndexes(row.name, tree.gaps)
+      : { rows: new Map<bigint, Map<string, Value>>(), isWhole: false };
+    if (isWhole && rows.size === 0) return undefined; // a page without rows
+    return {
+      table: row.name,
+      class: classOfTable(row.name),
+      rows: isWhole ? rows.size : null,
+      isExact: isWhole,
+      ids: rangesOf([...rows.keys()]),
+      sessions: sessionsIn(row.name, [...rows.values()]),
+    };
   }
 
   /** Rows that an index of the table names but the new table lacks, with the columns that the indexes contain. */
@@ -301,7 +288,7 @@ class Rebuilding {
     const has = this.#db.prepare(`SELECT 1 FROM ${quoted(table)} NOT INDEXED WHERE rowid = ?`);
     for (const index of this.#schema) {
       const tree =
-        index.type === "index" && index.table === table ? this.#indexTrees.get(index.name) : undefined;
+        index.type === "index" && index.table === table ? this.#otherTrees.get(index.name) : undefined;
       if (tree === undefined) continue;
       const columns = this.#db
         .prepare("SELECT name FROM pragma_index_xinfo(?) ORDER BY seqno")
@@ -323,95 +310,39 @@ class Rebuilding {
     return { rows, isWhole };
   }
 
-  /** From the last row before a gap to the first one after it; no more can be lost there. */
-  #widestLoss(
-    table: string,
-    { rowidName }: TableShape,
-    gaps: readonly Gap[],
-  ): { rows: number | null; ids: LostRows["ids"] } {
-    if (rowidName === undefined) return { rows: null, ids: [] };
-    const rowid = quoted(rowidName);
-    const before = this.#db.prepare(
-      `SELECT max(${rowid}) AS id FROM ${quoted(table)} NOT INDEXED WHERE ${rowid} <= ?`,
-    );
-    const after = this.#db.prepare(
-      `SELECT min(${rowid}) AS id FROM ${quoted(table)} NOT INDEXED WHERE ${rowid} > ?`,
-    );
-    const sequence = this.#sequence().get(table);
-    const highest = sequence === undefined ? undefined : Number(sequence);
-    const ranges = new Map<number, number>();
-    let isOpen = false;
-    for (const { above, upTo } of gaps) {
-      // Walks the rest of the gap, because rows found in other ways lie inside it.
-      let from = Math.max(Number(above), 0);
-      const end = Number(upTo);
-      for (let steps = 0; from < end && steps < 200; steps += 1) {
-        const last = Number(before.get(BigInt(Math.trunc(from)))?.id ?? 0);
-        const next = after.get(BigInt(Math.trunc(Math.max(last, from))))?.id;
-        const to = next == null ? Math.min(end, highest ?? end) : Math.min(Number(next) - 1, end);
-        if (next == null && highest === undefined && end > Number.MAX_SAFE_INTEGER) isOpen = true;
-        else if (to > Math.max(last, from)) ranges.set(Math.max(last, from) + 1, to);
-        if (next == null) break;
-        from = Math.max(Number(next), to + 1);
-        if (Number(next) > end) break;
-      }
-    }
-    const ids = [...ranges].map(([from, to]) => ({ from, to })).sort((a, b) => a.from - b.from);
-    const rows = ids.reduce((sum, { from, to }) => sum + to - from + 1, 0);
-    return { rows: isOpen ? null : rows, ids: ids.slice(0, 200) };
-  }
-
   /** Creates rows for lost sessions that messages, other sessions or an index name, so that foreign keys and listings work. */
   #standIn(hasLost: boolean): string[] {
     const sessions = this.#tables.get("sessions");
     if (sessions === undefined || !this.#tables.has("messages")) return [];
-    const told = new Map<string, Map<string, Value>>();
-    const { encoding } = this.#file.header;
-    const indexed = hasLost ? this.#missingFromIndexes("sessions", [EVERY_ROWID]).rows.values() : [];
-    for (const values of indexed) {
-      const id = textOf(values.get("id"), encoding);
-      if (id !== undefined) told.set(id, values);
-    }
-    const named = this.#db
-      .prepare(
-        `SELECT session_id AS id FROM messages WHERE session_id NOT IN (SELECT id FROM sessions WHERE id IS NOT NULL)
-         UNION SELECT parent_session_id FROM sessions WHERE parent_session_id IS NOT NULL
-           AND parent_session_id NOT IN (SELECT id FROM sessions WHERE id IS NOT NULL)`,
-      )
-      .all();
-    for (const { id } of named) if (typeof id === "string" && !told.has(id)) told.set(id, new Map());
-    for (const [id, values] of told) this.#insertStandIn(sessions.shape, id, values);
-    return [...told.keys()].sort();
+    const last = this.#db.prepare("SELECT COALESCE(max(rowid), 0) AS id FROM sessions").get()?.id ?? 0;
+    if (hasLost)
+      for (const told of this.#missingFromIndexes("sessions", [EVERY_ROWID]).rows.values())
+        this.#insertStandIn(sessions.shape, told);
+    this.#db.exec(ADD_SESSIONS);
+    const made = this.#db.prepare("SELECT id FROM sessions WHERE rowid > ? ORDER BY id").all(last);
+    return made.map(({ id }) => String(id));
   }
 
-  #insertStandIn({ columns }: TableShape, id: string, told: ReadonlyMap<string, Value>): void {
-    const facts = this.#db
+  #insertStandIn({ columns }: TableShape, told: ReadonlyMap<string, Value>): void {
+    const { encoding } = this.#file.header;
+    const id = textOf(told.get("id"), encoding);
+    if (id === undefined) return;
+    this.#db
       .prepare(
-        "SELECT count(*) AS messages, min(timestamp) AS first FROM messages WHERE session_id = ? AND typeof(timestamp) IN ('real', 'integer')",
+        `INSERT OR IGNORE INTO sessions (id, source, started_at, message_count)
+         SELECT :id, 'unknown', COALESCE(min(timestamp), 0), count(*) FROM messages
+         WHERE session_id = :id AND typeof(timestamp) IN ('real', 'integer')`,
       )
-      .get(id);
-    const values: Record<string, string | number | bigint | null> = {
-      id,
-      source: "unknown",
-      started_at: Number(facts?.first ?? 0),
-      message_count: Number(facts?.messages ?? 0),
-    };
-    const required = this.#db
-      .prepare("SELECT name FROM pragma_table_info('sessions') WHERE \"notnull\" AND dflt_value IS NULL")
-      .all();
-    for (const { name } of required) values[String(name)] ??= "";
+      .run({ id });
     for (const { name } of columns) {
       const stored = told.get(name);
       const isNumber = typeof stored === "number" || typeof stored === "bigint";
-      const value = isNumber ? stored : textOf(stored, this.#file.header.encoding);
-      if (value !== undefined) values[name] = value;
+      const value = isNumber ? stored : textOf(stored, encoding);
+      if (value !== undefined)
+        this.#db
+          .prepare(`UPDATE OR IGNORE sessions SET ${quoted(name)} = :value WHERE id = :id`)
+          .run({ value, id });
     }
-    const names = Object.keys(values);
-    this.#db
-      .prepare(
-        `INSERT OR IGNORE INTO sessions (${names.map(quoted).join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
-      )
-      .run(...Object.values(values));
   }
 
   /** Sets foreign keys that point to missing rows to NULL where allowed: the next write to such a row would fail. */
@@ -436,98 +367,43 @@ class Rebuilding {
 
   /** Restores the highest id ever assigned, and the schema version. */
   #restoreCounters(): void {
-    const sequences = this.#sequence();
-    if (this.#has("sqlite_sequence"))
-      for (const [name, seq] of sequences) {
-        const { changes } = this.#db
-          .prepare("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?")
-          .run(seq, name);
-        if (changes === 0 && this.#tables.has(name))
-          this.#db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)").run(name, seq);
-      }
+    const tree = this.#otherTrees.get("sqlite_sequence");
+    for (const { values } of tree?.pages.flatMap((number) => [...this.#forest.rows(tree, number)]) ?? []) {
+      const name = textOf(values[0], this.#file.header.encoding);
+      const seq = values[1];
+      if (name === undefined || typeof seq !== "bigint" || !this.#tables.has(name)) continue;
+      const raise = this.#db.prepare("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?");
+      if (raise.run(seq, name).changes === 0)
+        this.#db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)").run(name, seq);
+    }
     if (this.#has("schema_version") && this.#count("schema_version") > 0) return;
     const version = this.#tables.get("schema_version");
     if (version === undefined ? this.#isSchemaWhole : version.tree.gaps.length === 0) return;
     // The columns tell whether a later version of Hermes Agent has used the file.
     const isLater =
       this.#tables.get("messages")?.shape.columns.some(({ name }) => name === "compacted") ?? false;
-    const number = this.#foundVersion ?? (isLater ? LATER_VERSION : SCHEMA_VERSION);
     this.#tryExec(TABLES.schema_version);
-    this.#db.exec(`INSERT INTO schema_version (version) VALUES (${number})`);
-  }
-
-  #sequence(): ReadonlyMap<string, bigint> {
-    if (this.#sequenceRows !== undefined) return this.#sequenceRows;
-    const found = new Map<string, bigint>();
-    const row = this.#schema.find(({ name }) => name === "sqlite_sequence");
-    if (row !== undefined) {
-      const page = this.#file.page(row.root);
-      for (const offset of page?.kind === "table-leaf" ? page.cells : []) {
-        const cell = page && this.#file.cell(page, offset);
-        const [name, seq] = (cell && this.#file.record(cell)) ?? [];
-        const called = textOf(name, this.#file.header.encoding);
-        if (called !== undefined && typeof seq === "bigint") found.set(called, seq);
-      }
-    }
-    this.#sequenceRows = found;
-    return found;
-  }
-
-  /** Keeps an index of Hermes Agent if all of its tables could be read completely. */
-  async #keepUpstreamIndexes(canKeep: boolean): Promise<void> {
-    for (const virtual of this.#schema) {
-      if (virtual.type !== "table" || !isVirtual(virtual)) continue;
-      const isForeign = !isSearchTable(virtual.name);
-      if (isForeign)
-        this.#insertSchemaRow(virtual); // its tables were copied like other tables of that program
-      else if (canKeep && isUpstreamIndex(virtual.name) && !virtual.sql?.includes("hermes_memory_"))
-        await this.#keepIndex(virtual);
-      else this.#leftOut.add(virtual.name);
-    }
-  }
-
-  async #keepIndex(virtual: SchemaRow): Promise<void> {
-    const shadows = this.#schema.filter(
-      ({ type, name }) => type === "table" && name !== virtual.name && indexFamily(name) === virtual.name,
+    this.#db.exec(
+      `INSERT INTO schema_version (version) VALUES (${isLater ? LATER_VERSION : SCHEMA_VERSION})`,
     );
-    const forest = new Forest(this.#file); // a new Forest, because the first walk claimed these pages
-    this.#db.exec("SAVEPOINT shadows");
-    let isWhole = shadows.length > 0;
-    for (const row of shadows) {
-      if (!isWhole || !this.#tryExec(row.sql)) {
-        isWhole = false;
-        break;
-      }
-      const shape = shapeOf(this.#db, row.name);
-      const tree = shape.hasRowid ? forest.table(row.root) : forest.index(row.root);
-      const inserter = new RowInserter(this.#db, shape);
-      if (shape.hasRowid)
-        for (const number of tree.pages)
-          for (const stored of forest.rows(tree, number)) isWhole &&= inserter.insert(stored);
-      else for (const values of forest.entries(tree)) isWhole &&= inserter.insert({ rowid: 0n, values });
-      isWhole &&= tree.gaps.length === 0;
-      await setImmediate();
-    }
-    if (isWhole) this.#leftOut.delete(virtual.name);
-    else {
-      this.#db.exec("ROLLBACK TO shadows");
-      this.#leftOut.add(virtual.name);
-    }
-    this.#db.exec("RELEASE shadows");
-    if (isWhole) this.#insertSchemaRow(virtual);
   }
 
   /** Like `.dump`: the tables behind the virtual table exist already. It works from the next open on. */
   #insertSchemaRow({ type, name, table, sql }: SchemaRow): void {
-    if (this.#virtualRows === 0) this.#db.exec("PRAGMA writable_schema = ON");
-    this.#virtualRows += 1;
+    if (!this.#hasVirtual) this.#db.exec("PRAGMA writable_schema = ON");
+    this.#hasVirtual = true;
     this.#db
       .prepare("INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, 0, ?)")
       .run(type, name, table, sql);
   }
 
-  /** Views and triggers last, so that no trigger fires. Without those of an index that is left out. */
+  /** Views and triggers last, so that no trigger fires. Without those of a search index, which is left out. */
   #createRest(): void {
+    for (const row of this.#schema) {
+      if (row.type !== "table" || !isVirtual(row)) continue;
+      if (isSearchTable(row.name)) this.#leftOut.add(row.name);
+      else this.#insertSchemaRow(row); // its tables were copied like other tables of that program
+    }
     const names = [
       ...this.#leftOut,
       ...this.#schema.filter(({ name }) => isOwnIndex(name)).map(({ name }) => name),
@@ -538,7 +414,7 @@ class Rebuilding {
         if (row.type !== kind || row.sql === null || isOwnIndex(row.name)) continue;
         if (kind === "trigger" && gone?.test(row.sql)) continue;
         // A trigger may name the virtual table, which is known only after the next open.
-        if (this.#virtualRows > 0) this.#insertSchemaRow(row);
+        if (this.#hasVirtual) this.#insertSchemaRow(row);
         else this.#create(row);
       }
   }
@@ -572,12 +448,6 @@ function isInGap(rowid: bigint, gaps: readonly Gap[]): boolean {
   return gaps.some(({ above, upTo }) => rowid > above && rowid <= upTo);
 }
 
-/** FTS5's tables of blocks and sizes have a rowid and a blob. */
-function isSearchRecord(values: readonly Value[]): boolean {
-  const [rowid, blob] = values;
-  return values.length === 2 && rowid === null && blob instanceof Uint8Array;
-}
-
 /** 0 when one of the rows cannot belong to this table. */
 function scoreOf(shape: TableShape, rows: readonly Row[]): number {
   let score = shape.columns.length; // of several matching tables, the one with more columns is the safer choice
@@ -589,7 +459,7 @@ function scoreOf(shape: TableShape, rows: readonly Row[]): number {
   return score;
 }
 
-/** How many of the pages fit a table with this declaration, and how many of its indexes it could have. */
+/** How many of the pages fit a table with this declaration, and how many of its indexes do. */
 function howWell(
   name: string,
   sql: string,

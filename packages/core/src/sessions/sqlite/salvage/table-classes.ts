@@ -1,6 +1,7 @@
 // Classes of tables for a repair: whether its rows exist nowhere else, and what happens when its pages are damaged. Pure;
 // decided by name and declaration.
 import type { ObjectClass } from "../../errors.ts";
+import { OWN_TABLES } from "../schema.ts";
 
 export type SchemaRow = {
   readonly type: string;
@@ -29,8 +30,13 @@ const PASSING: ReadonlySet<string> = new Set([
   "sqlite_sequence",
 ]);
 
-const OWN_SIDE =
-  /^hermes_memory_(?:prompts|titles|extracted|origin|rewound|provenance|found|live|marks|recalls|rounds|asks|spend)$/;
+/** `origin` belongs to copies of messages; `found` was made by the salvage of earlier versions. */
+export const OWN_KEPT_TABLES: readonly string[] = [
+  "hermes_memory_origin",
+  "hermes_memory_found",
+  ...OWN_TABLES.map(({ name }) => name).filter((name) => name.startsWith("hermes_memory_")),
+];
+const OWN_SIDE: ReadonlySet<string> = new Set(OWN_KEPT_TABLES.filter((name) => !PASSING.has(name)));
 const STATISTICS = /^sqlite_stat\d$/;
 /** FTS5's tables behind a virtual table. */
 const SHADOW = "(?:_(?:data|idx|content|docsize|config))?";
@@ -42,7 +48,7 @@ export function classOfTable(name: string): ObjectClass {
   const folded = name.toLowerCase();
   if (isSearchTable(folded) || STATISTICS.test(folded)) return "derived";
   if (PASSING.has(folded)) return "passing";
-  if (SIDE.has(folded) || OWN_SIDE.test(folded)) return "side";
+  if (SIDE.has(folded) || OWN_SIDE.has(folded)) return "side";
   return "canonical";
 }
 
@@ -51,13 +57,13 @@ export function isSearchTable(name: string): boolean {
   return isUpstreamIndex(name) || isOwnIndex(name);
 }
 
-export function isUpstreamIndex(name: string): boolean {
+function isUpstreamIndex(name: string): boolean {
   return UPSTREAM_INDEX.test(name) || UPSTREAM_TRASH.test(name);
 }
 
 /** Every `hermes_memory_*` table except the few whose rows exist nowhere else. */
 export function isOwnIndex(name: string): boolean {
-  return name.startsWith("hermes_memory_") && !OWN_SIDE.test(name) && !PASSING.has(name);
+  return name.startsWith("hermes_memory_") && !OWN_SIDE.has(name) && !PASSING.has(name);
 }
 
 /** The name of the virtual table that an index table belongs to. */

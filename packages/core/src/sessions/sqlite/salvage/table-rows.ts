@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "../../../lib/index.ts";
 import type { Value } from "../../../lib/sqlite-pages.ts";
 import { isConstraintFailure } from "../failures.ts";
-import { MESSAGE_COLUMNS, OWN_TABLES, SESSION_COLUMNS, TABLES } from "../schema.ts";
+import { MESSAGE_COLUMNS, SESSION_COLUMNS, TABLES } from "../schema.ts";
 import type { Row } from "./trees.ts";
 
 // ---- How the rows of a table are stored ----
@@ -121,20 +121,13 @@ const LATER_MESSAGE_COLUMNS = `
 `;
 const PARENT_KEY = "FOREIGN KEY (parent_session_id) REFERENCES sessions(id)";
 
-/**
- * Possible declarations by table name. Only tables with ten or more columns, whose rows can be recognised. Files created at 30
- * and files upgraded from 16 to 30 differ in the order of columns.
- */
+/** Possible declarations. Files created at 30 and files upgraded from 16 to 30 differ in the order of columns. */
 export const POSSIBLE_DECLARATIONS: ReadonlyMap<string, readonly string[]> = new Map([
   [
     "sessions",
     [TABLES.sessions, ...laterLayouts("sessions", SESSION_COLUMNS, LATER_SESSION_COLUMNS, PARENT_KEY)],
   ],
   ["messages", [TABLES.messages, ...laterLayouts("messages", MESSAGE_COLUMNS, LATER_MESSAGE_COLUMNS)]],
-  ...OWN_TABLES.filter(({ columns }) => columns.length >= 10).map(
-    ({ name, objects }) =>
-      [name, objects.filter(({ type }) => type === "table").map(({ sql }) => sql)] as const,
-  ),
 ]);
 
 type Column = { readonly name: string; readonly declaration: string };

@@ -1,13 +1,6 @@
 // The b-trees of a damaged file: the pages reachable from a root, the ranges of rowids that are missing, and the leaf pages that
 // a lost page above them made unreachable. Those are found by checking every page of the file.
-import {
-  type Cell,
-  isWholePage,
-  type Page,
-  type PageFile,
-  textOf,
-  type Value,
-} from "../../../lib/sqlite-pages.ts";
+import { isWholePage, type Page, type PageFile, textOf, type Value } from "../../../lib/sqlite-pages.ts";
 import type { SchemaRow } from "./table-classes.ts";
 
 /** Rowids greater than `above`, up to and including `upTo`. */
@@ -39,13 +32,13 @@ export class Forest {
   /** Claims every page it reaches. A page that another tree has claimed is a gap in this one. */
   table(root: number): Tree {
     const tree: Tree = { pages: [], gaps: [] };
-    this.#descendTable(root, EVERY_ROWID, tree, 0);
+    this.#descend(root, EVERY_ROWID, tree, 0);
     return tree;
   }
 
   index(root: number): Tree {
     const tree: Tree = { pages: [], gaps: [] };
-    this.#descendIndex(root, tree, 0);
+    this.#descend(root, undefined, tree, 0);
     return tree;
   }
 
@@ -97,13 +90,11 @@ export class Forest {
         found.push(...rows);
       }
     }
-    const rows = found.flatMap((row) => this.#schemaRow(row) ?? []);
-    return { rows: isWhole ? rows : this.#withoutStale(rows), isWhole };
+    return { rows: found.flatMap((row) => this.#schemaRow(row) ?? []), isWhole };
   }
 
   /** Leaf pages of tables that are neither in a tree nor on the free list. Call this after all trees have been walked. */
   *unreachableLeaves(): Generator<{ readonly number: number; readonly rows: readonly Row[] }> {
-    this.#claimOverflow();
     for (let number = 2; number <= this.#file.pageCount; number += 1) {
       const rows = this.#wholeLeaf(number);
       if (rows !== undefined) yield { number, rows };
@@ -133,43 +124,36 @@ export class Forest {
     return isRecords && rows.length > 0 ? rows : undefined;
   }
 
-  #descendTable(number: number, range: Gap, tree: Tree, depth: number): void {
+  /** `range` is undefined in an index, whose inner pages have entries too. */
+  #descend(number: number, range: Gap | undefined, tree: Tree, depth: number): void {
     const page = this.#take(number, depth);
-    if (page?.kind === "table-leaf" && this.#isWithin(page, range)) {
-      tree.pages.push(number);
-    } else if (page?.kind === "table-interior") {
-      let { above } = range;
-      for (const offset of page.cells) {
-        const cell = this.#file.cell(page, offset);
-        if (cell === undefined || cell.rowid < above || cell.rowid > range.upTo) {
-          tree.gaps.push({ above, upTo: range.upTo }); // its child is lost; the children after it are found again and close the gap
-          continue;
-        }
-        this.#descendTable(cell.leftChild, { above, upTo: cell.rowid }, tree, depth + 1);
-        above = cell.rowid;
-      }
-      this.#descendTable(page.rightChild, { above, upTo: range.upTo }, tree, depth + 1);
-    } else {
+    const [tableOrIndex, place] = page?.kind.split("-") ?? [];
+    if (page === undefined || tableOrIndex !== (range === undefined ? "index" : "table")) {
       if (page !== undefined) this.#claimed.delete(number);
+      tree.gaps.push(range ?? EVERY_ROWID);
+      return;
+    }
+    if (place === "leaf" && range !== undefined && !this.#isWithin(page, range)) {
+      this.#claimed.delete(number);
       tree.gaps.push(range);
+      return;
     }
-  }
-
-  #descendIndex(number: number, tree: Tree, depth: number): void {
-    const page = this.#take(number, depth);
-    if (page?.kind === "index-leaf") tree.pages.push(number);
-    else if (page?.kind === "index-interior") {
-      tree.pages.push(number);
-      for (const offset of page.cells) {
-        const cell = this.#file.cell(page, offset);
-        if (cell === undefined) tree.gaps.push(EVERY_ROWID);
-        else this.#descendIndex(cell.leftChild, tree, depth + 1);
+    if (place === "leaf" || range === undefined) tree.pages.push(number);
+    if (place === "leaf") return;
+    let below = range;
+    for (const offset of page.cells) {
+      const cell = this.#file.cell(page, offset);
+      if (
+        cell === undefined ||
+        (below !== undefined && (cell.rowid < below.above || cell.rowid > below.upTo))
+      ) {
+        tree.gaps.push(below ?? EVERY_ROWID); // its child is lost; the children after it are found again and close the gap
+        continue;
       }
-      this.#descendIndex(page.rightChild, tree, depth + 1);
-    } else {
-      if (page !== undefined) this.#claimed.delete(number);
-      tree.gaps.push(EVERY_ROWID);
+      this.#descend(cell.leftChild, below && { ...below, upTo: cell.rowid }, tree, depth + 1);
+      below &&= { ...below, above: cell.rowid };
     }
+    this.#descend(page.rightChild, below, tree, depth + 1);
   }
 
   /** Undefined for a page that cannot be read or is claimed already. No tree is deeper than 20. */
@@ -200,30 +184,5 @@ export class Forest {
       root: typeof root === "bigint" ? Number(root) : 0,
       sql: textOf(sql, encoding) ?? null,
     };
-  }
-
-  /** An older page of the schema may have been found as well. Its roots or names may belong to other objects now. */
-  #withoutStale(rows: readonly SchemaRow[]): SchemaRow[] {
-    const known = new Map<string, SchemaRow>();
-    for (const row of rows) {
-      const key = `${row.type} ${row.name.toLowerCase()}`;
-      if (!known.has(key) || !this.#hasRoot(known.get(key))) known.set(key, row);
-    }
-    return [...known.values()];
-  }
-
-  #hasRoot(row: SchemaRow | undefined): boolean {
-    return row === undefined || row.root === 0 || this.#file.page(row.root) !== undefined;
-  }
-
-  #claimOverflow(): void {
-    for (const number of [...this.#claimed]) {
-      const page = this.#file.page(number);
-      for (const cell of page?.cells.flatMap((offset): Cell[] => {
-        const found = page && this.#file.cell(page, offset);
-        return found ? [found] : [];
-      }) ?? [])
-        for (const overflow of this.#file.overflowPages(cell)) this.#claimed.add(overflow);
-    }
   }
 }

@@ -67,7 +67,7 @@ function referenceFile(): string {
 it("a file of the original is searched as it is, and after it was optimized", async () => {
   await using store = await openSessionStore({ path: referenceFile() });
   await expectAll(store);
-  await store.optimize();
+  await store.file!.optimize();
   await expectAll(store);
 });
 
@@ -81,7 +81,7 @@ it("a file of the original that we never wrote to is searched read-only", async 
 it("a compact file is searched read-only, and while another handle writes to it", async () => {
   const path = referenceFile();
   await using writer = await openSessionStore({ path });
-  await writer.optimize();
+  await writer.file!.optimize();
   await using reader = await openSessionStore({ path, readOnly: true });
   await expectAll(reader);
   await writer.appendMessage("a", { role: "user", content: "a heronloft 苍鹭" });
@@ -94,11 +94,11 @@ it("a half-converted file is searched, and what is said meanwhile is found", asy
   await using store = await openSessionStore({ path });
   const controller = new AbortController();
   controller.abort();
-  expect(await store.optimize({ signal: controller.signal })).toMatchObject({ finished: false });
+  expect(await store.file!.optimize({ signal: controller.signal })).toMatchObject({ finished: false });
   await expectAll(store);
   const id = await store.appendMessage("a", { role: "user", content: "a heronloft 苍鹭" });
   for (const text of ["heronloft", "苍鹭"]) expect((await store.search(text)).hits).toMatchObject([{ id }]);
-  await store.optimize();
+  await store.file!.optimize();
   for (const text of ["heronloft", "苍鹭"]) expect((await store.search(text)).hits).toMatchObject([{ id }]);
   await expectAll(store);
 });
@@ -109,7 +109,7 @@ it("a handle goes on finding things when another one replaces the index under it
   await expectAll(first);
   {
     await using second = await openSessionStore({ path });
-    await second.optimize();
+    await second.file!.optimize();
   }
   await expectAll(first);
   const id = await first.appendMessage("a", { role: "user", content: "heronlofts 苍鹭" });
@@ -119,7 +119,7 @@ it("a handle goes on finding things when another one replaces the index under it
 it("what happens to the original's index under a handle does not matter", async () => {
   const path = referenceFile();
   await using store = await openSessionStore({ path });
-  await store.optimize();
+  await store.file!.optimize();
   await expectAll(store);
   execute(path, "DROP TABLE messages_fts; DROP TABLE messages_fts_trigram");
   await expectAll(store);
@@ -138,7 +138,7 @@ it("a compact file with the original's triggers is searched after the next openi
   const path = referenceFile();
   {
     await using store = await openSessionStore({ path });
-    await store.optimize();
+    await store.file!.optimize();
   }
   const foreign = `
     DROP TRIGGER messages_fts_insert;

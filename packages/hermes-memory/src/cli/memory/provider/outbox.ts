@@ -17,8 +17,7 @@ import { confirmed } from "../../confirm.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
 import { render } from "../../render.ts";
 import { type ProgressDisplay, progressDisplay } from "../../sessions/progress.ts";
-import { activeName, namedOrActive } from "./find-provider.ts";
-import { withActiveProvider } from "./run-provider.ts";
+import { activeName, namedOrActive, withActiveProvider } from "./run-provider.ts";
 
 /** A lane in `--json`. */
 export type Lane = ReturnType<typeof lanesIn>[number];
@@ -74,7 +73,10 @@ export const retry: CommandBody = async ({ flags, rest }, context) => {
   if (chosen.length === 0)
     return { json: { success: true, message: "There are no dead letters.", retried: 0 } };
   // By id, so that a letter that dies meanwhile, and was not chosen, is left alone.
-  const retried = retryDead(context.memory.home, { provider, ids: chosen.map(({ id }) => id) });
+  const retried = retryDead(
+    context.memory.home,
+    chosen.map(({ id }) => id),
+  );
   const active = await activeName(context);
   const others = [...new Set(chosen.map((each) => each.provider))].filter((name) => name !== active);
   return {

@@ -38,84 +38,84 @@ import {
   splitAnswers,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
+import { readOutbox } from "@hermes-memory/providers/internal";
 import {
   Cancelled,
   type CommandBody,
   type CommandContext,
   CommandFailure,
   type CommandInput,
-  type Terminal,
   unwrap,
   usageFailure,
 } from "../../command.ts";
 import { counted, oneLine, printable } from "../../printing.ts";
-import { activeName, findNamed, hintOf, loadNamed, providerSection } from "./find-provider.ts";
-import { lanesIn } from "./outbox.ts";
-import { uploadHint } from "./run-provider.ts";
+import { activeName, findNamed, hintOf, loadNamed, providerSection, uploadHint } from "./run-provider.ts";
 
-/** Shared by the steps of one setup. */
-type SetupRun = {
+/** What every step of one setup needs. */
+type SetupRun = Pick<CommandContext, "io" | "memory"> & {
   readonly home: string;
   /** From `--set`; of two for one key, the last counts. */
   readonly given: Answers;
   readonly isYes: boolean;
   /** False without a terminal, and with --json or --yes. */
   readonly mayAsk: boolean;
+  readonly note: (text: string) => void;
 };
 
-type Saved = SetupOutcome & { readonly isOwn: boolean; readonly notes: readonly string[] };
-
 export const setup: CommandBody = async (input, context) => {
-  const { io, isJson } = context;
+  const { io, isJson, memory } = context;
   io.endWithoutWaiting();
   const home = resolve(context.home.home);
   const isYes = input.flags.yes === true;
   const mayAsk = io.isInteractive && !isJson && !isYes;
-  const run: SetupRun = { home, given: answersOfFlags(input), isYes, mayAsk };
+  const note = (text: string): void => io.note(`${printable(text)}\n`);
+  const run: SetupRun = { io, memory, home, given: givenAnswers(input), isYes, mayAsk, note };
 
-  const name = input.args.provider ?? (await (mayAsk ? chooseProvider(context) : refuseWithoutName(home)));
+  const previous = await activeName(context); // a broken config.yaml ends the command before the first question
+  const name = input.args.provider ?? (await chooseProvider(previous, run));
   if (activeProviderName(name) === "") return off(input, context); // 'none' and its synonyms
   const found = await findNamed(home, name);
-  const previous = await activeName(context); // a broken config.yaml ends the command before the first question
-  const packages = await settlePackages(found, run, io);
-  const external = await missingPrograms(found, io);
+  const packages = await installMissing(found, run);
+  const external = await lookForPrograms(found, run);
   useEnvFile(home);
   const { provider } = await loadNamed(home, name, "setup");
-  const saved = await (provider.postSetup ? ownSetup : schemaSetup)(name, provider, run, context);
-  const checked = await checkNow(home, name, context);
-  const { availability, connection } = checked;
+  const isOwn = provider.postSetup !== undefined;
+  const saved = await (isOwn ? ownSetup(name, provider, run) : schemaSetup(name, provider, run));
+  const { availability, connection } = await tryOut(name, run);
   const upload = await uploadHint(name, input, context);
 
-  const { activated, written, failed, unsaved, isOwn } = saved;
+  const { activated, written, failed, unsaved } = saved;
   const left = activated && previous !== name ? leftIn(home, previous) : undefined;
   // A script must notice that the service did not answer; a user at the terminal reads it.
-  const isDone = failed.length === 0 && !(!mayAsk && connection.kind === "failed");
+  const isDone = failed.length === 0 && (mayAsk || connection.kind !== "failed");
+  const isReached = connection.kind === "reached";
   return {
     json: {
       success: isDone,
-      message: settledTexts(name, checked, { activated, wasActive: previous === name && !isOwn }).join("\n"),
+      message: [
+        activated
+          ? `'${name}' is the memory provider of every session that starts from now on.`
+          : previous === name && !isOwn
+            ? `'${name}' was the memory provider before and still is.`
+            : `'${name}' is not switched on.`,
+        ...checkedTexts(name, availability, connection, activated),
+      ].join("\n"),
       provider: name,
       activated,
       own_setup: isOwn,
-      written,
-      failed,
-      unsaved,
-      packages,
-      external,
+      ...{ written, failed, unsaved, packages, external },
       available: availability.available,
       reason: availability.reason,
       connection:
-        connection.kind === "unsupported"
-          ? undefined
-          : { ok: connection.kind === "reached", message: connection.message },
-      previous: previous === "" ? null : previous,
+        connection.kind === "unsupported" ? undefined : { ok: isReached, message: connection.message },
+      previous: previous || null,
       outbox: left,
       uploadable: activated ? upload.count : undefined,
     },
     notes: [
       ...saved.notes,
-      ...(left === undefined ? [] : leftNotes(previous, left)),
-      ...(activated && upload.note !== undefined && connection.kind !== "failed" ? [upload.note] : []),
+      ...(left ? leftNotes(previous, left) : []),
+      ...(activated && upload.note && connection.kind !== "failed" ? [upload.note] : []),
       ...failed.map(({ message }) => `error: ${message}`),
       ...(failed.length > 0 && written.length > 0
         ? ["What was saved stays saved; run the setup again for the rest."]
@@ -133,43 +133,18 @@ export const off: CommandBody = async (_input, context) => {
   const before = await activeName(context);
   const left = leftIn(home, before);
   const { changed } = unwrap(await deactivate(home));
-  const again = `'hermes memory setup ${before}' switches it on again; its settings and data are kept.`;
+  const message = "Only the built-in memory is used.";
+  const again = `'${before}' is switched off. 'hermes memory setup ${before}' switches it on again; its settings and data are kept.`;
   return {
     json: {
-      success: true,
-      message: "Only the built-in memory is used.",
-      provider: null,
-      previous: before === "" ? null : before,
-      changed,
-      path: configPath(home),
-      outbox: left,
+      ...{ success: true, message, provider: null, previous: before || null },
+      ...{ changed, path: configPath(home), outbox: left },
     },
-    notes:
-      before === "" ? [] : [printable(`'${before}' is switched off. ${again}`), ...leftNotes(before, left)],
+    notes: before === "" ? [] : [again, ...leftNotes(before, left)].map(printable),
   };
 };
 
-/** Writes of a provider that is no longer active. */
-type Left = { readonly waiting: number; readonly held: number; readonly dead: number };
-
-function leftIn(home: string, name: string): Left {
-  const lanes = ifReadable(() => lanesIn(home, name)).filter(({ active }) => active);
-  const sum = (of: keyof Left): number => lanes.reduce((all, lane) => all + lane[of], 0);
-  return { waiting: sum("waiting"), held: sum("held"), dead: sum("dead") };
-}
-
-function leftNotes(name: string, { waiting, held, dead }: Left): string[] {
-  const writes = counted(waiting + held, "write is", "writes are");
-  const letters = counted(dead, "dead letter");
-  return [
-    waiting + held > 0 &&
-      `${writes} kept in the outbox of '${name}' and sent when it is active again; 'hermes memory outbox send --provider ${name}' sends them now.`,
-    dead > 0 &&
-      `'${name}' leaves ${letters}: 'hermes memory outbox list' shows them, 'hermes memory outbox drop --provider ${name}' deletes them.`,
-  ].flatMap((note) => (note === false ? [] : [printable(note)]));
-}
-
-function answersOfFlags({ flags }: CommandInput): Answers {
+function givenAnswers({ flags }: CommandInput): Answers {
   const pairs = Array.isArray(flags.set) ? (flags.set as readonly string[]) : [];
   return new Map(
     pairs.map((pair) => {
@@ -181,53 +156,57 @@ function answersOfFlags({ flags }: CommandInput): Answers {
   );
 }
 
-// Step 1: which provider. All questions throw `Cancelled` when the user leaves.
+// ---- 1. Which provider. All questions throw `Cancelled` when the user leaves. ----
 
 /** "" for the built-in memory alone. */
-async function chooseProvider({ io, home, ...context }: CommandContext): Promise<string> {
-  const { providers, warnings } = await findProviders(home.home);
-  for (const warning of warnings) io.note(`warning: ${printable(warning)}\n`);
-  for (const { name, problem } of providers)
-    if (problem !== undefined) io.note(`${name} is not offered. ${printable(problem)}\n`);
-  const offered = providers.filter(({ problem }) => problem === undefined);
-  const active = await activeName({ io, home, ...context });
-  const labels: string[] = [];
-  for (const found of offered) {
-    const mark = found.name === active ? " (active)" : "";
-    labels.push(`${found.name} - ${oneLine(await hintOf(home.home, found))}${mark}`);
+async function chooseProvider(active: string, { io, home, mayAsk, note }: SetupRun): Promise<string> {
+  const { providers, warnings } = await findProviders(home);
+  if (!mayAsk) {
+    const names = providers.map(({ name }) => name);
+    throw usageFailure(
+      "Name the provider that is to be set up: without a terminal, or with --json or --yes, no questions are asked.",
+      {
+        hint: `There are: ${names.join(", ")}. 'none' means the built-in memory alone.`,
+        providers: names,
+      },
+    );
   }
+  for (const warning of warnings) note(`warning: ${warning}`);
+  const labels = new Map<string, string>();
+  for (const found of providers) {
+    const { name, problem } = found;
+    if (problem !== undefined) note(`${name} is not offered. ${problem}`);
+    else
+      labels.set(
+        `${name} - ${oneLine(await hintOf(home, found))}${name === active ? " (active)" : ""}`,
+        name,
+      );
+  }
+  labels.set("Built-in only", "");
+  const shown = [...labels.keys()];
   const index = await io.choose({
     title: "Which memory provider?",
-    labels: [...labels, "Built-in only"],
-    preselected: labels.length,
+    labels: shown,
+    preselected: shown.length - 1,
   });
-  return offered[index]?.name ?? "";
+  return labels.get(shown[index] ?? "") ?? "";
 }
 
-async function refuseWithoutName(home: string): Promise<never> {
-  const names = (await findProviders(home)).providers.map(({ name }) => name);
-  throw usageFailure(
-    "Name the provider that is to be set up: without a terminal, or with --json or --yes, no questions are asked.",
-    {
-      hint: `There are: ${names.join(", ")}. 'none' means the built-in memory alone.`,
-      providers: names,
-    },
-  );
-}
-
-// Step 2: npm packages and programs that the plugin needs. Packages are installed if the user agrees, programs are only looked for.
+// ---- 2. What the plugin needs: npm packages are installed if the user agrees, programs are only looked for. ----
 
 type Packages = { readonly installed: readonly string[]; readonly missing: readonly string[] };
 
-async function settlePackages(found: FoundProvider, run: SetupRun, io: Terminal): Promise<Packages> {
+async function installMissing(
+  found: FoundProvider,
+  { io, isYes, mayAsk, note }: SetupRun,
+): Promise<Packages> {
   const packages = missingPackages(found);
   const refused: Packages = { installed: [], missing: packages };
   if (packages.length === 0) return refused;
-  const note = (text: string): void => io.note(`${printable(text)}\n`);
   const count = counted(packages.length, "npm package");
   note(`'${found.name}' needs ${count} in ${found.directory ?? "its directory"}: ${packages.join(", ")}`);
-  if (!run.isYes && !run.mayAsk) note("Nothing is installed without --yes.");
-  if (!run.isYes && !(run.mayAsk && (await io.confirm("Install now?", { short: true })))) return refused;
+  if (!isYes && !mayAsk) note("Nothing is installed without --yes.");
+  if (!isYes && !(mayAsk && (await io.confirm("Install now?", { short: true })))) return refused;
   note("Installing ...");
   const outcome = await io.untilInterrupted((signal) => installPackages(found, packages, { signal }));
   if (outcome.ok) return { installed: packages, missing: [] };
@@ -236,41 +215,35 @@ async function settlePackages(found: FoundProvider, run: SetupRun, io: Terminal)
   return refused;
 }
 
-async function missingPrograms({ manifest }: FoundProvider, io: Terminal): Promise<object[]> {
-  const note = (text: string): void => io.note(`${printable(text)}\n`);
+async function lookForPrograms({ manifest }: FoundProvider, { note }: SetupRun): Promise<object[]> {
   const python = manifest.pipDependencies;
   if (python.length > 0) note(`For the Python edition, not installed here: ${python.join(", ")}`);
   const external = [];
   for (const dependency of manifest.externalDependencies) {
     const { name, install } = dependency;
     const check = await checkExternal(dependency);
-    if (check.kind === "missing") {
-      note(`${name} is missing: ${check.reason}.`);
-      if (install !== "") note(`  Install it with: ${install}`);
-    }
+    if (check.kind === "missing") note(`${name} is missing: ${check.reason}.`);
+    if (check.kind === "missing" && install !== "") note(`  Install it with: ${install}`);
     external.push({ name, present: check.kind === "unchecked" ? null : check.kind === "present", install });
   }
   return external;
 }
 
-// Step 3: the settings that the provider's schema lists
+// ---- 3. The settings that the provider's schema lists: asked for, saved, and the provider switched on. ----
 
-async function schemaSetup(
-  name: string,
-  provider: MemoryProvider,
-  { home, given, mayAsk }: SetupRun,
-  { io, memory }: CommandContext,
-): Promise<Saved> {
+type Saved = SetupOutcome & { readonly notes: readonly string[] };
+
+async function schemaSetup(name: string, provider: MemoryProvider, run: SetupRun): Promise<Saved> {
+  const { home, given, mayAsk } = run;
   const { fields, warnings } = fieldsOf(provider);
-  for (const warning of warnings) io.note(`warning: ${printable(warning)}\n`);
+  for (const warning of warnings) run.note(`warning: ${warning}`);
   refuseUnknownKeys(
     given,
     fields.map(({ key }) => key),
   );
-  const section = await providerSection(memory, name);
-  const existing = await readExisting({ home, name, fields, env: io.env, provider, section });
+  const existing = await existingSettings(name, provider, run);
   const answers = mayAsk
-    ? await askFields(fields, { given, existing }, io)
+    ? await askFields(fields, existing, run)
     : answersWithoutAsking(name, fields, given, existing);
   const split = splitAnswers(name, fields, answers);
   const outcome = await saveSetup({ ...split, home, name, provider });
@@ -286,7 +259,17 @@ async function schemaSetup(
     ...(mayAsk ? [] : kept.map((field) => `${variableOf(name, field)} is set already and stays as it is.`)),
     ...(unused.length === 0 ? [] : [`Not used with these answers: ${unused.join(", ")}.`]),
   ];
-  return { ...outcome, isOwn: false, notes };
+  return { ...outcome, notes };
+}
+
+async function existingSettings(
+  name: string,
+  provider: MemoryProvider,
+  { home, io, memory }: SetupRun,
+): Promise<Existing> {
+  const { fields } = fieldsOf(provider);
+  const section = await providerSection(memory, name);
+  return readExisting({ home, name, fields, env: io.env, provider, section });
 }
 
 /** Ends the command before a question is asked or a file is written. */
@@ -322,34 +305,30 @@ function answersWithoutAsking(
 }
 
 /** A secret is better given as a variable: `--set` stays in the history of the shell. */
-function missingSettings(name: string, missing: readonly ConfigField[]): CommandFailure {
-  const keys = missing.map(({ key }) => key);
-  const variables = missing.flatMap((field) =>
-    field.secret === true ? (variableOf(name, field) ?? []) : [],
-  );
-  const secrets =
-    variables.length === 0
-      ? ""
-      : ` ${variables.join(", ")} may also come from the environment or the home's .env.`;
-  return new CommandFailure(`This provider needs more to be set up: ${keys.join(", ")}.`, {
+function missingSettings(name: string, fields: readonly ConfigField[]): CommandFailure {
+  const missing = fields.map(({ key }) => key);
+  const variables = fields.flatMap((field) => (field.secret ? (variableOf(name, field) ?? []) : []));
+  const secrets = `${variables.join(", ")} may also come from the environment or the home's .env.`;
+  const sets = missing.map((key) => `--set ${key}=...`).join(" ");
+  return new CommandFailure(`This provider needs more to be set up: ${missing.join(", ")}.`, {
     exitCode: 2,
-    hint: `Add ${keys.map((key) => `--set ${key}=...`).join(" ")}, or run it on a terminal to be asked.${secrets}`,
-    details: { kind: "missing-settings", missing: keys, variables },
+    hint: `Add ${sets}, or run it on a terminal to be asked.${variables.length === 0 ? "" : ` ${secrets}`}`,
+    details: { kind: "missing-settings", missing, variables },
   });
 }
 
 /** A valid answer of `--set` is not asked for. A secret that the user keeps is not among the answers. */
 async function askFields(
   fields: readonly ConfigField[],
-  { given, existing }: { readonly given: Answers; readonly existing: Existing },
-  io: Terminal,
+  existing: Existing,
+  run: SetupRun,
 ): Promise<Answers> {
   const answers = new Map<string, string>();
   for (const field of fields) {
     if (!isAsked(field, answers)) continue;
-    const ready = given.has(field.key) ? checkAnswer(field, given.get(field.key) ?? "") : undefined;
-    if (ready?.ok === false) io.note(`${shown(`${field.key} ${ready.error}`)}.\n`);
-    const answer = ready?.ok ? ready.value : await askField(field, answers, existing, io);
+    const ready = run.given.has(field.key) ? checkAnswer(field, run.given.get(field.key) ?? "") : undefined;
+    if (ready?.ok === false) run.note(`${shown(`${field.key} ${ready.error}`)}.`);
+    const answer = ready?.ok ? ready.value : await askField(field, answers, existing, run);
     if (answer !== "") answers.set(field.key, answer);
   }
   return answers;
@@ -359,28 +338,24 @@ async function askField(
   field: ConfigField,
   answers: Answers,
   { secrets, settings }: Existing,
-  io: Terminal,
+  { io, note }: SetupRun,
 ): Promise<string> {
   const isSecret = field.secret === true;
   const current = settings.get(field.key);
+  const title = shown(labelOf(field));
   if (field.choices !== undefined && !isSecret) {
     const labels = field.choices.map(shown);
-    const index = await io.choose({
-      title: shown(labelOf(field)),
-      labels,
-      preselected: preselected(field, answers, current),
-    });
+    const index = await io.choose({ title, labels, preselected: preselected(field, answers, current) });
     return field.choices[index] ?? "";
   }
   // Of the saved secret only the end is printed. The schema's default is not used: it would be printed.
   const old = isSecret ? (secrets.get(field.key) ?? "") : "";
-  if (isSecret && old === "" && field.url) io.note(`Get it at ${shown(field.url)}\n`);
+  if (isSecret && old === "" && field.url) note(`Get it at ${shown(field.url)}`);
   const standard = isSecret ? undefined : defaultAnswer(field, answers, current);
   const optional = isSecret || standard || field.required ? "" : " (optional)";
   const aid = old === "" ? optional : ` [${maskSecret(old)}, empty keeps it]`;
-  const message = `${shown(labelOf(field))}${field.type === "boolean" && !isSecret ? " (true or false)" : aid}`;
   const asked = { ...field, required: old === "" && field.required };
-  const typed = await io.ask(message, {
+  const typed = await io.ask(`${title}${field.type === "boolean" && !isSecret ? " (true or false)" : aid}`, {
     isSecret,
     standard,
     problem: (text) => {
@@ -397,20 +372,14 @@ function shown(text: string): string {
   return oneLine(text, 200);
 }
 
-// Step 3 for a provider that has its own setup: it asks through `ask` and switches the provider on itself
+// ---- 3 for a provider that has its own setup: it asks through `ask` and switches the provider on itself. ----
 
-async function ownSetup(
-  name: string,
-  provider: MemoryProvider,
-  { given, mayAsk, home }: SetupRun,
-  { io, memory }: CommandContext,
-): Promise<Saved> {
+async function ownSetup(name: string, provider: MemoryProvider, run: SetupRun): Promise<Saved> {
+  const { io, home, given, mayAsk, note } = run;
   if (!mayAsk) {
     // A setup that may not ask cannot get a key that is neither given nor saved.
-    const { fields } = fieldsOf(provider);
-    const section = await providerSection(memory, name);
-    const existing = await readExisting({ home, name, fields, env: io.env, provider, section });
-    const { missing } = collectAnswers(fields, given, existing);
+    const existing = await existingSettings(name, provider, run);
+    const { missing } = collectAnswers(fieldsOf(provider).fields, given, existing);
     const secrets = missing.filter(({ secret }) => secret === true);
     if (secrets.length > 0) throw missingSettings(name, secrets);
   }
@@ -428,9 +397,9 @@ async function ownSetup(
       throw cause;
     }
   };
-  const config = await ifUsable(memory.config());
+  const config = await ifUsable(run.memory.config());
   const options = {
-    print: (line: string) => io.note(`${printable(String(line))}\n`),
+    print: (line: string) => note(String(line)),
     values: Object.fromEntries(given),
     ...(mayAsk ? { ask } : {}), // a plugin may test for `"ask" in options`
   };
@@ -444,14 +413,14 @@ async function ownSetup(
     });
   const after = await ifUsable(openHome({ home }).config()); // reads the file that the plugin may have changed
   const activated = after !== undefined && activeProviderName(after.memory.provider) === name;
-  return { activated, written: [], failed: [], unsaved: [], isOwn: true, notes: [] };
+  return { activated, written: [], failed: [], unsaved: [], notes: [] };
 }
 
-// Step 4: a new instance, which reads the settings that were saved, is asked, and then its service, if it has one
+// ---- 4. A new instance, which reads the settings that were saved, is asked, and then its service, if it has one. ----
 
-type Checked = { readonly availability: Availability; readonly connection: ConnectionCheck };
+type Tried = { readonly availability: Availability; readonly connection: ConnectionCheck };
 
-async function checkNow(home: string, name: string, { memory }: CommandContext): Promise<Checked> {
+async function tryOut(name: string, { home, memory }: SetupRun): Promise<Tried> {
   const loaded = await loadProvider(home, name);
   const availability = loaded.ok
     ? await checkAvailability(loaded.value.provider)
@@ -465,26 +434,37 @@ async function checkNow(home: string, name: string, { memory }: CommandContext):
   return { availability, connection };
 }
 
-function settledTexts(
+function checkedTexts(
   name: string,
-  { availability: { available, reason = "It gives no reason." }, connection }: Checked,
-  { activated, wasActive }: { readonly activated: boolean; readonly wasActive: boolean },
+  { available, reason = "It gives no reason." }: Availability,
+  connection: ConnectionCheck,
+  activated: boolean,
 ): string[] {
-  const inactive = wasActive
-    ? `'${name}' was the memory provider before and still is.`
-    : `'${name}' is not switched on.`;
-  const state = activated
-    ? `'${name}' is the memory provider of every session that starts from now on.`
-    : inactive;
-  const answer = connection.kind === "unsupported" ? "" : connection.message;
-  const failed = [
-    `Its service refused the request or was not reached: ${answer}`,
-    `The settings are saved${activated ? ` and '${name}' is active` : ""}. If a setting is wrong, 'hermes memory setup ${name}' corrects it; 'hermes doctor --network' tries the connection again.`,
-  ];
+  const state = available
+    ? "It is available. 'hermes memory test' tries it out."
+    : `It is not available yet. ${reason}`;
+  if (connection.kind === "unsupported") return [state];
+  if (connection.kind === "reached") return [state, connection.message];
   return [
     state,
-    available ? "It is available. 'hermes memory test' tries it out." : `It is not available yet. ${reason}`,
-    ...(connection.kind === "reached" ? [answer] : []),
-    ...(connection.kind === "failed" ? failed : []),
+    `Its service refused the request or was not reached: ${connection.message}`,
+    `The settings are saved${activated ? ` and '${name}' is active` : ""}. If a setting is wrong, 'hermes memory setup ${name}' corrects it; 'hermes doctor --network' tries the connection again.`,
   ];
+}
+
+// ---- The outbox of the provider that is active no longer. ----
+
+type Left = { readonly waiting: number; readonly held: number; readonly dead: number };
+
+function leftIn(home: string, name: string): Left {
+  const lanes =
+    name === "" ? [] : ifReadable(() => readOutbox(home)).filter(({ provider }) => provider === name);
+  const sum = (of: keyof Left): number => lanes.reduce((all, { state }) => all + state[of], 0);
+  return { waiting: sum("waiting"), held: sum("held"), dead: sum("dead") };
+}
+
+function leftNotes(name: string, { waiting, held, dead }: Left): string[] {
+  const kept = `${counted(waiting + held, "write is", "writes are")} kept in the outbox of '${name}' and sent when it is active again; 'hermes memory outbox send --provider ${name}' sends them now.`;
+  const letters = `'${name}' leaves ${counted(dead, "dead letter")}: 'hermes memory outbox list' shows them, 'hermes memory outbox drop --provider ${name}' deletes them.`;
+  return [...(waiting + held > 0 ? [kept] : []), ...(dead > 0 ? [letters] : [])];
 }

@@ -23,11 +23,9 @@ import {
   fieldsOf,
   findProviders,
   ifReadable,
-  isProviderName,
   loadProvider,
   type MemoryProvider,
   type ProviderHealth,
-  pluginsDirectory,
   readProviderHealth,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
@@ -37,8 +35,8 @@ import type { CommandBody, CommandContext } from "../../command.ts";
 import { printable } from "../../printing.ts";
 import { render } from "../../render.ts";
 import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "../memory-command.ts";
-import { activeName, hintOf, providerSection, type Settings } from "./find-provider.ts";
-import { type Lane, lanesIn } from "./outbox.ts";
+import { lanesIn } from "./outbox.ts";
+import { activeName, hintOf, providerSection, type Settings } from "./run-provider.ts";
 
 type Variable = {
   readonly key: string;
@@ -62,10 +60,8 @@ type Checked = {
   readonly backupPaths?: readonly string[];
 };
 
-type ActiveProvider = Awaited<ReturnType<typeof describeActive>>;
-
 /** The fields of `hermes memory status` that are about external memory. */
-export async function providerStatus(context: CommandContext) {
+async function providerStatus(context: CommandContext) {
   const { home } = context.memory;
   const name = await activeName(context);
   const { providers: all, warnings } = await findProviders(home);
@@ -156,64 +152,6 @@ function variablesOf(home: string, name: string, provider: MemoryProvider): Vari
 function variableValue(home: string, variable: string): string {
   const file = readEnvFile(envFilePath(home));
   return process.env[variable] || (file.ok ? (file.value.values.get(variable) ?? "") : "");
-}
-
-// The same facts for a person: counters that are zero and users for whom nothing waits are left out.
-
-export function toldStatus(status: Awaited<ReturnType<typeof providerStatus>>, home: string): object {
-  const { provider_status: active, outbox, providers: all } = status;
-  return {
-    ...status,
-    provider_warnings: undefined,
-    provider: active?.name ?? "none",
-    remedy: active === null ? undefined : remedyOf(active, home),
-    provider_status: active && { ...active, name: undefined, health: toldHealth(active, outbox) },
-    outbox: outbox.filter(
-      ({ active: isActive, user, waiting, held, dead, refused }) =>
-        (isActive && user === null) || waiting + held + dead + refused > 0,
-    ),
-    providers: all.map(({ name, source, active: isActive, problem, hint }) => {
-      return { name, source, active: isActive, about: problem ?? hint };
-    }),
-  };
-}
-
-function remedyOf(
-  { installed, name, availability, problem }: ActiveProvider,
-  home: string,
-): string | undefined {
-  if (!installed) {
-    const place = isProviderName(name)
-      ? `Put it into ${join(pluginsDirectory(home), name)}, or`
-      : "No provider can have this name;";
-    return `${place} choose another with 'hermes memory setup'.`;
-  }
-  if (problem !== undefined || availability?.available === true) return undefined;
-  return "'hermes memory test' checks whether it is available.";
-}
-
-function toldHealth({ health }: ActiveProvider, outbox: readonly Lane[]): object | undefined {
-  if (health === null) return undefined;
-  const { connection, hooks, texts, dropped_tasks, stray_errors, last_error, since } = health;
-  // Something was delivered after a check that failed.
-  const isOver = outbox.some(
-    (lane) => lane.active && (lane.last_delivery_at ?? "") > (connection?.checked_at ?? ""),
-  );
-  const called = Object.entries(hooks).filter(([, { calls, skipped }]) => calls + skipped > 0);
-  return {
-    connection: isOver && connection?.ok === false ? undefined : connection,
-    since,
-    calls: called.map(([hook, { total_ms, max_ms, ...counts }]) => ({
-      hook,
-      ...counts,
-      average_ms: counts.calls > 0 ? Math.round(total_ms / counts.calls) : 0,
-      max_ms: Math.round(max_ms),
-    })),
-    texts: Object.fromEntries(Object.entries(texts).filter(([, count]) => count > 0)),
-    dropped_tasks: dropped_tasks || undefined,
-    stray_errors: stray_errors || undefined,
-    last_error,
-  };
 }
 
 function asText(value: unknown): string {
@@ -321,9 +259,13 @@ export const status: CommandBody = async (input, context) => {
     overflow,
   };
   const external = await providerStatus(context);
+  const providers = external.providers.map(({ name, source, active, problem, hint }) => {
+    return { name, source, active, about: problem ?? hint };
+  });
+  const told = { ...external, provider: external.provider ?? "none", provider_warnings: [], providers };
   return {
     json: { ...curated, ...external },
-    lines: render({ ...curated, ...toldStatus(external, home) }, context.io.paint),
+    lines: render({ ...curated, ...told }, context.io.paint),
     notes: [...store.warnings, ...pins.notes, ...external.provider_warnings.map(printable)],
   };
 };

@@ -1,21 +1,31 @@
-// Commands that start a provider: `hermes memory recall` and `test`. `withActiveProvider` starts it for one command and shuts it down.
+// The provider that a command is about, and the commands that start it: `hermes memory recall`, `test` and `upload`.
 import { resolve } from "node:path";
-import { type MemoryConfig, useEnvFile } from "@hermes-memory/core/internal/config";
+import { type MemoryConfig, nearest, useEnvFile } from "@hermes-memory/core/internal/config";
 import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/internal/curated";
 import { codePointLength, groupThousands, isRecord, randomHex } from "@hermes-memory/core/internal/lib";
 import type { Logger } from "@hermes-memory/core/internal/logger";
-import type { Person } from "@hermes-memory/core/internal/memory";
+import { type Home, ifUsable, type Person } from "@hermes-memory/core/internal/memory";
 import {
+  activeProviderName,
   buildMemoryContextBlock,
   type CuratedEntry,
   checkAvailability,
+  type FoundProvider,
+  fieldsOf,
+  findProvider,
+  findProviders,
+  isOwnFault,
+  type LoadedProvider,
+  type LoadFailure,
+  loadProvider,
   type MemoryManager,
   type MemoryProvider,
+  notYetSent,
   readProviderHealth,
   recordAvailability,
   recordConnection,
   runForeign,
-  type SelfTestReport,
+  setupHint,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import {
@@ -24,12 +34,80 @@ import {
   type CommandContext,
   CommandFailure,
   type CommandInput,
-  type CommandOutcome,
 } from "../../command.ts";
 import { counted, printable } from "../../printing.ts";
 import { progressDisplay } from "../../sessions/progress.ts";
 import { nonEmptyText, openStore, targetsFlag } from "../memory-command.ts";
-import { activeName, loadNamed, namedOrActive } from "./find-provider.ts";
+
+// Which provider: the one that was named, or the active one.
+
+/** "" when no provider is active. */
+export async function activeName(context: CommandContext): Promise<string> {
+  return activeProviderName((await context.memory.memoryConfig()).provider);
+}
+
+/** Ends the command when no name was given and no provider is active. */
+export async function namedOrActive(given: string | undefined, context: CommandContext): Promise<string> {
+  const name = given ?? (await activeName(context));
+  if (name !== "") return name;
+  throw new CommandFailure("No external memory provider is active.", {
+    hint: "Choose one with 'hermes memory setup'; 'hermes memory providers' lists what there is.",
+    details: { kind: "no-provider" },
+  });
+}
+
+/** Runs none of its code. Ends the command when there is no such provider. */
+export async function findNamed(home: string, name: string): Promise<FoundProvider> {
+  const found = await findProvider(home, name);
+  if (found !== undefined && found.problem === undefined) return found;
+  const refused = await loadProvider(home, name); // fails before it loads code, with the reason
+  if (refused.ok) return refused.value.found;
+  throw await loadFailure(home, name, refused.error);
+}
+
+/** Records a plugin whose own code fails: `status`, which does not run that code, shows it. */
+export async function loadNamed(
+  home: string,
+  name: string,
+  command: "setup" | "test",
+): Promise<LoadedProvider> {
+  const loaded = await loadProvider(home, name);
+  if (loaded.ok) return loaded.value;
+  if (isOwnFault(loaded.error))
+    recordAvailability(home, name, { available: false, reason: loaded.error.message }, command);
+  throw await loadFailure(home, name, loaded.error);
+}
+
+async function loadFailure(
+  home: string,
+  name: string,
+  { kind, message }: LoadFailure,
+): Promise<CommandFailure> {
+  const names = (await findProviders(home)).providers.map((provider) => provider.name);
+  const meant = kind === "not-found" ? nearest(name, names) : undefined;
+  return new CommandFailure(message, {
+    details: { kind, provider: name },
+    hint: meant === undefined ? undefined : `Did you mean '${meant}'?`,
+  });
+}
+
+export type Settings = Readonly<Record<string, unknown>>;
+
+/** `memory.<name>` of config.yaml; empty when the file cannot be used. */
+export async function providerSection(memory: Home, name: string): Promise<Settings> {
+  const sections = (await ifUsable(memory.config()))?.raw.memory;
+  const section = isRecord(sections) && Object.hasOwn(sections, name) ? sections[name] : undefined;
+  return isRecord(section) ? section : {};
+}
+
+/** The settings that setup asks for. For a user's plugin, whose code runs only once it is chosen, its description. */
+export async function hintOf(home: string, { name, source, manifest }: FoundProvider): Promise<string> {
+  if (source === "user") return manifest.description === "" ? "your plugin" : manifest.description;
+  const loaded = await loadProvider(home, name);
+  return loaded.ok ? setupHint(fieldsOf(loaded.value.provider).fields) : "cannot be loaded";
+}
+
+// Running it
 
 type Running = { readonly name: string; readonly manager: MemoryManager; readonly sessionId: string };
 
@@ -60,13 +138,11 @@ export async function withActiveProvider<T>(
       // The user asked for it now, so a pause that the server has asked for earlier does not count.
       ...(purpose === "outbox" ? { options: { outbox_send_now: true } } : {}),
     });
-    if (started.kind !== "active") {
-      const reason = started.kind === "unavailable" ? started.reason : "";
-      throw new CommandFailure(`'${name}' cannot be asked. ${reason}`, {
-        hint: "'hermes memory status' shows what it needs.",
-        details: { kind: "unavailable", provider: name },
-      });
-    }
+    if (started.kind !== "active")
+      throw unavailable(
+        name,
+        `'${name}' cannot be asked. ${started.kind === "unavailable" ? started.reason : ""}`,
+      );
     try {
       const value = await work({ name, manager: started.manager, sessionId });
       return { value, notes: notes.map(printable), trouble: troubles[0] };
@@ -138,13 +214,8 @@ export const test: CommandBody = async ({ args }, context) => {
     const { provider } = await loadNamed(home, name, "test");
     const availability = await checkAvailability(provider);
     recordAvailability(home, name, availability, "test");
-    if (!availability.available) {
-      const reason = availability.reason ?? "It gives no reason.";
-      throw new CommandFailure(`'${name}' is not available. ${reason}`, {
-        hint: "'hermes memory status' shows what it needs.",
-        details: { kind: "unavailable", provider: name },
-      });
-    }
+    if (!availability.available)
+      throw unavailable(name, `'${name}' is not available. ${availability.reason ?? "It gives no reason."}`);
     const startedAt = performance.now();
     const steps: Step[] = [];
     const failure = await io.untilInterrupted(async (signal) => {
@@ -152,11 +223,32 @@ export const test: CommandBody = async ({ args }, context) => {
       if (signal.aborted) throw new Cancelled("interrupt", "Interrupted.");
       return outcome;
     });
-    return outcomeOf(provider, { name, home, steps, failure, totalMs: since(startedAt) });
+    const supported = provider.selfTest !== undefined;
+    const total_ms = since(startedAt);
+    if (failure !== undefined)
+      throw new CommandFailure(
+        `The test of '${name}' failed after ${total_ms} ms. ${printable(failure)}${/[.!?]$/.test(failure) ? "" : "."}`,
+        {
+          hint: "'hermes memory status' shows settings and earlier errors.",
+          details: { kind: "failed", provider: name, supported, steps, total_ms },
+        },
+      );
+    if (supported) recordAnswer(home, name, "The test succeeded.");
+    const message = supported
+      ? `'${name}' works: ${total_ms} ms in all.`
+      : `'${name}' is available and starts, but has no test of its own: writing and recalling is not supported here.`;
+    return { json: { success: true, message, provider: name, available: true, supported, steps, total_ms } };
   } finally {
     io.endWithoutWaiting();
   }
 };
+
+function unavailable(provider: string, message: string): CommandFailure {
+  return new CommandFailure(message, {
+    hint: "'hermes memory status' shows what it needs.",
+    details: { kind: "unavailable", provider },
+  });
+}
 
 /** Adds the steps. Resolves to what failed, and why. The provider is shut down also after a failure. */
 async function tryOut(
@@ -167,11 +259,16 @@ async function tryOut(
   const { home, config, interrupted } = run;
   const options = { hermes_home: home, platform: "cli", agent_context: "primary" } as const;
   const limits = { outbox: config.outbox, outbox_max_items: config.outboxMaxItems };
+  // A provider may ignore its signal, so Ctrl-C is not left to it.
+  const stopped = new Promise<never>((_resolve, reject) => {
+    const stop = (): void => reject(new Error("interrupted"));
+    if (interrupted.aborted) stop();
+    interrupted.addEventListener("abort", stop, { once: true });
+  });
   const guarded = <T>(timeoutMs: number, work: (signal: AbortSignal) => T | Promise<T>) =>
-    runForeign({ timeoutMs }, (deadline) => {
-      const signal = AbortSignal.any([deadline, interrupted]);
-      return Promise.race([Promise.resolve(work(signal)), stopped(interrupted)]);
-    });
+    runForeign({ timeoutMs }, (deadline) =>
+      Promise.race([Promise.resolve(work(AbortSignal.any([deadline, interrupted]))), stopped]),
+    );
   const begun = performance.now();
   const started = await guarded(INITIALIZE_MS, (signal) =>
     provider.initialize(`self-test-${randomHex(6)}`, { ...options, ...limits, signal }),
@@ -180,8 +277,12 @@ async function tryOut(
   let failure = started.ok ? undefined : `Starting it ${started.error.message}`;
   if (failure === undefined && provider.selfTest) {
     const tested = await guarded(SELF_TEST_MS, (signal) => provider.selfTest?.(signal));
-    if (tested.ok) steps.push(...testSteps(tested.value));
-    else failure = testFailure(tested.error.message);
+    if (tested.ok) steps.push(...reportedSteps(tested.value?.steps));
+    // A bundled provider's own message names the step.
+    else
+      failure = tested.error.message
+        .replace(/^(?!failed: The step ')/, "Its own test ")
+        .replace(/^failed: /, "");
   }
   const at = performance.now();
   const ended = await runForeign({ timeoutMs: SHUTDOWN_MS }, (signal) => provider.shutdown?.({ signal }));
@@ -189,56 +290,13 @@ async function tryOut(
   return failure ?? (ended.ok ? undefined : `Shutting it down ${ended.error.message}`);
 }
 
-/** A bundled provider's own message names the step. */
-function testFailure(message: string): string {
-  const own = /^failed: (The step '.*)$/s.exec(message)?.[1];
-  return own ?? `Its own test ${message}`;
-}
-
-/** Rejects on Ctrl-C, since a provider may ignore its signal. */
-function stopped(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(new Error("interrupted"));
-    signal.addEventListener("abort", () => reject(new Error("interrupted")), { once: true });
-  });
-}
-
-/** The report comes from a plugin, so every field is checked. */
-function testSteps(report: SelfTestReport | undefined): Step[] {
-  const given: unknown = report?.steps;
+/** They come from a plugin, so every field is checked. */
+function reportedSteps(given: unknown): Step[] {
   return (Array.isArray(given) ? (given as unknown[]) : []).filter(isRecord).map(({ name, ms, detail }) => ({
     name: String(name),
     ms: typeof ms === "number" ? rounded(ms) : 0,
     detail: typeof detail === "string" ? detail : undefined,
   }));
-}
-
-type Trial = {
-  readonly name: string;
-  readonly home: string;
-  readonly steps: readonly Step[];
-  readonly failure: string | undefined;
-  readonly totalMs: number;
-};
-
-function outcomeOf(
-  { selfTest }: MemoryProvider,
-  { name, home, steps, failure, totalMs: total_ms }: Trial,
-): CommandOutcome {
-  const supported = selfTest !== undefined;
-  if (failure !== undefined)
-    throw new CommandFailure(
-      `The test of '${name}' failed after ${total_ms} ms. ${printable(failure)}${/[.!?]$/.test(failure) ? "" : "."}`,
-      {
-        hint: "'hermes memory status' shows settings and earlier errors.",
-        details: { kind: "failed", provider: name, supported, steps, total_ms },
-      },
-    );
-  if (supported) recordAnswer(home, name, "The test succeeded.");
-  const message = supported
-    ? `'${name}' works: ${total_ms} ms in all.`
-    : `'${name}' is available and starts, but has no test of its own: writing and recalling is not supported here.`;
-  return { json: { success: true, message, provider: name, available: true, supported, steps, total_ms } };
 }
 
 function since(startedAt: number): number {
@@ -337,7 +395,6 @@ export async function uploadHint(
   input: CommandInput,
   context: CommandContext,
 ): Promise<{ readonly count: number; readonly note?: string }> {
-  const { notYetSent } = await import("@hermes-memory/core/internal/providers");
   const { entries } = uploadable(await openStore(input, context));
   const count = (await notYetSent(context.memory.home, name, entries)).length;
   if (count === 0) return { count };
