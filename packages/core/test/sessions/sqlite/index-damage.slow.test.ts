@@ -106,7 +106,7 @@ describe("a damaged page of our index", () => {
     },
   );
 
-  it.each(["hermes_memory_fts_data", "hermes_memory_queue", "hermes_memory_state"])(
+  it.each(["hermes_memory_fts_data", "hermes_memory_queue", "hermes_memory_large", "hermes_memory_state"])(
     "is mended in a store that is open: %s",
     async (table) => {
       const path = await indexedFile();

@@ -226,7 +226,7 @@ export class SearchIndex {
       isUnsynced: true, // it can be made again
     });
     if (!isDone || what === "queue") return isDone;
-    return !(await indexOneLarge(connection));
+    return !(await indexOneLarge(connection, NO_REMEDY));
   }
 
   #stepInside(what: "all" | "queue"): boolean {
