@@ -484,9 +484,7 @@ function busy(running: string, wanted: string): HermesError {
   const isTurn = running === "run" || running === "continueWith";
   const [now, hint] = isTurn
     ? ["A turn is running", "Await the running turn, call interrupt(), or hand the text to steer()."]
-    : running === "compress"
-      ? ["The conversation is being compacted", "Await the compaction, or call interrupt()."]
-      : [`'${running}' is not done yet`, "Await it first."];
+    : [`'${running}' is not done yet`, "Await it first."];
   return new HermesError("agent-busy", `${now}, so '${wanted}' has to wait.`, { hint });
 }
 

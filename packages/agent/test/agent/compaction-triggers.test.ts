@@ -109,42 +109,9 @@ describe("between the calls of a turn", () => {
     ).flat();
     expect(rows.filter((row) => String(row?.content).includes(RECALL))).toEqual([]);
   });
-
-  it("the model's own count decides, where it has given one", async () => {
-    const { tools } = lookTool();
-    const { agent, journal } = await compactionHome({
-      options: { tools },
-      answer: ({ index }) =>
-        index === 0 ? { ...call("look"), usage: { input: 17_500, output: 10 } } : undefined,
-    });
-    await agent.run("look");
-    expect(journal.order("model.reply", "model.summary")).toEqual([
-      "model.reply",
-      "model.summary",
-      "model.reply",
-    ]);
-  });
 });
 
 describe("when the server says that a request is too long", () => {
-  it("its window is learnt, the list compacted, and the turn goes on with a shorter request", async () => {
-    const { agent, wire, events, journal } = await compactionHome({
-      provider: { prefetch: RECALL },
-      answer: ({ index }) => (index === 0 ? overflow(9_000) : undefined),
-    });
-    const old = agent.sessionId;
-    const result = await agent.run("what now?");
-    expect(result).toMatchObject({ completed: true, error: null });
-    expect(journal.order("model.reply", "model.summary").at(0)).toBe("model.reply");
-    expect(agent.window).toMatchObject({ tokens: 9_000, source: "server" });
-    expect(agent.sessionId).not.toBe(old);
-    const [first, second] = asked(wire.requests);
-    expect(second?.raw.length ?? 0).toBeLessThan((first?.raw.length ?? 0) * 0.8);
-    expect(lastUser(second as RecordedRequest)).toContain("what now?");
-    expect(lastUser(second as RecordedRequest)).toContain(RECALL);
-    expect(events.filter(({ type }) => type === "compaction-end")).toMatchObject([{ kind: "compacted" }]);
-  });
-
   it("while another process compacts, the turn fails without calling the session exhausted", async () => {
     const { agent, store } = await compactionHome({ answer: () => overflow() });
     await store.tryAcquireCompressionLock(agent.sessionId, "somebody else", { ttl: 300 });

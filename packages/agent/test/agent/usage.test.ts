@@ -78,18 +78,6 @@ describe("the session's row", () => {
       { calls: 2, input_tokens: 2_000, cache_read_tokens: 10_000, cost: expect.closeTo(2 * COST) },
     ]);
   });
-
-  it("has the use of a call while the turn still runs", async () => {
-    let between: SessionRow | undefined;
-    const { agent } = await agentHome(async ({ index }) => {
-      if (index === 0) return { toolCalls: [{ name: "todo", arguments: {} }], usage: CALL };
-      between = await rowOf(agent);
-      return { text: "Fine.", usage: CALL };
-    });
-    await agent.run("go");
-    expect(between).toMatchObject({ api_call_count: 1, input_tokens: 1_000 });
-    expect(await rowOf(agent)).toMatchObject({ api_call_count: 2, input_tokens: 2_000 });
-  });
 });
 
 describe("what it costs", () => {

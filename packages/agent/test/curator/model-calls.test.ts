@@ -39,32 +39,6 @@ describe("a model that helps", () => {
     expect(place.memory).toBe(before);
   });
 
-  it("points out a contradiction, which only the user can resolve", async () => {
-    const place = await home();
-    const reply = { contradictions: [{ entries: [3, 4], reason: "two\ndays" }] };
-    const run = await place.run({ mode: "apply", model: fakeModel(reply) });
-    expect(run.decided).toEqual([]);
-    expect(run.findings).toMatchObject([
-      {
-        kind: "contradiction",
-        entries: ENTRIES.slice(2, 4),
-        reason: "the model says: two days",
-        by: "model",
-      },
-    ]);
-  });
-
-  it("has what it takes for outdated staged, also in a run that applies", async () => {
-    const place = await home();
-    const before = place.memory;
-    const run = await place.run({
-      mode: "apply",
-      model: fakeModel({ outdated: [{ entry: 5, reason: "moved" }] }),
-    });
-    expect(run.decided).toMatchObject([{ proposal: { kind: "outdated" }, outcome: { kind: "staged" } }]);
-    expect(place.memory).toBe(before);
-  });
-
   it("sees neither what the rules take away nor a question about a single entry", async () => {
     const place = await CuratorHome.make();
     place.remember("Uses pnpm", "uses pnpm.");

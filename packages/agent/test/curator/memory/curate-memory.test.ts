@@ -88,21 +88,6 @@ describe("a store with a planted duplicate and a date that is over", () => {
   });
 });
 
-describe("a proposal that waited", () => {
-  it("is refused when the entry that says it too is gone, and the last copy stays", async () => {
-    const home = await CuratorHome.make();
-    home.remember("Uses pnpm", "uses pnpm.");
-    await home.run({ mode: "propose" });
-    const store = await home.store();
-    done(await store.apply("memory", { action: "remove", oldText: "Uses pnpm" }));
-    const directory = pendingWritesDirectory(home.home);
-    const [record] = readPendingWrites(directory).records;
-    const outcome = await approvePending(store, directory, record?.id ?? "");
-    expect(outcome).toMatchObject({ ok: false, error: { kind: "no_match" } });
-    expect(home.memory).toBe("uses pnpm.");
-  });
-});
-
 describe("the curator", () => {
   it("never takes what is pinned", async () => {
     const home = await CuratorHome.make();
