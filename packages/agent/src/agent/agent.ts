@@ -129,10 +129,6 @@ export class Agent implements AsyncDisposable {
   get window(): ContextWindow {
     return this.#deps.model.window;
   }
-  /** The id of `user`. */
-  get userId(): string | undefined {
-    return this.user?.userId;
-  }
   /** The list of messages, stored or not. */
   get messages(): readonly Message[] {
     return this.#deps.session.messages;
@@ -447,18 +443,7 @@ export class Agent implements AsyncDisposable {
 /** The part of an agent that a user interface and its slash commands use. */
 export type AgentSurface = Pick<
   Agent,
-  | (
-      | "home"
-      | "platform"
-      | "sessionId"
-      | "model"
-      | "window"
-      | "store"
-      | "person"
-      | "user"
-      | "userId"
-      | "memory"
-    )
+  | ("home" | "platform" | "sessionId" | "model" | "window" | "store" | "person" | "user" | "memory")
   | (
       | "skills"
       | "systemPrompt"

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { expectPairs } from "../../../core/test/context/valid-list.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Agent } from "../../src/agent/index.ts";
-import { newestCalls } from "../../src/agent/tools/client-tools.ts";
+import { newestCalls } from "../../src/agent/tools/run-calls.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
 import type { Reply } from "../fakes/wires/script.ts";
 import { call, lookTool, messagesOf, storedLines, turnHome } from "./turns.ts";

@@ -555,7 +555,7 @@ export class Session {
       prompt.drop();
       const systemPrompt = await prompt.build(id, tools);
       if (store === undefined) {
-        this.#transcript.replace(messages);
+        this.#transcript.adopt(id, messages);
         return ok(undefined);
       }
       await this.#lease?.prepare(id);
