@@ -109,6 +109,21 @@ describe("between the calls of a turn", () => {
     ).flat();
     expect(rows.filter((row) => String(row?.content).includes(RECALL))).toEqual([]);
   });
+
+  it("the model's own count decides, where it has given one", async () => {
+    const { tools } = lookTool();
+    const { agent, journal } = await compactionHome({
+      options: { tools },
+      answer: ({ index }) =>
+        index === 0 ? { ...call("look"), usage: { input: 17_500, output: 10 } } : undefined,
+    });
+    await agent.run("look");
+    expect(journal.order("model.reply", "model.summary")).toEqual([
+      "model.reply",
+      "model.summary",
+      "model.reply",
+    ]);
+  });
 });
 
 describe("when the server says that a request is too long", () => {

@@ -23,12 +23,6 @@ describe("a reply without text", () => {
       "user: next",
     ]);
   });
-
-  it("holding nothing but recalled memory is empty too", async () => {
-    const fence = "<memory-context>\n[System note: x.]\n\nlikes tea\n</memory-context>";
-    const home = await turnHome([{ text: fence }, { text: "Tea." }]);
-    await expectOneText(home, await home.agent.run("drink?"), "Tea.");
-  });
 });
 
 describe("text that came with housekeeping calls", () => {

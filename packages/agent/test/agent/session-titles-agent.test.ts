@@ -93,16 +93,6 @@ describe("a title", () => {
     await agent.run("hello again");
     expect(await titled).toBe("A title");
   });
-
-  it("is not asked for after an interrupted turn", async () => {
-    const made = await agentHome(() => ({ text: "abc", pauseAt: { chars: 1, until: "forever" } }), TITLED);
-    const running = made.agent.run("hello", {
-      onEvent: ({ type }) => void (type === "text-delta" && made.agent.interrupt()),
-    });
-    expect(await running).toMatchObject({ interrupted: true });
-    await made.agent.close();
-    expect(titleCalls(made)).toEqual([]);
-  });
 });
 
 describe("memory is due", () => {

@@ -238,6 +238,42 @@ describe("messages that a program brings along", () => {
     });
   });
 
+  const meta = { id: "a", atSeconds: 5 };
+  it.each([
+    [{ role: "assistant", content: "y", meta }, "has no list of tool calls"],
+    [{ role: "assistant", content: null, tool_calls: [call], meta }, "has no list of tool calls"],
+    [{ role: "tool", content: "y", meta }, "names no tool call"],
+    [{ role: "evil", content: "y", meta }, "has a role that messages do not have"],
+    [{ role: "user", content: 5, meta }, "has a content that is neither text nor a list of parts"],
+    [{ role: "user", content: [null], meta }, "has a content that is neither text nor a list of parts"],
+    [
+      { role: "user", content: "y", meta: { ...meta, atSeconds: Number.NaN } },
+      "has the wrong value in meta.atSeconds",
+    ],
+    [
+      { role: "user", content: "y", meta: { ...meta, storedContent: 5 } },
+      "has the wrong value in meta.storedContent",
+    ],
+    [
+      { role: "user", content: "y", meta: { ...meta, finishReason: 7 } },
+      "has the wrong value in meta.finishReason",
+    ],
+    [
+      { role: "user", content: "y", meta: { ...meta, writtenRole: "system" } },
+      "has another role in meta.writtenRole",
+    ],
+    [
+      { role: "system", content: "y", meta: { ...meta, writtenRole: "user" } },
+      "has another role in meta.writtenRole",
+    ],
+  ])("are refused when they only look like messages: %j", async (entry, why) => {
+    const { another } = await agentHome(ECHO);
+    await expect(another({ history: [rows[0], entry] as never })).rejects.toMatchObject({
+      code: "bad-message",
+      message: `Entry 1 of history ${why}.`,
+    });
+  });
+
   it.each(["abc", { 0: rows[0] }, 7])("are refused as a whole when they are no list: %j", async (history) => {
     const { another } = await agentHome(ECHO);
     await expect(another({ history: history as never })).rejects.toMatchObject({

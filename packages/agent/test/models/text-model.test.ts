@@ -26,6 +26,13 @@ describe("a text model", () => {
     expect(wire.requests[0]?.body).toMatchObject({ max_tokens: 20, temperature: 0.3 });
   });
 
+  it("leaves out a fence of memory, as titles and summaries must", async () => {
+    const said = "Sure: <memory-context>\n- a secret\n</memory-context>\nCranes";
+    const { model } = await wireModel("anthropic", [{ text: said }]);
+    const asked = { system: "Name it.", prompt: "A crane is high.", maxOutputTokens: 20 };
+    expect(await toTextModel(model).complete(asked)).toBe("Sure: \nCranes");
+  });
+
   it("fails with an error that says which kind it was", async () => {
     const { model } = await wireModel("chat", [overflow(4096)]);
     const failed = await toTextModel(model)

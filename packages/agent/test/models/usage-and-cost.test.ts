@@ -88,12 +88,6 @@ describe("prices", () => {
     expect(short?.cacheRead).toBeLessThan(short?.input ?? 0);
   });
 
-  it("know Claude's price for writing to a cache", async () => {
-    const found = (await findPrices({ model: "claude-sonnet-4-5", provider: "anthropic" }))?.at(1000);
-    expect(found?.cacheWrite).toBeGreaterThan(found?.input ?? 0);
-    expect(found?.cacheWrite1h).toBeGreaterThan(found?.cacheWrite ?? 0);
-  });
-
   it("are what config says, before anything else", async () => {
     const overrides = { "claude-sonnet-4-5": { input: 1, output: 2 } };
     const found = await findPrices({ model: "claude-sonnet-4-5", provider: "anthropic", overrides });

@@ -209,6 +209,20 @@ describe("the prompt", () => {
     expect(ids("anthropic_messages")).toEqual(["functions_measure_0", "functions_measure_0"]);
     expect(ids("chat_completions")).toEqual(["functions.measure:0", "functions.measure:0"]);
   });
+
+  it("keeps the phases of a reply apart, unless its text was changed since", () => {
+    const items = [
+      { type: "message", id: "m1", phase: "commentary", content: [{ type: "output_text", text: "I look." }] },
+      { type: "message", id: "m2", phase: "final_answer", content: [{ type: "output_text", text: "40 m" }] },
+    ];
+    const sent = (content: string) =>
+      prompt([{ role: "assistant", content, codex_message_items: items }], "responses")[0]?.content;
+    expect(sent("I look.\n\n40 m")).toEqual([
+      { type: "text", text: "I look.", providerOptions: { openai: { itemId: "m1", phase: "commentary" } } },
+      { type: "text", text: "40 m", providerOptions: { openai: { itemId: "m2", phase: "final_answer" } } },
+    ]);
+    expect(sent("40 m")).toEqual([{ type: "text", text: "40 m" }]);
+  });
 });
 
 describe("what vouches for a thought", () => {
