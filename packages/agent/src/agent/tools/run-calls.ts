@@ -134,7 +134,7 @@ export function toolMessage({
 }
 
 /** The results as the list gets them: those that are too long as a preview, with the whole text in a file. */
-export async function toResults(
+async function toResults(
   table: ToolTable,
   calls: readonly Pick<CheckedCall, "id" | "name">[],
   ends: readonly CallEnd[],

@@ -194,7 +194,7 @@ type ServerQuestion = {
   readonly signal?: AbortSignal | undefined;
 };
 
-export type ServerKind = "Ollama" | "LM Studio" | "llama.cpp" | "OpenAI-compatible";
+type ServerKind = "Ollama" | "LM Studio" | "llama.cpp" | "OpenAI-compatible";
 
 type ServerWindow = {
   readonly tokens: number;
