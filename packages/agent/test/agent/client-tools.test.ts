@@ -49,20 +49,6 @@ describe("a reply that calls a tool of the client", () => {
     expect(openIds(agent)).toEqual(["call_w"]);
   });
 
-  it("goes on with the results in the same turn", async () => {
-    const { agent, ...home } = await turnHome([ASKS, { text: "It rains." }]);
-    await agent.run("What is the weather?", { clientTools });
-    const result = await agent.continueWith(RAIN, { clientTools });
-    expect(result).toMatchObject({ exit: "text_response", final_response: "It rains.", completed: true });
-    expect(messagesOf({ agent, ...home }, 1)).toEqual([
-      "user: What is the weather?",
-      "assistant: I look.",
-      "tool: rain",
-    ]);
-    expect(await storedLines(agent)).toHaveLength(4);
-    expect((await agent.status()).turns).toBe(1);
-  });
-
   it("goes on in another agent, from what is stored", async () => {
     const home = await turnHome([ASKS, { text: "It rains." }, { text: "Still." }]);
     await home.agent.run("What is the weather?", { clientTools });

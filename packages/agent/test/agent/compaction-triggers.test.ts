@@ -38,25 +38,6 @@ describe("before a turn", () => {
     const copy = (await store.getMessages(agent.sessionId)).find(({ origin_id }) => origin_id === stored?.id);
     expect(copy).toMatchObject({ role: "user", content: question });
   });
-
-  it("is done up to three times", async () => {
-    const { agent, journal } = await compactionHome({
-      engine: `
-        shouldCompress() { return true; }
-        async compress(messages) {
-          note("compress", []);
-          return { kind: "compacted", messages: messages.slice(2), leftOut: [], prunedResults: 0, tokensBefore: 2, tokensAfter: 1, notices: [] };
-        }`,
-    });
-    const count = agent.messages.length;
-    expect(await agent.run("next")).toMatchObject({ completed: true });
-    expect(journal.order("engine.compress", "model.reply")).toEqual([
-      ...Array(3).fill("engine.compress"),
-      "model.reply",
-    ]);
-    expect(agent.messages).toHaveLength(count + 2 - 6);
-    expect(await agent.store?.listContinued(agent.sessionId)).toHaveLength(4);
-  });
 });
 
 describe("between the calls of a turn", () => {

@@ -3,7 +3,6 @@ import { DatabaseSync } from "node:sqlite";
 import { sessionDatabasePath } from "@hermes-memory/core/internal/home";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
-import { OWN_PROMPTS } from "../../../core/src/sessions/sqlite/schema.ts";
 import { recordingLogger } from "../../../core/test/fakes/providers.ts";
 import type { Agent, AgentOptions } from "../../src/agent/index.ts";
 import type { Wire } from "../fakes/wires/wire-in-test.ts";
@@ -85,23 +84,6 @@ describe("a session that goes on", () => {
     const turn = await resumedTurn();
     expect(turn).toMatchObject({ isAnswered: true, isReused: true, said: [], saves: [], started: [] });
     expect(turn.reads).toEqual([turn.id]);
-  });
-
-  it("gets a new prompt when another model or another provider serves it", async () => {
-    const model = await resumedTurn({ options: { selection: { model: "other-model" } } });
-    expect(model).toMatchObject({ isAnswered: true, isReused: false, said: ["info stale_runtime"] });
-    expect(model.sent).toMatch(/\nModel: other-model\nProvider: custom$/);
-    expect(model.saves).toEqual([model.sent]);
-    expect(model.own).toBe(model.sent);
-    expect(model.started).toEqual([model.id]);
-
-    const provider = await resumedTurn({
-      onDisk: (db) =>
-        db.exec(
-          `UPDATE ${OWN_PROMPTS.name} SET prompt = replace(prompt, 'Provider: custom', 'Provider: other')`,
-        ),
-    });
-    expect(provider).toMatchObject({ isReused: false, said: ["info stale_runtime"] });
   });
 
   it("gets a new prompt, and a warning is logged, when the stored one cannot be read", async () => {

@@ -131,23 +131,6 @@ describe("the slash commands of sessions", () => {
     expect(await agent.store?.getSession(sessionId)).toMatchObject({ rewind_count: 1, end_reason: null });
   });
 
-  it("/compress hears the provider, commits, then switches without a reset", async () => {
-    const { agent, recorder } = await recorded();
-    const old = agent.sessionId;
-    const said: string[] = [];
-    for (const word of ["one", "two", "three", "four"]) {
-      await agent.run(`say ${word}`);
-      said.push(`user: say ${word}`, `assistant: reply to ${word}`);
-    }
-    expect(await typed(agent, "/compress")).toBe("done");
-    expect(told(recorder)).toEqual([
-      ["onPreCompress", said],
-      ["onSessionEnd", said],
-      ["onSessionSwitch", agent.sessionId, { parent_session_id: old, reset: false, reason: "compression" }],
-    ]);
-    expect((await agent.status()).api_calls).toBe(4);
-  });
-
   it("a title that waited for its session does not follow into another one", async () => {
     const { agent } = await recorded();
     const first = agent.sessionId;
