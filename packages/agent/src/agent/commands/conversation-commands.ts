@@ -24,12 +24,12 @@ import {
   fileStamp,
   isConfirmed,
   localMinute,
+  parseCount,
   problemReply,
   type SlashCommand,
   short,
   told,
 } from "./command.ts";
-import { parseCount } from "./parse-line.ts";
 
 // /undo and /retry: take back the newest turns. Their rows stay in the database but no longer belong to the conversation.
 

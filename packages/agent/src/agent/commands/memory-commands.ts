@@ -32,11 +32,12 @@ import {
   failed,
   localMinute,
   type MaybeReply,
+  parseCount,
   type SlashCommand,
   short,
   told,
+  withoutQuotes,
 } from "./command.ts";
-import { parseCount, withoutQuotes } from "./parse-line.ts";
 
 /** `rest` is what the user typed after the action's word. */
 type MemoryAction = (call: CommandCall, rest: string) => MaybeReply | Promise<MaybeReply>;

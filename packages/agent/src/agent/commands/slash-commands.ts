@@ -13,6 +13,8 @@ import {
   hasToWait,
   type SlashCommand,
   short,
+  splitCommand,
+  type TypedCommand,
   thrownReply,
   told,
   usageLine,
@@ -21,7 +23,6 @@ import {
 import { CONVERSATION_COMMANDS } from "./conversation-commands.ts";
 import { curatorCommand, memoryCommand, skillsCommand } from "./memory-commands.ts";
 import { MODEL_COMMANDS } from "./model-commands.ts";
-import { splitCommand, type TypedCommand } from "./parse-line.ts";
 import { chooseFromList, SESSION_COMMANDS } from "./session-commands.ts";
 
 const GROUPS: Readonly<Record<CommandGroup, string>> = {
