@@ -22,7 +22,7 @@ import {
   type ModelIdentity,
   type ModelSelection,
 } from "../models/index.ts";
-import type { EventListener } from "./events.ts";
+import type { AgentEvent, EventListener } from "./events.ts";
 import {
   branchSession,
   type ChangeDeps,
@@ -33,7 +33,6 @@ import {
   undoTurns,
 } from "./session/change-session.ts";
 import { compressNow } from "./session/compact.ts";
-import { type AgentStream, startStream } from "./stream/event-stream.ts";
 import {
   type UIChunk,
   type UIResponseOptions,
@@ -128,10 +127,6 @@ export class Agent implements AsyncDisposable {
   }
   get window(): ContextWindow {
     return this.#deps.model.window;
-  }
-  /** The id of `user`. */
-  get userId(): string | undefined {
-    return this.user?.userId;
   }
   /** The list of messages, stored or not. */
   get messages(): readonly Message[] {
@@ -447,18 +442,7 @@ export class Agent implements AsyncDisposable {
 /** The part of an agent that a user interface and its slash commands use. */
 export type AgentSurface = Pick<
   Agent,
-  | (
-      | "home"
-      | "platform"
-      | "sessionId"
-      | "model"
-      | "window"
-      | "store"
-      | "person"
-      | "user"
-      | "userId"
-      | "memory"
-    )
+  | ("home" | "platform" | "sessionId" | "model" | "window" | "store" | "person" | "user" | "memory")
   | (
       | "skills"
       | "systemPrompt"
@@ -484,9 +468,7 @@ function busy(running: string, wanted: string): HermesError {
   const isTurn = running === "run" || running === "continueWith";
   const [now, hint] = isTurn
     ? ["A turn is running", "Await the running turn, call interrupt(), or hand the text to steer()."]
-    : running === "compress"
-      ? ["The conversation is being compacted", "Await the compaction, or call interrupt()."]
-      : [`'${running}' is not done yet`, "Await it first."];
+    : [`'${running}' is not done yet`, "Await it first."];
   return new HermesError("agent-busy", `${now}, so '${wanted}' has to wait.`, { hint });
 }
 
@@ -542,6 +524,47 @@ class TurnSteering implements TurnControl {
   end(): void {
     this.#outer?.removeEventListener("abort", this.#onOuterAbort);
   }
+}
+
+// The events of one turn as an async iterable. They are kept until they are read, so a slow reader misses none.
+
+/** To be iterated once. */
+export type AgentStream = AsyncIterable<AgentEvent> & {
+  /** Rejects when the turn was refused, as `run` does. */
+  readonly result: Promise<TurnResult>;
+};
+
+/** `events`: the same as a stream. Cancelling it interrupts the turn, and waits for its end, so that the agent is free for the next one. */
+function startStream(
+  run: (options: RunOptions) => Promise<TurnResult>,
+  { signal, onEvent, ...options }: RunOptions,
+): AgentStream & { readonly events: ReadableStream<AgentEvent> } {
+  const stop = new AbortController();
+  let queue: ReadableStreamDefaultController<AgentEvent> | undefined;
+  const events = new ReadableStream<AgentEvent>({
+    start: (controller) => {
+      queue = controller;
+    },
+    cancel: async () => {
+      queue = undefined;
+      stop.abort();
+      await result.catch(() => undefined);
+    },
+  });
+  const result = run({
+    ...options,
+    signal: signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
+    onEvent: (event) => {
+      queue?.enqueue(event);
+      onEvent?.(event);
+    },
+  });
+  // Also keeps a rejection from being unhandled when the caller reads only the events.
+  result.then(
+    () => queue?.close(),
+    (cause: unknown) => queue?.error(cause),
+  );
+  return { result, events, [Symbol.asyncIterator]: () => events[Symbol.asyncIterator]() };
 }
 
 /** Callers without types pass anything. Throws `empty-message` and `bad-message`. */

@@ -1,5 +1,5 @@
 // The agent: turns, tools, sessions, slash commands.
-export { Agent, type AgentSurface } from "./agent.ts";
+export { Agent, type AgentStream, type AgentSurface } from "./agent.ts";
 export type { AgentHooks, AgentOptions, ChatIdentity } from "./agent-options.ts";
 export type { BusyMode, CommandHost, CommandReply } from "./commands/command.ts";
 export { completeSlash, runSlashCommand } from "./commands/slash-commands.ts";
@@ -7,7 +7,6 @@ export { createAgent } from "./create/create-agent.ts";
 export { delegateToolSchema } from "./delegation/delegate-task.ts";
 export type { AgentEvent, EventListener } from "./events.ts";
 export { withMaskedArguments } from "./session/transcript.ts";
-export type { AgentStream } from "./stream/event-stream.ts";
 export {
   lastUserInput,
   type UIChunk,

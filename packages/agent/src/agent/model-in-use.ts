@@ -14,7 +14,6 @@ import {
   addUsage,
   type CacheSavings,
   type ChatModel,
-  type ChosenModel,
   type ContextWindow,
   cacheSavings,
   costOf,
@@ -132,10 +131,6 @@ export class ModelInUse {
   }
   get isOnThisMachine(): boolean {
     return this.#server.isOnThisMachine;
-  }
-  /** How the model was chosen; undefined for a model object that the caller passed in. */
-  get chosen(): ChosenModel | undefined {
-    return this.#main.chosen;
   }
   get caching(): CachingPolicy {
     return this.#caching;

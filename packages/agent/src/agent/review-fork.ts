@@ -134,16 +134,7 @@ function noEngine({ engine, model }: LoopDeps): ContextEngine {
     compressionCount: 0,
     updateFromResponse: () => undefined,
     shouldCompress: () => false,
-    compress: async (messages) => ({
-      kind: "unchanged",
-      messages,
-      reason: "nothing_to_gain",
-      leftOut: [],
-      prunedResults: 0,
-      tokensBefore: 0,
-      tokensAfter: 0,
-      notices: [],
-    }),
+    compress: () => Promise.reject(new Error("A review does not compact.")),
     getStatus: () => engine.getStatus(),
   };
 }

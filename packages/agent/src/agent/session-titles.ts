@@ -44,7 +44,6 @@ export class SessionTitles {
     const user = first === undefined ? "" : shownContent(first);
     const title = await this.ask(sessionId, user, assistant);
     if (title === undefined) return;
-    await this.#titleContinuation(sessionId, title);
     events.emit({ type: "title-set", sessionId, title });
   }
 
@@ -71,26 +70,12 @@ export class SessionTitles {
       return undefined;
     }
   }
-
-  /** When a compaction was faster than the title, the continuation has none either. */
-  async #titleContinuation(sessionId: string, title: string): Promise<void> {
-    const { store, log } = this.#deps;
-    try {
-      const tip = await store.getCompressionTip(sessionId);
-      if (tip === sessionId || (await store.getSessionTitle(tip)) !== null) return;
-      await store.setSessionTitle(tip, await store.getNextTitleInLineage(title), { source: "llm" });
-    } catch (cause) {
-      log.warn(`The continuation of the session got no title: ${describeCause(cause)}`);
-    }
-  }
 }
 
 const MAX_USER_MESSAGES = 2;
 const SIDE_CHARS = 500;
 const TITLE_CHARS = 80;
 const OUTPUT_TOKENS = 500;
-/** Another process may take each title between asking and setting. */
-const ATTEMPTS = 5;
 
 const SYSTEM =
   "You name conversations. Answer with a title of three to seven words that says what the conversation is about, " +
@@ -132,12 +117,12 @@ function unquoted(text: string): string {
 
 /** Sets the title, or the next number of it when it is taken. */
 async function setUnique(store: SessionStore, sessionId: string, title: string): Promise<string | undefined> {
-  for (let attempt = 1, wanted = title; ; attempt += 1) {
-    try {
-      return (await store.setSessionTitle(sessionId, wanted, { source: "llm" })) ? wanted : undefined;
-    } catch (cause) {
-      if (errnoCode(cause) !== "title-taken" || attempt >= ATTEMPTS) throw cause;
-      wanted = await store.getNextTitleInLineage(wanted);
-    }
+  const set = async (wanted: string): Promise<string | undefined> =>
+    (await store.setSessionTitle(sessionId, wanted, { source: "llm" })) ? wanted : undefined;
+  try {
+    return await set(title);
+  } catch (cause) {
+    if (errnoCode(cause) !== "title-taken") throw cause;
+    return set(await store.getNextTitleInLineage(title));
   }
 }

@@ -20,13 +20,9 @@ export type Question<T> = {
   readonly read: (value: unknown) => T | undefined;
 };
 
-export type CallLimits = {
-  readonly maxCalls: number;
-  readonly callTimeoutMs: number;
-  readonly totalMs: number;
-};
-
-export const MAX_CALLS = 60;
+/** Of one run. */
+const MAX_CALLS = 60;
+const TOTAL_MS = 15 * 60_000;
 const LONGEST_REPLY = 200_000;
 const MOST_OUTPUT_TOKENS = 8_000;
 /** After this many failures in a row the model is not asked again in this run. */
@@ -34,16 +30,16 @@ const MOST_FAILURES = 3;
 
 export class ModelCalls {
   readonly #model: TextModel;
-  readonly #limits: CallLimits;
+  readonly #callTimeoutMs: number;
   readonly #signal: AbortSignal;
   readonly #startedAt = performance.now();
   #used = 0;
   #failures = 0;
   #inARow = 0;
 
-  constructor(model: TextModel, limits: CallLimits, signal: AbortSignal) {
+  constructor(model: TextModel, callTimeoutMs: number, signal: AbortSignal) {
     this.#model = model;
-    this.#limits = limits;
+    this.#callTimeoutMs = callTimeoutMs;
     this.#signal = signal;
   }
 
@@ -67,12 +63,12 @@ export class ModelCalls {
 
   async #once<T>(question: Question<T>, prompt: string): Promise<Result<T, AskFailure>> {
     this.#signal.throwIfAborted();
-    if (this.#used >= this.#limits.maxCalls || this.#inARow >= MOST_FAILURES)
+    if (this.#used >= MAX_CALLS || this.#inARow >= MOST_FAILURES)
       return err({ kind: "used-up", message: this.#usedUpMessage() });
-    const leftMs = this.#limits.totalMs - (performance.now() - this.#startedAt);
+    const leftMs = TOTAL_MS - (performance.now() - this.#startedAt);
     if (leftMs <= 0) return err({ kind: "too-late", message: "The time for this run is over." });
     this.#used += 1;
-    const reply = await this.#complete(question.system, prompt, Math.min(leftMs, this.#limits.callTimeoutMs));
+    const reply = await this.#complete(question.system, prompt, Math.min(leftMs, this.#callTimeoutMs));
     if (!reply.ok) return this.#failed(reply.error);
     const value = jsonIn(reply.value.slice(0, LONGEST_REPLY));
     const read = value === undefined ? undefined : question.read(value);
@@ -107,7 +103,7 @@ export class ModelCalls {
   #usedUpMessage(): string {
     return this.#inARow >= MOST_FAILURES
       ? `The model failed ${MOST_FAILURES} times in a row and is not asked again.`
-      : `The ${this.#limits.maxCalls} model calls of a run are used up.`;
+      : `The ${MAX_CALLS} model calls of a run are used up.`;
   }
 }
 

@@ -12,7 +12,7 @@ import type { Logger } from "@hermes-memory/core/internal/logger";
 import type { Home } from "@hermes-memory/core/internal/memory";
 import { type CuratorState, changeState, readState } from "./curator-state.ts";
 import { curateMemory } from "./memory/curate-memory.ts";
-import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
+import { ModelCalls } from "./model-calls.ts";
 import { type CuratorMode, type CuratorRun, type CuratorScope, NOTHING } from "./proposals.ts";
 import { type AlreadyRunning, removeLeftovers, takeRunLock } from "./run-lock.ts";
 import {
@@ -41,15 +41,12 @@ export type CuratorOptions = {
   readonly isScheduled?: boolean;
   /** For one question to the model. Default 2 minutes. */
   readonly callTimeoutMs?: number;
-  /** For all questions to the model. Default 15 minutes. */
-  readonly totalMs?: number;
 };
 
 /** Why a run could not start or finish. */
 export type CuratorProblem = AlreadyRunning | { readonly kind: "io"; readonly message: string };
 
 const CALL_TIMEOUT_MS = 120_000;
-const TOTAL_MS = 15 * 60_000;
 
 /** Rejects when the signal is aborted; the changes made until then can be rolled back like those of a whole run. */
 export async function runCurator(options: CuratorOptions): Promise<Result<CuratorRun, CuratorProblem>> {
@@ -87,12 +84,8 @@ async function carryOut(
 ): Promise<{ readonly run: CuratorRun; readonly proposed: readonly string[] }> {
   const { memory: opened, mode, scope, isScheduled = false, onProgress } = options;
   const signal = options.signal ?? new AbortController().signal;
-  const limits = {
-    maxCalls: MAX_CALLS,
-    callTimeoutMs: options.callTimeoutMs ?? CALL_TIMEOUT_MS,
-    totalMs: options.totalMs ?? TOTAL_MS,
-  };
-  const calls = options.model ? new ModelCalls(options.model, limits, signal) : undefined;
+  const { model, callTimeoutMs = CALL_TIMEOUT_MS } = options;
+  const calls = model ? new ModelCalls(model, callTimeoutMs, signal) : undefined;
   const part = { memory: opened, mode, group: head.id, calls, isScheduled, known, onProgress };
   const memory = scope === "skills" ? NOTHING : await curateMemory(part);
   signal.throwIfAborted();

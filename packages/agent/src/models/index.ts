@@ -8,18 +8,22 @@ export {
   type SdkModelOptions,
 } from "./access/open-model.ts";
 export { isLoopback, parseBaseUrl, safeAddress } from "./base-url.ts";
-export { callModel, type Retry, retryWaitMs, type TextModelOptions, toTextModel } from "./call-model.ts";
-export type {
-  ApiMode,
-  ChatModel,
-  FinishReason,
-  GivenReply,
-  ModelDelta,
-  ModelFailure,
-  ModelFailureKind,
-  ModelIdentity,
-  ModelReply,
-  ModelRequest,
+export {
+  type ApiMode,
+  type ChatModel,
+  callModel,
+  type FinishReason,
+  type GivenReply,
+  type ModelDelta,
+  type ModelFailure,
+  type ModelFailureKind,
+  type ModelIdentity,
+  type ModelReply,
+  type ModelRequest,
+  type Retry,
+  retryWaitMs,
+  type TextModelOptions,
+  toTextModel,
 } from "./chat.ts";
 export {
   type AuxiliaryTask,

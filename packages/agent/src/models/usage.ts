@@ -145,21 +145,20 @@ const WORTH_WRITING = 0.05;
 
 /** The calibration of one model at one address, stored in a home. */
 export class TokenCalibration {
-  readonly #path: string | undefined;
+  readonly #path: string;
   readonly #name: string;
   #state: Calibration;
   #written: number;
 
-  private constructor(path: string | undefined, name: string, state: Calibration) {
+  private constructor(path: string, name: string, state: Calibration) {
     this.#path = path;
     this.#name = name;
     this.#state = state;
     this.#written = state.samples === 0 ? 0 : state.factor;
   }
 
-  /** Without a home nothing is read or stored. */
-  static open(home: string | undefined, key: CacheKey): TokenCalibration {
-    const path = home === undefined ? undefined : calibrationPath(home);
+  static open(home: string, key: CacheKey): TokenCalibration {
+    const path = calibrationPath(home);
     const name = entryName(key);
     return new TokenCalibration(path, name, calibrationIn(entriesAt(path)[name]));
   }
@@ -202,7 +201,6 @@ export class TokenCalibration {
 
   /** Keeps the other entries, and fields that another process wrote into this one. */
   #write(more: Readonly<Record<string, unknown>>): void {
-    if (this.#path === undefined) return;
     const { factor, samples } = this.#state;
     const updated_at = new Date().toISOString();
     try {
@@ -235,8 +233,7 @@ function entryName({ model, provider, baseUrl }: CacheKey): string {
 
 type Entries = Readonly<Record<string, unknown>>;
 
-function entriesAt(path: string | undefined): Entries {
-  if (path === undefined) return {};
+function entriesAt(path: string): Entries {
   try {
     return parsed(readFileSync(path, "utf8"));
   } catch {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { expectPairs } from "../../../core/test/context/valid-list.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Agent } from "../../src/agent/index.ts";
-import { newestCalls } from "../../src/agent/tools/client-tools.ts";
+import { newestCalls } from "../../src/agent/tools/run-calls.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
 import type { Reply } from "../fakes/wires/script.ts";
 import { call, lookTool, messagesOf, storedLines, turnHome } from "./turns.ts";
@@ -47,20 +47,6 @@ describe("a reply that calls a tool of the client", () => {
     expect(await storedLines(agent)).toEqual(["user: What is the weather?", "assistant: I look."]);
     expect(events.some(({ type }) => type === "tool-start")).toBe(false);
     expect(openIds(agent)).toEqual(["call_w"]);
-  });
-
-  it("goes on with the results in the same turn", async () => {
-    const { agent, ...home } = await turnHome([ASKS, { text: "It rains." }]);
-    await agent.run("What is the weather?", { clientTools });
-    const result = await agent.continueWith(RAIN, { clientTools });
-    expect(result).toMatchObject({ exit: "text_response", final_response: "It rains.", completed: true });
-    expect(messagesOf({ agent, ...home }, 1)).toEqual([
-      "user: What is the weather?",
-      "assistant: I look.",
-      "tool: rain",
-    ]);
-    expect(await storedLines(agent)).toHaveLength(4);
-    expect((await agent.status()).turns).toBe(1);
   });
 
   it("goes on in another agent, from what is stored", async () => {

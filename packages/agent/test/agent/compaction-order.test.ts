@@ -61,15 +61,6 @@ it("an engine is told of the end of the old session before the transaction and o
   });
 });
 
-it("what a provider says before a compaction reaches the model that writes the summary, in a fence", async () => {
-  const { agent, wire } = await compactionHome({ provider: { onPreCompress: "Remember the pier." } });
-  await agent.compress();
-  const [request] = wire.requests;
-  expect(String(request?.messages.at(-1)?.content)).toMatch(
-    /NOTES OF THE MEMORY PROVIDERS:\n<untrusted[^>]*memory providers[^>]*>[^<]*Remember the pier\./,
-  );
-});
-
 it("the continuation has summary and tail, says where it comes from, and takes the next number of the title", async () => {
   const { agent, store, wire } = await compactionHome({
     options: { user: { platform: "cli", id: "ada" }, cwd: "/harbour" },

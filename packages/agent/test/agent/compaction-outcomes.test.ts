@@ -120,23 +120,6 @@ describe("a compaction that came to nothing", () => {
   });
 });
 
-it("a continuation whose rows the database does not name is no compaction; the next turn follows it", async () => {
-  const { agent, store, journal } = await compactionHome({
-    store: (real) => ({
-      continueSession: async (...args) => ({ ...(await real.continueSession(...args)), messageIds: [] }),
-    }),
-  });
-  await agent.run("begin");
-  expect(await agent.compress()).toMatchObject({ kind: "failed" });
-  expect(agent.messages.map(({ meta }) => meta.rowId)).not.toContain(0);
-  const tip = await store.getCompressionTip(agent.sessionId);
-  expect(tip).not.toBe(agent.sessionId);
-  expect(await agent.run("go on")).toMatchObject({ session_id: tip });
-  const rows = (await store.getMessages(tip)).map(({ id }) => id);
-  expect(agent.messages.map(({ meta }) => meta.rowId)).toEqual(rows);
-  expect(journal.order("store.continueSession")).toHaveLength(1);
-});
-
 it("a summary that fails leaves everything as it was when config wants it so", async () => {
   const made = await spoken({
     config: { compression: { abort_on_summary_failure: true } },
@@ -233,24 +216,6 @@ describe("an interrupt while the summary is written", () => {
     expect(made.journal.order("provider.onSessionEnd", "store.continueSession")).toEqual([]);
     await made.wire.waitForAbort(1);
   });
-});
-
-it("no turn begins while a compaction by the user runs", async () => {
-  const asked = gate();
-  const answered = gate();
-  const { agent } = await compactionHome({
-    answer: (request) => {
-      if (!isSummaryRequest(request)) return undefined;
-      asked.open();
-      return { text: SUMMARY, pauseBefore: answered };
-    },
-  });
-  const compacting = agent.compress();
-  await asked.opened;
-  await expect(agent.run("now?")).rejects.toMatchObject({ code: "agent-busy" });
-  answered.open();
-  expect(await compacting).toMatchObject({ kind: "compacted" });
-  expect(await agent.run("now?")).toMatchObject({ completed: true });
 });
 
 describe("with compression.checkpoint_required", () => {

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/agent/index.ts";
 import { callText, longAnswer } from "../fakes/long-conversation.ts";
-import { gate } from "../fakes/wires/script.ts";
 import { compactionHome, history, longText } from "./compaction-home.ts";
 import { call } from "./turns.ts";
 
@@ -67,19 +66,6 @@ describe("a compaction by hand", () => {
     expect(agent.messages.map(({ content }) => content)).toContain("something from elsewhere");
   });
 
-  it("goes on with the continuation where another process has compacted the session", async () => {
-    const { agent, another, events, store } = await compactionHome();
-    await agent.run("begin");
-    const second = await another({ resume: agent.sessionId, history: [] });
-    await second.compress();
-    const report = await agent.compress();
-    expect(["unchanged", "compacted"]).toContain(report.kind);
-    const lineage = await store.listContinued(agent.sessionId);
-    expect(lineage).toContain(second.sessionId);
-    expect(lineage.at(-1)).toBe(agent.sessionId);
-    expect(events).not.toContainEqual(expect.objectContaining({ kind: "failed" }));
-  });
-
   it("says who has the session when a turn of another process runs", async () => {
     const { agent, store } = await compactionHome();
     await store.acquireSessionLease(agent.sessionId, "pid=1:host=elsewhere:nonce=abcd", { ttl: 300 });
@@ -87,30 +73,6 @@ describe("a compaction by hand", () => {
     expect(report).toMatchObject({ kind: "busy", feedback: { noop: true } });
     expect(report.notices.join()).toContain("process 1 on elsewhere");
   });
-});
-
-it("a title that comes while the session is compacted reaches the continuation too", async () => {
-  const titled = gate();
-  const { agent, store, events } = await compactionHome({
-    options: { titles: true, history: [] },
-    answer: ({ system, messages }) => {
-      if (system.startsWith("You name conversations")) return { text: "Painting Boats", pauseBefore: titled };
-      return messages.length === 1 ? { text: longText("reply") } : undefined;
-    },
-    engine: "",
-  });
-  const old = agent.sessionId;
-  await agent.run(longText("question"));
-  await agent.compress();
-  expect(agent.sessionId).not.toBe(old);
-  const set = new Promise((resolve) =>
-    agent.onEvent((event) => event.type === "title-set" && resolve(event)),
-  );
-  titled.open();
-  await set;
-  expect(await store.getSessionTitle(old)).toBe("Painting Boats");
-  expect(await store.getSessionTitle(agent.sessionId)).toBe("Painting Boats #2");
-  expect(events.filter(({ type }) => type === "title-set")).toHaveLength(1);
 });
 
 it("without a database the list is compacted in place, and the prompt reads memory again", async () => {

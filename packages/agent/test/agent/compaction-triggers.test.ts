@@ -38,25 +38,6 @@ describe("before a turn", () => {
     const copy = (await store.getMessages(agent.sessionId)).find(({ origin_id }) => origin_id === stored?.id);
     expect(copy).toMatchObject({ role: "user", content: question });
   });
-
-  it("is done up to three times", async () => {
-    const { agent, journal } = await compactionHome({
-      engine: `
-        shouldCompress() { return true; }
-        async compress(messages) {
-          note("compress", []);
-          return { kind: "compacted", messages: messages.slice(2), leftOut: [], prunedResults: 0, tokensBefore: 2, tokensAfter: 1, notices: [] };
-        }`,
-    });
-    const count = agent.messages.length;
-    expect(await agent.run("next")).toMatchObject({ completed: true });
-    expect(journal.order("engine.compress", "model.reply")).toEqual([
-      ...Array(3).fill("engine.compress"),
-      "model.reply",
-    ]);
-    expect(agent.messages).toHaveLength(count + 2 - 6);
-    expect(await agent.store?.listContinued(agent.sessionId)).toHaveLength(4);
-  });
 });
 
 describe("between the calls of a turn", () => {
@@ -127,24 +108,6 @@ describe("between the calls of a turn", () => {
 });
 
 describe("when the server says that a request is too long", () => {
-  it("its window is learnt, the list compacted, and the turn goes on with a shorter request", async () => {
-    const { agent, wire, events, journal } = await compactionHome({
-      provider: { prefetch: RECALL },
-      answer: ({ index }) => (index === 0 ? overflow(9_000) : undefined),
-    });
-    const old = agent.sessionId;
-    const result = await agent.run("what now?");
-    expect(result).toMatchObject({ completed: true, error: null });
-    expect(journal.order("model.reply", "model.summary").at(0)).toBe("model.reply");
-    expect(agent.window).toMatchObject({ tokens: 9_000, source: "server" });
-    expect(agent.sessionId).not.toBe(old);
-    const [first, second] = asked(wire.requests);
-    expect(second?.raw.length ?? 0).toBeLessThan((first?.raw.length ?? 0) * 0.8);
-    expect(lastUser(second as RecordedRequest)).toContain("what now?");
-    expect(lastUser(second as RecordedRequest)).toContain(RECALL);
-    expect(events.filter(({ type }) => type === "compaction-end")).toMatchObject([{ kind: "compacted" }]);
-  });
-
   it("while another process compacts, the turn fails without calling the session exhausted", async () => {
     const { agent, store } = await compactionHome({ answer: () => overflow() });
     await store.tryAcquireCompressionLock(agent.sessionId, "somebody else", { ttl: 300 });

@@ -1,13 +1,10 @@
 // What children may not do, how many may run, and how they are stopped.
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
-import { z } from "zod";
 import { type Child, runChildren } from "../../src/agent/delegation/delegate-task.ts";
 import { createAgent } from "../../src/agent/index.ts";
 import type { Step } from "../fakes/wires/script.ts";
 import { agentHome } from "./agent-home.ts";
 import { delegate, delegationHome, requestsOf } from "./delegation-home.ts";
-import { isReview } from "./review-home.ts";
 import { call, lookTool } from "./turns.ts";
 
 const deep = (levels: number) => ({ delegation: { max_spawn_depth: levels } });
@@ -201,18 +198,4 @@ describe("a child that cannot even be made", () => {
     });
     expect(JSON.stringify(child)).not.toContain(key);
   });
-});
-
-it("children do not ask for reviews, however many calls they make", async () => {
-  const look = tool({ description: "Looks.", inputSchema: z.looseObject({}), execute: async () => "seen" });
-  const made = await delegationHome({
-    config: { skills: { creation_nudge_interval: 2 }, memory: { nudge_interval: 1 } },
-    parent: [delegate({ goal: "a" })],
-    options: { tools: { look } },
-    child: (_goal, nth) => (nth < 4 ? call("look", { nth }) : { text: "Seen." }),
-  });
-  await made.agent.run("go");
-  await made.agent.close();
-  expect(made.wire.requests.filter(isReview)).toEqual([]);
-  expect(requestsOf(made, "a")).toHaveLength(5);
 });

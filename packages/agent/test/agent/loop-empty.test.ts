@@ -5,22 +5,6 @@ import { call, expectOneText, lookTool, messagesOf, seenTexts, storedLines, turn
 const EMPTY: Reply = { text: "" };
 
 describe("a reply without text", () => {
-  it("is asked for again with the same request, three times, then the turn has failed", async () => {
-    const home = await turnHome([EMPTY, EMPTY, EMPTY, EMPTY, { text: "Next." }]);
-    expect(await home.agent.run("hi")).toMatchObject({
-      exit: "empty_response_exhausted",
-      final_response: "",
-      failed: true,
-      completed: false,
-      api_calls: 4,
-      error: expect.stringContaining("no text"),
-    });
-    expect(new Set(home.wire.requests.map(({ raw }) => raw)).size).toBe(1);
-    expect(await storedLines(home.agent)).toEqual(["user: hi"]);
-    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
-    expect(messagesOf(home, 4)).toEqual(["user: hi\n\nagain"]);
-  });
-
   it("after tools is nudged once; nothing of the nudge stays", async () => {
     const { tools } = lookTool();
     const home = await turnHome([call("look"), EMPTY, { text: "A ship." }, { text: "Next." }], {
@@ -38,23 +22,6 @@ describe("a reply without text", () => {
       "assistant: A ship.",
       "user: next",
     ]);
-  });
-
-  it("that the vendor's filter held back is not asked for again", async () => {
-    const home = await turnHome([{ text: "", finish: "content_filter" }, { text: "Next." }]);
-    expect(await home.agent.run("hi")).toMatchObject({
-      exit: "model_error",
-      failed: true,
-      api_calls: 1,
-      error: expect.stringContaining("content rules"),
-    });
-    expect(await home.agent.run("something else")).toMatchObject({ final_response: "Next." });
-  });
-
-  it("holding nothing but recalled memory is empty too", async () => {
-    const fence = "<memory-context>\n[System note: x.]\n\nlikes tea\n</memory-context>";
-    const home = await turnHome([{ text: fence }, { text: "Tea." }]);
-    await expectOneText(home, await home.agent.run("drink?"), "Tea.");
   });
 });
 

@@ -144,33 +144,6 @@ describe("a request that is too long for the model", () => {
     expect(await home.agent.run("next")).toMatchObject({ final_response: "Next.", completed: true });
   });
 
-  it("ends the turn when compaction is switched off, with a hint; the message is kept", async () => {
-    const home = await turnHome([overflow(20_000), NEXT], {
-      config: { compression: { enabled: false } },
-      options: { history: LONG },
-    });
-    const result = await home.agent.run("colour?");
-    expect(result).toMatchObject({
-      exit: "compaction_disabled",
-      failed: true,
-      compression_exhausted: false,
-      hint: expect.stringContaining("compression.enabled"),
-    });
-    expect((await storedLines(home.agent)).at(-1)).toBe("user: colour?");
-    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
-  });
-
-  it("ends the turn when there is nothing left to take out", async () => {
-    const home = await turnHome(withSummaries(overflow(), NEXT));
-    expect(await home.agent.run("hi")).toMatchObject({
-      exit: "context_overflow",
-      failed: true,
-      compression_exhausted: true,
-      hint: expect.stringContaining("/new"),
-    });
-    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
-  });
-
   it("is refused before it is sent when the model cannot hold the prompt and its tools", async () => {
     const home = await turnHome([], { wire: { contextLength: 4_096 } });
     expect(await home.agent.run("hi")).toMatchObject({

@@ -25,21 +25,6 @@ describe("tool calls with arguments that are no JSON", () => {
     ]);
   });
 
-  it("that were cut off are asked for three times more, never run, and end the turn", async () => {
-    const { given, tools } = lookTool();
-    const cut: Reply = { ...call("look", '{"place": "pi'), finish: "length" };
-    const whole: Reply = { ...call("look", { place: "pier" }), finish: "length" };
-    const home = await turnHome([cut, whole, cut, cut, { text: "Next." }], { options: { tools } });
-    expect(await home.agent.run("look")).toMatchObject({
-      exit: "truncated_response",
-      failed: true,
-      api_calls: 4,
-      error: expect.stringContaining("max_output_tokens"),
-    });
-    expect(given).toEqual([]);
-    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
-  });
-
   it("get more room with every attempt where the user has set a limit", async () => {
     const cut: Reply = { ...call("todo", "{"), finish: "length" };
     const config = { agent: { max_output_tokens: 1000 } };
@@ -91,19 +76,6 @@ describe("a reply in pieces", () => {
     await home.agent.run("next");
     expect(messagesOf(home, 3)).toEqual(["user: count", "assistant: One, two, three, four.", "user: next"]);
     expect(await storedLines(home.agent)).toHaveLength(4);
-  });
-
-  it("that is cut off a third time is kept as far as it came", async () => {
-    const piece: Reply = { text: "and on ", finish: "length" };
-    const home = await turnHome([piece, piece, piece]);
-    const result = await home.agent.run("go");
-    expect(result).toMatchObject({
-      exit: "truncated_response",
-      partial: true,
-      failed: false,
-      completed: false,
-    });
-    await expectOneText(home, result, "and on and on and on");
   });
 
   it("starts again from nothing when its end holds calls that cannot be read", async () => {

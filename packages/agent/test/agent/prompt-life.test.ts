@@ -74,22 +74,6 @@ describe("a fact that a session adds to memory", () => {
     expect(await ownPrompt(resumed)).toBe(wire.systemOf(-1));
   });
 
-  it("comes in with /new and stays out of a session that is resumed from there", async () => {
-    const { agent, wire } = await agentHome([ADD, ...answers(4)]);
-    const first = agent.sessionId;
-    await agent.run("remember the crane");
-    await agent.newSession();
-    expect(agent.systemPrompt).toBeUndefined();
-    await agent.run("hello");
-    expect(wire.systemOf(-1)).toContain(FACT);
-    expect((await agent.resume(first)).ok).toBe(true);
-    await agent.run("back again");
-    expect(wire.systemOf(-1)).toBe(wire.systemOf(0));
-    await agent.branch();
-    await agent.run("on a branch");
-    expect(wire.systemOf(-1)).toBe(wire.systemOf(0));
-  });
-
   it("comes in when the session is compacted, in the next request and in what is stored", async () => {
     const steps = [ADD];
     const { agent, wire } = await agentHome(
@@ -111,24 +95,6 @@ describe("a fact that a session adds to memory", () => {
     expect(await ownPrompt(agent)).toBe(agent.systemPrompt);
     expect(await rowPrompt(agent)).toBe(agent.systemPrompt);
     expect((await agent.store?.getOwnPrompt(id))?.text).toBe(wire.systemOf(0));
-  });
-
-  it("stays out after undo, also of the first turn and also with memory.refresh_on_resume", async () => {
-    for (const refresh of [false, true]) {
-      const { agent, wire } = await agentHome([ADD, ...answers(5)], {
-        config: { memory: { refresh_on_resume: refresh } },
-      });
-      await agent.run("remember the crane");
-      await agent.run("more");
-      await agent.undo(1);
-      await agent.run("something else");
-      expect(wire.systemOf(-1)).toBe(wire.systemOf(0));
-      await agent.undo(2);
-      expect(agent.messages).toEqual([]);
-      await agent.run("from the start");
-      expect(wire.wireMessages(-1)).toHaveLength(1);
-      expect(wire.systemOf(-1)).toBe(wire.systemOf(0));
-    }
   });
 });
 

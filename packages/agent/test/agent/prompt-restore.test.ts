@@ -1,10 +1,8 @@
 // Every case of the decision to restore a stored prompt: the request, the stored prompt, the log and the hooks.
 import { DatabaseSync } from "node:sqlite";
 import { sessionDatabasePath } from "@hermes-memory/core/internal/home";
-import type { Clock } from "@hermes-memory/core/internal/lib";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
-import { OWN_PROMPTS } from "../../../core/src/sessions/sqlite/schema.ts";
 import { recordingLogger } from "../../../core/test/fakes/providers.ts";
 import type { Agent, AgentOptions } from "../../src/agent/index.ts";
 import type { Wire } from "../fakes/wires/wire-in-test.ts";
@@ -88,23 +86,6 @@ describe("a session that goes on", () => {
     expect(turn.reads).toEqual([turn.id]);
   });
 
-  it("gets a new prompt when another model or another provider serves it", async () => {
-    const model = await resumedTurn({ options: { selection: { model: "other-model" } } });
-    expect(model).toMatchObject({ isAnswered: true, isReused: false, said: ["info stale_runtime"] });
-    expect(model.sent).toMatch(/\nModel: other-model\nProvider: custom$/);
-    expect(model.saves).toEqual([model.sent]);
-    expect(model.own).toBe(model.sent);
-    expect(model.started).toEqual([model.id]);
-
-    const provider = await resumedTurn({
-      onDisk: (db) =>
-        db.exec(
-          `UPDATE ${OWN_PROMPTS.name} SET prompt = replace(prompt, 'Provider: custom', 'Provider: other')`,
-        ),
-    });
-    expect(provider).toMatchObject({ isReused: false, said: ["info stale_runtime"] });
-  });
-
   it("gets a new prompt, and a warning is logged, when the stored one cannot be read", async () => {
     const getOwnPrompt = async (): Promise<never> => {
       throw new Error("the disk is on fire");
@@ -113,47 +94,4 @@ describe("a session that goes on", () => {
     expect(turn).toMatchObject({ isAnswered: true, isReused: false, said: ["warn unreadable"] });
     expect(turn.saves).toEqual([turn.sent]);
   });
-
-  it("gets a new prompt when the stored one is another program's, or of a version that is not used any more", async () => {
-    const foreign = await resumedTurn({
-      onDisk: (db, id) => storePrompt(db, id, { row: "Somebody else's.", own: null }),
-    });
-    expect(foreign).toMatchObject({ isAnswered: true, isReused: false, said: ["info foreign"] });
-    const old = await resumedTurn({
-      onDisk: (db) => db.exec(`UPDATE ${OWN_PROMPTS.name} SET version = 0`),
-    });
-    expect(old).toMatchObject({ isAnswered: true, isReused: false, said: ["info other_version"] });
-    expect(old.own).toBe(old.sent);
-  });
-
-  it("keeps the day on which it began", async () => {
-    const at = (day: string): Clock => ({ now: () => new Date(`${day}T12:00:00Z`) });
-    const { agent, wire, another } = await agentHome(
-      [{ text: "One." }, { text: "Two." }, { text: "Three." }],
-      {
-        config: { timezone: "UTC" },
-        options: { clock: at("2031-03-04") },
-      },
-    );
-    await agent.run("hello");
-    expect(wire.systemOf(0)).toContain("\nConversation started: Tuesday, March 04, 2031\n");
-    await agent.close();
-    const later = await another({ resume: agent.sessionId, clock: at("2031-03-05") });
-    await later.run("again");
-    expect(wire.systemOf(1)).toBe(wire.systemOf(0));
-    await later.newSession();
-    await later.run("afresh");
-    expect(wire.systemOf(2)).toContain("\nConversation started: Wednesday, March 05, 2031\n");
-  });
 });
-
-/** As it stands in the file; null for none. */
-function storePrompt(
-  db: DatabaseSync,
-  id: string,
-  { row, own }: { readonly row: string | null; readonly own: string | null },
-): void {
-  db.prepare("UPDATE sessions SET system_prompt = ? WHERE id = ?").run(row, id);
-  if (own === null) db.prepare(`DELETE FROM ${OWN_PROMPTS.name} WHERE session_id = ?`).run(id);
-  else db.prepare(`UPDATE ${OWN_PROMPTS.name} SET prompt = ? WHERE session_id = ?`).run(own, id);
-}

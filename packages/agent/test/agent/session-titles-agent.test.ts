@@ -1,7 +1,7 @@
 // Titles after the first exchange, and the hook that says when a review is due, both in a running agent.
 import { describe, expect, it } from "vitest";
 import type { Agent, AgentEvent } from "../../src/agent/index.ts";
-import { gate, type RecordedRequest, type Script, serverError } from "../fakes/wires/script.ts";
+import { type RecordedRequest, type Script, serverError } from "../fakes/wires/script.ts";
 import { startWire } from "../fakes/wires/wire-in-test.ts";
 import { type AgentHome, agentHome } from "./agent-home.ts";
 
@@ -92,33 +92,6 @@ describe("a title", () => {
     const titled = nextTitle(agent);
     await agent.run("hello again");
     expect(await titled).toBe("A title");
-  });
-
-  it("is not asked for after an interrupted turn", async () => {
-    const made = await agentHome(() => ({ text: "abc", pauseAt: { chars: 1, until: "forever" } }), TITLED);
-    const running = made.agent.run("hello", {
-      onEvent: ({ type }) => void (type === "text-delta" && made.agent.interrupt()),
-    });
-    expect(await running).toMatchObject({ interrupted: true });
-    await made.agent.close();
-    expect(titleCalls(made)).toEqual([]);
-  });
-
-  it("belongs to the session it was asked for, wherever the conversation has gone since", async () => {
-    const slow = gate();
-    const { agent, wire } = await agentHome(
-      (request) => (isTitleCall(request) ? { text: "Of the first", pauseBefore: slow } : { text: "ok" }),
-      TITLED,
-    );
-    const first = agent.sessionId;
-    await agent.run("hello");
-    await wire.waitForRequest(1);
-    await agent.newSession();
-    const titled = nextTitle(agent);
-    slow.open();
-    await titled;
-    expect(await agent.store?.getSessionTitle(first)).toBe("Of the first");
-    expect(await agent.title()).toBeNull();
   });
 });
 

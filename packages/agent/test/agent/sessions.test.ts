@@ -1,21 +1,7 @@
-// Session commands: the calls that providers get, their arguments and their order, each once. Every case is run through
-// the agent's methods and through slash commands.
+// Session commands: the calls that providers get, their arguments and their order, each once.
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/agent/index.ts";
 import { recorded, slash, spoken, told } from "./recorded.ts";
-
-type Driver = {
-  readonly name: string;
-  newSession(agent: Agent, title?: string): Promise<string>;
-  resume(agent: Agent, target: string): Promise<string>;
-  branch(agent: Agent, title?: string): Promise<string>;
-  undo(agent: Agent, turns: number): Promise<string>;
-  compress(agent: Agent): Promise<string>;
-  title(agent: Agent, title: string): Promise<string>;
-};
-
-type Outcome = { readonly ok: true } | { readonly ok: false; readonly error: { readonly kind: string } };
-const kindOf = (outcome: Outcome): string => (outcome.ok ? "done" : outcome.error.kind);
 
 async function typed(agent: Agent, line: string): Promise<string> {
   const { kind, json } = await slash(agent, line);
@@ -23,36 +9,12 @@ async function typed(agent: Agent, line: string): Promise<string> {
   return kind === "error" || problem.success === false ? String(problem.kind) : "done";
 }
 
-const DRIVERS: readonly Driver[] = [
-  {
-    name: "methods",
-    newSession: async (agent, title) => kindOf(await agent.newSession(title === undefined ? {} : { title })),
-    resume: async (agent, target) => kindOf(await agent.resume(target)),
-    branch: async (agent, title) => kindOf(await agent.branch(title === undefined ? {} : { title })),
-    undo: async (agent, turns) => kindOf(await agent.undo(turns)),
-    compress: async (agent) => {
-      const { kind } = await agent.compress();
-      return kind === "compacted" ? "done" : kind;
-    },
-    title: async (agent, title) => kindOf(await agent.setTitle(title)),
-  },
-  {
-    name: "slash commands",
-    newSession: (agent, title) => typed(agent, title === undefined ? "/new" : `/reset ${title}`),
-    resume: (agent, target) => typed(agent, `/resume ${target}`),
-    branch: (agent, title = "") => typed(agent, `/branch ${title}`),
-    undo: (agent, turns) => typed(agent, `/undo ${turns}`),
-    compress: (agent) => typed(agent, "/compress"),
-    title: (agent, title) => typed(agent, `/title ${title}`),
-  },
-];
-
-describe.each(DRIVERS)("through $name", (driver) => {
+describe("the slash commands of sessions", () => {
   it("/new ends the old session for the provider, then switches with a reset", async () => {
     const { agent, recorder } = await recorded();
     const old = agent.sessionId;
     await agent.run("say one");
-    expect(await driver.newSession(agent, "Second talk")).toBe("done");
+    expect(await typed(agent, "/reset Second talk")).toBe("done");
     expect(agent.sessionId).not.toBe(old);
     expect(told(recorder, "syncTurn")).toEqual([
       ["syncTurn", "say one", "reply to one"],
@@ -75,7 +37,7 @@ describe.each(DRIVERS)("through $name", (driver) => {
   it("/new on an empty session only switches, and leaves no row of it", async () => {
     const { agent, recorder } = await recorded();
     const old = agent.sessionId;
-    expect(await driver.newSession(agent)).toBe("done");
+    expect(await typed(agent, "/new")).toBe("done");
     expect(told(recorder)).toEqual([
       ["onSessionSwitch", agent.sessionId, { parent_session_id: old, reset: true, reason: "new_session" }],
     ]);
@@ -86,12 +48,12 @@ describe.each(DRIVERS)("through $name", (driver) => {
     const { agent, recorder } = await recorded();
     const first = agent.sessionId;
     await agent.run("say one");
-    await driver.newSession(agent);
+    await typed(agent, "/new");
     const second = agent.sessionId;
     await agent.run("say two");
     told(recorder);
 
-    expect(await driver.resume(agent, first)).toBe("done");
+    expect(await typed(agent, `/resume ${first}`)).toBe("done");
     expect(agent.sessionId).toBe(first);
     expect(told(recorder)).toEqual([
       ["onSessionEnd", ["user: say two", "assistant: reply to two"]],
@@ -107,14 +69,14 @@ describe.each(DRIVERS)("through $name", (driver) => {
     const { agent } = await recorded();
     const first = agent.sessionId;
     await agent.run("say one");
-    expect(await driver.title(agent, "Blue kiln")).toBe("done");
-    await driver.newSession(agent);
-    expect(await driver.resume(agent, "Blue kiln")).toBe("done");
+    expect(await typed(agent, "/title Blue kiln")).toBe("done");
+    await typed(agent, "/new");
+    expect(await typed(agent, "/resume Blue kiln")).toBe("done");
     expect(agent.sessionId).toBe(first);
-    await driver.newSession(agent);
-    expect(await driver.resume(agent, "[Blue kiln]")).toBe("done");
-    await driver.newSession(agent);
-    expect(await driver.resume(agent, first.slice(0, -2))).toBe("done");
+    await typed(agent, "/new");
+    expect(await typed(agent, "/resume [Blue kiln]")).toBe("done");
+    await typed(agent, "/new");
+    expect(await typed(agent, `/resume ${first.slice(0, -2)}`)).toBe("done");
     expect(agent.sessionId).toBe(first);
   });
 
@@ -123,13 +85,13 @@ describe.each(DRIVERS)("through $name", (driver) => {
     const head = agent.sessionId;
     for (const word of ["one", "two", "three", "four"]) await agent.run(`say ${word}`);
     told(recorder);
-    expect(await driver.compress(agent)).toBe("done");
+    expect(await typed(agent, "/compress")).toBe("done");
     const tip = agent.sessionId;
     expect(tip).not.toBe(head);
-    await driver.newSession(agent);
+    await typed(agent, "/new");
     const left = agent.sessionId;
     told(recorder);
-    expect(await driver.resume(agent, head)).toBe("done");
+    expect(await typed(agent, `/resume ${head}`)).toBe("done");
     expect(agent.sessionId).toBe(tip);
     expect(told(recorder)).toEqual([
       ["onSessionSwitch", tip, { parent_session_id: left, reset: false, reason: "resume" }],
@@ -140,9 +102,9 @@ describe.each(DRIVERS)("through $name", (driver) => {
     const { agent, recorder } = await recorded();
     const old = agent.sessionId;
     await agent.run("say one");
-    await driver.title(agent, "Kiln");
+    await typed(agent, "/title Kiln");
     told(recorder);
-    expect(await driver.branch(agent)).toBe("done");
+    expect(await typed(agent, "/branch")).toBe("done");
     const branch = agent.sessionId;
     expect(branch).not.toBe(old);
     expect(told(recorder)).toEqual([
@@ -161,7 +123,7 @@ describe.each(DRIVERS)("through $name", (driver) => {
     for (const word of ["one", "two", "three"]) await agent.run(`say ${word}`);
     told(recorder);
     const { sessionId } = agent;
-    expect(await driver.undo(agent, 2)).toBe("done");
+    expect(await typed(agent, "/undo 2")).toBe("done");
     expect(told(recorder)).toEqual([
       ["onSessionSwitch", sessionId, { parent_session_id: "", reset: false, rewound: true, undone_turns: 2 }],
     ]);
@@ -169,30 +131,13 @@ describe.each(DRIVERS)("through $name", (driver) => {
     expect(await agent.store?.getSession(sessionId)).toMatchObject({ rewind_count: 1, end_reason: null });
   });
 
-  it("/compress hears the provider, commits, then switches without a reset", async () => {
-    const { agent, recorder } = await recorded();
-    const old = agent.sessionId;
-    const said: string[] = [];
-    for (const word of ["one", "two", "three", "four"]) {
-      await agent.run(`say ${word}`);
-      said.push(`user: say ${word}`, `assistant: reply to ${word}`);
-    }
-    expect(await driver.compress(agent)).toBe("done");
-    expect(told(recorder)).toEqual([
-      ["onPreCompress", said],
-      ["onSessionEnd", said],
-      ["onSessionSwitch", agent.sessionId, { parent_session_id: old, reset: false, reason: "compression" }],
-    ]);
-    expect((await agent.status()).api_calls).toBe(4);
-  });
-
   it("a title that waited for its session does not follow into another one", async () => {
     const { agent } = await recorded();
     const first = agent.sessionId;
     await agent.run("say one");
-    await driver.newSession(agent);
-    await driver.title(agent, "Never stored");
-    await driver.resume(agent, first);
+    await typed(agent, "/new");
+    await typed(agent, "/title Never stored");
+    await typed(agent, `/resume ${first}`);
     expect(await agent.title()).toBeNull();
     await agent.run("say two");
     expect(await agent.store?.getSessionTitle(first)).toBeNull();
@@ -203,21 +148,21 @@ describe.each(DRIVERS)("through $name", (driver) => {
     await agent.run("say one");
     told(recorder);
     const { sessionId } = agent;
-    expect(await driver.resume(agent, sessionId)).toBe("same_session");
-    expect(await driver.resume(agent, "no such thing")).toBe("not_found");
+    expect(await typed(agent, `/resume ${sessionId}`)).toBe("same_session");
+    expect(await typed(agent, "/resume no such thing")).toBe("not_found");
     expect(agent.sessionId).toBe(sessionId);
     expect(told(recorder)).toEqual([]);
   });
 
   it("/branch before anything was said is refused, and no provider hears of it", async () => {
     const { agent, recorder } = await recorded();
-    expect(await driver.branch(agent)).toBe("nothing");
+    expect(await typed(agent, "/branch")).toBe("nothing");
     expect(told(recorder)).toEqual([]);
   });
 
   it("no provider hears of an /undo without a turn", async () => {
     const { agent, recorder } = await recorded();
-    expect(await driver.undo(agent, 1)).toBe("nothing");
+    expect(await typed(agent, "/undo 1")).toBe("nothing");
     expect(told(recorder)).toEqual([]);
   });
 });

@@ -59,20 +59,6 @@ describe("the provider is initialised", () => {
       [agent.sessionId, { platform: "telegram", user_id: "u7", user_name: "Ana", session_title: "Kiln" }],
     ]);
   });
-
-  it("with the parent of a continuation, to which the resumed head leads", async () => {
-    const { agent, recorder, another } = await withRecorder();
-    const head = agent.sessionId;
-    for (const word of ["one", "two", "three", "four"]) await agent.run(`say ${word}`);
-    await agent.compress();
-    await agent.close();
-    recorder.take();
-    const resumed = await another({ resume: head });
-    expect(resumed.sessionId).toBe(agent.sessionId);
-    expect(recorder.take("initialize", "onSessionSwitch").map(({ args }) => args)).toMatchObject([
-      [resumed.sessionId, { parent_session_id: head }],
-    ]);
-  });
 });
 
 describe("resume", () => {

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { calibrationPath, windowCachePath } from "../../src/models/index.ts";
+import { windowCachePath } from "../../src/models/index.ts";
 import { isSummaryRequest } from "../fakes/long-conversation.ts";
 import { overflow, type RecordedRequest, type Step } from "../fakes/wires/script.ts";
 import { history } from "./compaction-home.ts";
@@ -69,23 +69,5 @@ describe("a smaller window in an error", () => {
     expect(await home.agent.run("one")).toMatchObject({ final_response: "Fine.", completed: true });
     expect(await home.agent.run("two")).toMatchObject({ final_response: "Fine.", completed: true });
     expect(home.agent.window.tokens).toBe(WINDOW);
-  });
-});
-
-describe("the calibration of an agent", () => {
-  it("comes from what the server counts, cached tokens included, and is there after a restart", async () => {
-    const usage = { input: 1_000, cacheRead: 500_000, output: 10 };
-    const home = await turnHome([{ text: "One.", usage }], { options: { history: history(4) } });
-    await home.agent.run("hi");
-    const { models } = JSON.parse(readFileSync(calibrationPath(home.home), "utf8")) as {
-      models: Record<string, { factor: number }>;
-    };
-    const [[name, { factor }] = ["", { factor: 0 }]] = Object.entries(models);
-    expect(name).toBe(`test-model@${home.wire.url}`);
-    expect(factor).toBe(4);
-    const used = async (): Promise<number> => (await (await home.another()).status()).context.used_tokens;
-    const calibrated = await used();
-    expect(calibrated).toBeGreaterThan(0);
-    expect(calibrated % 4).toBe(0);
   });
 });

@@ -1,15 +1,8 @@
 // External memory beside the conversation: the calls it gets, and the time it may take.
 import { describe, expect, it } from "vitest";
-import {
-  badProvider,
-  HOOKS,
-  pause,
-  provider,
-  recordingProvider,
-  THROWN,
-} from "../../../core/test/fakes/providers.ts";
+import { recordingProvider } from "../../../core/test/fakes/providers.ts";
 import { badKey, type Step } from "../fakes/wires/script.ts";
-import { call, messagesOf, providerHome, type TurnHome, turnHome } from "./turns.ts";
+import { call, providerHome, type TurnHome } from "./turns.ts";
 
 const YES: Step = { text: "Yes." };
 const IMAGE = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
@@ -31,63 +24,6 @@ describe("which turns are synced", () => {
     expect(notes.argsOf("syncTurn").map((args) => args.slice(0, 2))).toEqual(synced ? [synced] : []);
     expect(notes.argsOf("queuePrefetch").map(([query]) => query)).toEqual(synced ? [synced[0]] : []);
   });
-
-  it("with the session's id, and the list as it was when the turn ended", async () => {
-    const over = pause();
-    const notes = recordingProvider("notes", { syncTurn: over.over });
-    const { agent } = await providerHome(notes.provider, [YES, { text: "No." }]);
-    await agent.run("tea?");
-    await agent.run("coffee?");
-    over.end();
-    await agent.close();
-    const lists = notes.argsOf("syncTurn").map(([, , options]) => options as Record<string, unknown>);
-    expect(lists.map(({ session_id }) => session_id)).toEqual([agent.sessionId, agent.sessionId]);
-    expect(lists.map(({ messages }) => (messages as unknown[]).length)).toEqual([2, 4]);
-  });
-});
-
-describe("a provider that takes its time", () => {
-  it("over syncing does not hold up the reply, and gets the turns in their order", async () => {
-    const over = pause();
-    const order: string[] = [];
-    const slow = provider({
-      syncTurn: async (user) => {
-        if (user === "one") await over.over;
-        order.push(user);
-      },
-    });
-    const { agent } = await providerHome(slow, [YES, YES, YES]);
-    for (const text of ["one", "two", "three"])
-      expect(await agent.run(text)).toMatchObject({ completed: true });
-    expect(order).toEqual([]);
-    over.end();
-    await agent.close();
-    expect(order).toEqual(["one", "two", "three"]);
-  });
-});
-
-describe("a provider that fails at every hook", () => {
-  const script: readonly Step[] = [
-    call("memory", { action: "add", content: "likes tea" }),
-    YES,
-    { text: "No." },
-  ];
-  const outcome = async (home: TurnHome): Promise<unknown> => {
-    const results = [await home.agent.run("remember"), await home.agent.run("coffee?")];
-    const texts = home.wire.requests.map((_, n) => messagesOf(home, n));
-    return [results.map(({ exit, final_response, error }) => ({ exit, final_response, error })), texts];
-  };
-
-  it.each(["an error", "an error whose message throws"])(
-    "with %s changes nothing about the turns",
-    async (what) => {
-      const thrown = THROWN[what] ?? (() => new Error());
-      const bad = badProvider(HOOKS, () => {
-        throw thrown();
-      });
-      expect(await outcome(await providerHome(bad, script))).toEqual(await outcome(await turnHome(script)));
-    },
-  );
 });
 
 describe("writes to curated memory are mirrored", () => {

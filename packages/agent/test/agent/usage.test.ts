@@ -78,18 +78,6 @@ describe("the session's row", () => {
       { calls: 2, input_tokens: 2_000, cache_read_tokens: 10_000, cost: expect.closeTo(2 * COST) },
     ]);
   });
-
-  it("has the use of a call while the turn still runs", async () => {
-    let between: SessionRow | undefined;
-    const { agent } = await agentHome(async ({ index }) => {
-      if (index === 0) return { toolCalls: [{ name: "todo", arguments: {} }], usage: CALL };
-      between = await rowOf(agent);
-      return { text: "Fine.", usage: CALL };
-    });
-    await agent.run("go");
-    expect(between).toMatchObject({ api_call_count: 1, input_tokens: 1_000 });
-    expect(await rowOf(agent)).toMatchObject({ api_call_count: 2, input_tokens: 2_000 });
-  });
 });
 
 describe("what it costs", () => {
@@ -105,24 +93,6 @@ describe("what it costs", () => {
 });
 
 describe("the agent's totals", () => {
-  it.each([
-    ["a new session", (agent: Agent) => agent.newSession()],
-    ["a branch", (agent: Agent) => agent.branch()],
-  ])("begin anew with %s, and the row of the session before stays", async (_, leave) => {
-    const { agent } = await agentHome(answered, priced);
-    await agent.run("one");
-    const old = agent.sessionId;
-    await leave(agent);
-    expect(await agent.status()).toMatchObject({
-      api_calls: 0,
-      cost_usd: null,
-      usage: { input: 0, output: 0 },
-    });
-    expect(await agent.run("two")).toMatchObject({ input_tokens: 1_000, estimated_cost_usd: COST });
-    expect(await rowOf(agent, old)).toMatchObject({ api_call_count: 1, input_tokens: 1_000 });
-    expect(await rowOf(agent)).toMatchObject({ api_call_count: 1, input_tokens: 1_000 });
-  });
-
   it("go on over a compaction, and each session's row has its own calls", async () => {
     const { agent } = await agentHome(answered, priced);
     const words = "the harbour crane turns slowly ".repeat(60);

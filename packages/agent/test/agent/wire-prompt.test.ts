@@ -54,17 +54,4 @@ describe("the system prompt of a request", () => {
     expect(found).not.toContain(-1);
     expect(found).toEqual(found.toSorted((a, b) => a - b));
   });
-
-  it("is as it was when files change in the middle of a session", async () => {
-    const { agent, wire, home } = await agentHome([{ text: "One." }, { text: "Two." }, { text: "Three." }]);
-    await agent.run("a");
-    writeFileSync(join(home, "SOUL.md"), "I am Ada, a gardener.\n");
-    writeFileSync(join(home, "AGENTS.md"), "Water the roses.\n");
-    await agent.run("b");
-    expect(wire.systemOf(1)).toBe(wire.systemOf(0));
-    await agent.newSession();
-    await agent.run("c");
-    expect(wire.systemOf(2)).toContain("Ada");
-    expect(wire.systemOf(2)).toContain("roses");
-  });
 });

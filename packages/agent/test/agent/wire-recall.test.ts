@@ -1,7 +1,5 @@
 // Recall: the provider's text for a message is in the requests of that turn, after that message, and nowhere else.
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
-import { z } from "zod";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Agent } from "../../src/agent/index.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
@@ -99,29 +97,4 @@ describe.each(KINDS)("recall that the model repeats over the %s wire", (kind) =>
     expect(synced[0]?.args.slice(0, 2)).toEqual(["question", kept]);
     expect(JSON.stringify(synced)).not.toContain(RECALLED);
   });
-});
-
-it("a reply about the tag stays as it is, also with recall", async () => {
-  const text = `The ${FENCE} tag marks what I recall. ${RECALLED}`;
-  const { agent, events } = await recalling([{ text }]);
-  expect((await agent.run("question")).final_response).toBe(text);
-  expect(streamedText(events)).toBe(text);
-});
-
-it("recall in the arguments of a tool call reaches the tool", async () => {
-  const given: unknown[] = [];
-  const note = tool({
-    description: "Notes a text.",
-    inputSchema: z.object({ text: z.string() }),
-    execute: ({ text }) => void given.push(text),
-  });
-  const text = `${FENCE}${RECALLED}</memory-context>`;
-  const { agent } = await recalling(
-    [{ toolCalls: [{ name: "note", arguments: { text } }] }, { text: "Done." }],
-    {
-      options: { tools: { note } },
-    },
-  );
-  await agent.run("question");
-  expect(given).toEqual([text]);
 });

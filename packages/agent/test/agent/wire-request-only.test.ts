@@ -62,15 +62,6 @@ describe("a message that is stored otherwise than it is sent", () => {
     expect(asked).toEqual(["hello quetzalcoatl", "bye"]);
   });
 
-  it("is the stored text when the session goes on in another process", async () => {
-    const { agent, wire, another } = await agentHome([{ text: "Hi." }, { text: "Bye." }]);
-    await agent.run("[a note for the model] hello", { persistUserMessage: "hello" });
-    await agent.close();
-    const next = await another({ resume: agent.sessionId });
-    await next.run("bye");
-    expect(wire.wireMessages(1)[0]).toEqual({ role: "user", content: "hello" });
-  });
-
   it("keeps both forms when the conversation is compacted before the model has seen it", async () => {
     const script: Script = ({ tools }) => ({
       text: tools.length === 0 ? "## Goal\nTalk." : `Answer. ${"so ".repeat(2_000)}`,

@@ -9,7 +9,7 @@ const KEY = { model: "test-model", provider: "custom", baseUrl: "http://127.0.0.
 describe("the calibration factor", () => {
   it("is 1 until a server has counted", () => {
     expect(UNCALIBRATED.factor).toBe(1);
-    expect(TokenCalibration.open(undefined, KEY).tokens(1_000)).toBe(1_000);
+    expect(TokenCalibration.open(tempDirectory(), KEY).tokens(1_000)).toBe(1_000);
   });
 
   it("takes the first count whole, and smooths later ones", () => {

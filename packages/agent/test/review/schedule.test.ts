@@ -38,24 +38,12 @@ describe("memory", () => {
     expect(counters.turnsSinceMemory).toBe(since);
   });
 
-  it("is due on the next turn after a history of 19", () => {
-    const counters = schedule();
-    counters.hydrate(users(19));
-    expect(firing(counters, 1)).toEqual([1]);
-  });
-
   it("is counted from a history once, and never while a session runs", () => {
     const counters = schedule();
     counters.hydrate(users(7));
     expect(counters.hydrate(users(9))).toBe(7);
     counters.noteTurn(on);
     expect([counters.hydrate(users(3)), counters.turnsSinceMemory]).toEqual([8, 8]);
-  });
-
-  it("does not count a history in which only the assistant speaks", () => {
-    const counters = schedule();
-    expect(counters.hydrate(messages({ role: "assistant" }, { role: "tool" }))).toBe(0);
-    expect(counters.turnsSinceMemory).toBe(0);
   });
 
   it("is never due with interval 0, without the tool or without a store", () => {

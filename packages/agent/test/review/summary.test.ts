@@ -142,4 +142,19 @@ describe("the rights", () => {
     expect(allowed(true, true)).toEqual([...MEMORY, ...SKILLS]);
     expect(allowed(false, false)).toEqual([]);
   });
+
+  const remove = { action: "remove", target: "memory", old_text: "Fridays" };
+  it.each([
+    ["memory", { operations: [{ action: "add", content: "x" }, remove] }, "with action 'remove'"],
+    ["memory", { action: "add", operations: JSON.stringify([remove]) }, "with no action"],
+    ["memory", { action: ["add"] }, "with no action; allowed are: add, replace, search_archive"],
+    ["skills_list", {}, "about memory only"],
+    ["todo", {}, "Background review denied non-whitelisted tool: todo."],
+  ])("of a review of memory refuse %s %j", (name, args, answer) => {
+    expect(refusal(name, args, { memory: true, skills: false })).toContain(answer);
+  });
+
+  it("of a review of skills hold no memory", () => {
+    expect(refusal("memory", remove, { memory: false, skills: true })).toContain("about skills only");
+  });
 });

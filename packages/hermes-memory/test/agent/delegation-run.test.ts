@@ -90,12 +90,4 @@ describe("the child's session", () => {
     for (const { id } of rows) expect(stdout).not.toContain(id);
     expect(await made.agent.store?.getCompressionTip(made.agent.sessionId)).toBe(made.agent.sessionId);
   });
-
-  it("goes when its parent is deleted", async () => {
-    const made = await delegationHome({ parent: [delegate({ goal: "a" })] });
-    await made.agent.run("go");
-    const [row] = await childRows(made);
-    await made.agent.store?.deleteSession(made.agent.sessionId);
-    expect(await made.agent.store?.getSession(row?.id ?? "")).toBeNull();
-  });
 });

@@ -55,21 +55,6 @@ describe("storing a conversation", () => {
     expect(said(home)).toEqual(["one", "two"]);
     expect(transcript.messages.map(({ meta }) => meta.rowId)).toEqual([1, 2]);
   });
-
-  it("keeps every message of the turns after '/undo 20', and what was undone out of sight", async () => {
-    const { agent, home } = await agentHome(echo);
-    for (let n = 0; n < 22; n += 1) await agent.run(`old ${n}`);
-    expect(await agent.undo(20)).toMatchObject({
-      ok: true,
-      value: { turns: 20, messages: 40, text: "old 2" },
-    });
-    for (let n = 0; n < 22; n += 1) await agent.run(`new ${n}`);
-    const kept = ["old 0", "old 1", ...Array.from({ length: 22 }, (_, n) => `new ${n}`)].flatMap(turn);
-    expect(said(home)).toEqual(kept);
-    expect(agent.messages.map(({ content }) => content)).toEqual(kept);
-    const all = await agent.store?.getMessages(agent.sessionId, { includeInactive: true });
-    expect(all).toHaveLength(88);
-  });
 });
 
 describe("a database that another process keeps locked", () => {

@@ -1,12 +1,9 @@
 // The end of an agent: what is stored, what providers hear, what is still waited for.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";
 import { recorded, told } from "../../../agent/test/agent/recorded.ts";
-import { gate } from "../../../agent/test/fakes/wires/script.ts";
 import { sessionIds } from "./chat-child.ts";
 
 describe("leaving", () => {
@@ -46,31 +43,5 @@ describe("leaving", () => {
     expect(sessionIds(home).toSorted()).toEqual(left.toSorted());
     const files = readdirSync(join(home, "sessions")).filter((name) => name.startsWith("session_"));
     expect(files.toSorted()).toEqual(left.map((id) => `session_${id}.json`).toSorted());
-  });
-});
-
-describe("closing while a tool runs", () => {
-  it("interrupts the turn, waits for its end, and everything it did is stored", async () => {
-    const started = gate();
-    const slow = tool({
-      inputSchema: z.object({}),
-      execute: (_input, { abortSignal }) =>
-        new Promise((_resolve, reject) => {
-          // Ending takes it a moment, as it would a program that cleans up.
-          abortSignal?.addEventListener("abort", () => setTimeout(reject, 100, new Error("stopped")));
-          started.open();
-        }),
-    });
-    const { agent, another } = await agentHome([{ toolCalls: [{ name: "slow", arguments: {} }] }], {
-      options: { tools: { slow } },
-    });
-    const running = agent.run("Do it");
-    await started.opened;
-    await agent.close();
-    expect(await running).toMatchObject({ interrupted: true });
-    const { store } = await another();
-    const rows = (await store?.getMessages(agent.sessionId)) ?? [];
-    expect(rows.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
-    expect(await store?.getSession(agent.sessionId)).toMatchObject({ end_reason: "cli_close" });
   });
 });

@@ -7,8 +7,6 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";
 import { call } from "../../../agent/test/agent/turns.ts";
-import { plugIn } from "../../../agent/test/fakes/plugged-provider.ts";
-import { provider, toolSchema } from "../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 
 const RAW = join(import.meta.dirname, "../../../agent/test/fakes/mcp-raw-server.ts");
@@ -108,27 +106,5 @@ describe("5,000 tools of one MCP server", () => {
       options: { resume: full.agent.sessionId },
     });
     expect(await agent.run("and now?")).toMatchObject({ final_response: "Hello." });
-  });
-});
-
-describe("a provider's tool that reads like the agent's own", () => {
-  it("is not there, and calling it under that name reaches nobody else's", async () => {
-    const home = tempDirectory();
-    plugIn(
-      home,
-      provider({
-        getToolSchemas: () => ["Memory", "notes_find"].map(toolSchema),
-        handleToolCall: () => "{}",
-      }),
-    );
-    const args = { action: "add", target: "memory", content: "not for this file" };
-    const { agent, wire } = await agentHome([call("Memory", args), { text: "Oh." }], {
-      home,
-      config: { memory: { provider: "notes" } },
-    });
-    expect(await agent.run("remember")).toMatchObject({ final_response: "Oh." });
-    expect(wire.requests[0]?.tools).toEqual(expect.arrayContaining(["memory", "notes_find"]));
-    expect(wire.requests[0]?.tools).not.toContain("Memory");
-    expect(JSON.stringify(wire.wireMessages(1).at(-1))).toContain("Tool 'Memory' does not exist");
   });
 });

@@ -1,5 +1,5 @@
-// A slash command: what it is given, what it replies, the question before it discards something, and how figures, times and texts
-// are shown. The entrance (terminal chat, pipe, gateway) prints the reply's lines and makes them safe for its output.
+// A slash command: what it is given, what it replies, how its line is read, the question before it discards something, and how
+// figures, times and texts are shown. The entrance (terminal chat, pipe, gateway) prints the reply's lines and makes them safe for its output.
 import type { HermesConfig } from "@hermes-memory/core/internal/config";
 import {
   type Clock,
@@ -8,11 +8,11 @@ import {
   groupThousands,
   HermesError,
   preview,
+  pyStrip,
 } from "@hermes-memory/core/internal/lib";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
 import type { AgentSurface } from "../agent.ts";
 import type { SessionProblem } from "../surface.ts";
-import { takeConsent } from "./parse-line.ts";
 
 type ReplyOf<Kind extends string> = {
   readonly kind: Kind;
@@ -114,6 +114,53 @@ export function thrownReply(cause: unknown): CommandReply {
   if (errnoCode(cause) !== undefined)
     return failed("io", message, "'hermes doctor' checks disk and permissions.");
   return failed("internal", `The command failed: ${message}`);
+}
+
+// The line that the user typed: the command's name, its arguments, options and quotes. Pure.
+
+export type TypedCommand = { readonly name: string; readonly args: string };
+
+/** Undefined for a message, which a path (`/etc/hosts`) and a text with a blank before the slash are too. */
+export function splitCommand(line: string): TypedCommand | undefined {
+  const [, name, args = ""] = /^\/([a-z][a-z0-9_-]*)(?:\s(.*))?$/is.exec(line) ?? [];
+  return name === undefined ? undefined : { name: name.toLowerCase(), args: pyStrip(args) };
+}
+
+/**
+ * `now`, `--yes` or `-y` after the arguments, or one of the two flags before them, skip the question. A title that ends with
+ * one of these words has to be in quotes.
+ */
+export function takeConsent(args: string): { readonly isGiven: boolean; readonly rest: string } {
+  const rest = args.replace(/^(?:(?:--yes|-y)(?:\s+|$))+/i, "").replace(/(?:^|\s)(?:now|--yes|-y)$/i, "");
+  return { isGiven: rest !== args, rest: pyStrip(rest) };
+}
+
+const QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", "`": "`", "“": "”", "‘": "’" };
+const BRACKETS: Readonly<Record<string, string>> = { "[": "]", "<": ">", "(": ")", "{": "}" };
+
+/** Removes quotes around the whole text. */
+export function withoutQuotes(text: string): string {
+  return withoutPair(text, QUOTES) ?? text;
+}
+
+/** Removes quotes and brackets around the whole text: help texts write `<id>` and `[title]`, and users copy the brackets. */
+export function withoutOuter(text: string): string {
+  const inner = withoutPair(text, { ...QUOTES, ...BRACKETS });
+  return inner === undefined ? text : withoutOuter(inner);
+}
+
+/** Undefined when there is no pair around the whole text, as in `[a] and [b]`. */
+function withoutPair(text: string, pairs: Readonly<Record<string, string>>): string | undefined {
+  const [first = "", last = ""] = [text[0], text.at(-1)];
+  if (text.length < 2 || !Object.hasOwn(pairs, first) || pairs[first] !== last) return undefined;
+  const inner = text.slice(1, -1);
+  return inner.includes(first) || inner.includes(last) ? undefined : pyStrip(inner);
+}
+
+/** A whole number of at least 1; undefined for anything else. */
+export function parseCount(text: string): number | undefined {
+  if (!/^\d{1,9}$/.test(text)) return undefined;
+  return Number(text) >= 1 ? Number(text) : undefined;
 }
 
 // The question before a command that discards something

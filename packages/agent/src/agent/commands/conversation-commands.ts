@@ -24,12 +24,12 @@ import {
   fileStamp,
   isConfirmed,
   localMinute,
+  parseCount,
   problemReply,
   type SlashCommand,
   short,
   told,
 } from "./command.ts";
-import { parseCount } from "./parse-line.ts";
 
 // /undo and /retry: take back the newest turns. Their rows stay in the database but no longer belong to the conversation.
 
@@ -83,7 +83,6 @@ const retryCommand: SlashCommand = {
     const outcome = await agent.undo(1);
     if (!outcome.ok) return problemReply(outcome.error);
     const { text } = outcome.value;
-    if (text === "") return failed("nothing", "The turn was taken back, but it had no text to send again.");
     return { kind: "send", lines: [`Again: ${short(text, 200)}`], json: outcome.value, text };
   },
 };

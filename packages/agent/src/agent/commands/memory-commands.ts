@@ -1,4 +1,4 @@
-// /memory: curated memory from inside the chat. Changes are on disk at once and in the prompt of the next session.
+// /memory, /skills and /curator from inside the chat. Changes of memory are on disk at once and in the prompt of the next session.
 import { isApprovalOn, setConfigValue } from "@hermes-memory/core/internal/config";
 import {
   type Change,
@@ -15,7 +15,16 @@ import {
 } from "@hermes-memory/core/internal/curated";
 import { ifUsable, openHome } from "@hermes-memory/core/internal/memory";
 import { areSecretIds } from "@hermes-memory/core/internal/security";
-import { listStaged } from "@hermes-memory/core/internal/staged";
+import { diffSkillChange } from "@hermes-memory/core/internal/skills";
+import {
+  decidedLines,
+  decideStaged,
+  listStaged,
+  nothingStaged,
+  type StagedPlace,
+  type Subsystem,
+  stagedLines,
+} from "@hermes-memory/core/internal/staged";
 import type { AgentSurface } from "../agent.ts";
 import {
   type CommandCall,
@@ -23,12 +32,12 @@ import {
   failed,
   localMinute,
   type MaybeReply,
+  parseCount,
   type SlashCommand,
   short,
   told,
+  withoutQuotes,
 } from "./command.ts";
-import { parseCount, withoutQuotes } from "./parse-line.ts";
-import { decisionReply, pendingReply, placeOf } from "./staged.ts";
 
 /** `rest` is what the user typed after the action's word. */
 type MemoryAction = (call: CommandCall, rest: string) => MaybeReply | Promise<MaybeReply>;
@@ -340,3 +349,125 @@ async function approval({ agent, host }: CommandCall, rest: string): Promise<Com
 function word(isOn: boolean): string {
   return isOn ? "on" : "off";
 }
+
+// Writes of memory and changes of skills that wait for the user's decision.
+
+function placeOf(agent: AgentSurface): StagedPlace {
+  const { home, memory, skills, sessionId, person } = agent;
+  return {
+    home,
+    pendingDirectory: person.pendingDirectory,
+    curated: async () => memory,
+    skills: async () => skills,
+    sessionId,
+    onCommitted: (write, origin) => agent.noteMemoryWrite(write, origin),
+  };
+}
+
+function pendingReply(agent: AgentSurface, subsystem: Subsystem): CommandReply {
+  const { records, skipped } = listStaged(placeOf(agent), { subsystem });
+  const lines = stagedLines(subsystem, records, `/${subsystem}`);
+  return told([...lines, ...skipped.map((name) => `${name} is not a staged write.`)], {
+    pending: records,
+    skipped,
+  });
+}
+
+/** `asked`: an id, or `all`. */
+async function decisionReply(
+  agent: AgentSurface,
+  subsystem: Subsystem,
+  decision: "approve" | "reject",
+  asked: string,
+): Promise<CommandReply> {
+  const place = placeOf(agent);
+  const isAll = asked.toLowerCase() === "all";
+  if (isAll && listStaged(place, { subsystem }).records.length === 0)
+    return told([nothingStaged(subsystem)], { success: true, pending: [] });
+  const choice = isAll ? { subsystem } : { subsystem, id: asked };
+  const outcome = await decideStaged(decision, choice, place);
+  if (!outcome.ok) return failed(outcome.error.kind, short(outcome.error.message, 200));
+  const { done, failed: failures } = outcome.value;
+  const isSaved = decision === "approve" && subsystem === "memory" && done.length > 0;
+  const isDone = failures.length === 0;
+  return {
+    kind: isDone ? "text" : "error",
+    lines: [
+      ...decidedLines(decision, choice, outcome.value),
+      ...(isSaved ? ["What was saved counts from the next session on."] : []),
+    ],
+    json: {
+      success: isDone,
+      [decision === "approve" ? "approved" : "rejected"]: done.map(({ id }) => id),
+      removed: done.flatMap(({ removed = [], archived = [] }) => [...removed, ...archived]),
+      failed: failures,
+    },
+  };
+}
+
+// /skills and /curator: list skills, decide about staged changes, tidy up.
+
+const SUMMARY_CHARS = 200;
+
+export const skillsCommand: SlashCommand = {
+  name: "skills",
+  group: "memory",
+  summary: "list skills, and decide about changes that wait for approval",
+  usage: "[list | pending | diff ID | approve ID|all | reject ID|all]",
+  words: ["list", "pending", "diff", "approve", "reject"],
+  run: (call) => {
+    const [word = "", id = "", ...more] = call.args.split(/\s+/);
+    const isOne = id !== "" && more.length === 0;
+    if (word === "" || word === "list") return listSkills(call);
+    if (word === "pending") return pendingReply(call.agent, "skills");
+    if (word === "diff" && isOne) return diff(call, id);
+    if (["approve", "apply"].includes(word) && isOne)
+      return decisionReply(call.agent, "skills", "approve", id);
+    if (["reject", "deny", "drop"].includes(word) && isOne)
+      return decisionReply(call.agent, "skills", "reject", id);
+    return undefined;
+  },
+};
+
+async function listSkills(call: CommandCall): Promise<CommandReply> {
+  const { skills } = await call.agent.skills.visible();
+  const waiting = listStaged(placeOf(call.agent), { subsystem: "skills" }).records.length;
+  const lines = [
+    ...(skills.length === 0
+      ? [`There are no skills yet. They live in ${call.agent.skills.directory}.`]
+      : skills.map(({ name, header }) => `  ${name}  ${short(header.description, SUMMARY_CHARS)}`)),
+    ...(waiting === 0 ? [] : [`${waiting} change(s) wait for approval: /skills pending`]),
+    `skills.write_approval = ${isApprovalOn(call.host.config.skills.writeApproval) ? "on" : "off"}`,
+  ];
+  const json = skills.map(({ name, category, header }) => ({
+    name,
+    category,
+    description: header.description,
+  }));
+  return told(lines, { skills: json, pending: waiting });
+}
+
+async function diff({ agent }: CommandCall, id: string): Promise<CommandReply> {
+  const shown = await diffSkillChange(agent.skills, id);
+  return shown.ok
+    ? told(shown.value, { id, diff: shown.value })
+    : failed(shown.error.kind, shown.error.message);
+}
+
+/** The entrance runs the `hermes curator` commands, so flags and answers are the same as in a shell. */
+export const curatorCommand: SlashCommand = {
+  name: "curator",
+  group: "memory",
+  summary: "tidy memory and skills: status, runs, staged changes, rollback",
+  usage: "[status | run [--dry-run] | approve | reject | rollback | history | pause | resume | ...]",
+  words: ["status", "run", "approve", "reject", "rollback", "history", "pause", "resume", "backup"],
+  run: ({ args, host }) => {
+    if (host.runCurator === undefined)
+      return failed(
+        "no_command_line",
+        "The curator cannot be run from here.",
+        "Use 'hermes curator' in a shell.",
+      );
+    return host.runCurator(args === "" ? ["status"] : args.split(/\s+/));
+  },
+};

@@ -24,12 +24,14 @@ import {
   hasToWait,
   localMinute,
   type MaybeReply,
+  parseCount,
   problemReply,
   type SlashCommand,
   short,
   told,
+  withoutOuter,
+  withoutQuotes,
 } from "./command.ts";
-import { parseCount, withoutOuter, withoutQuotes } from "./parse-line.ts";
 
 // /new, /clear, /branch, /title
 

@@ -13,17 +13,17 @@ import {
   hasToWait,
   type SlashCommand,
   short,
+  splitCommand,
+  type TypedCommand,
   thrownReply,
   told,
   usageLine,
   wrongUsage,
 } from "./command.ts";
 import { CONVERSATION_COMMANDS } from "./conversation-commands.ts";
-import { memoryCommand } from "./memory-commands.ts";
+import { curatorCommand, memoryCommand, skillsCommand } from "./memory-commands.ts";
 import { MODEL_COMMANDS } from "./model-commands.ts";
-import { splitCommand, type TypedCommand } from "./parse-line.ts";
 import { chooseFromList, SESSION_COMMANDS } from "./session-commands.ts";
-import { curatorCommand, skillsCommand } from "./skill-commands.ts";
 
 const GROUPS: Readonly<Record<CommandGroup, string>> = {
   session: "Sessions",

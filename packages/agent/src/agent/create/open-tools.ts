@@ -65,11 +65,7 @@ export async function openTools(input: ToolsInput): Promise<OpenedTools> {
   const brought = selectTools(given, { ...choice, enabled: null });
   if (options.delegatedBy === undefined)
     refuseUnknownToolset(options, [...own, ...engine.tools, ...brought], config);
-  const servers = await connectMcpServers(config.mcpServers, {
-    log,
-    env,
-    onNotice: ({ text }) => warn(text),
-  });
+  const servers = await connectMcpServers(config.mcpServers, { log, env, onNotice: warn });
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => servers.close()); // when a later step fails: a running server would keep the process alive
   // A child may be given fewer tools than its parent has, never more.

@@ -23,7 +23,7 @@ import { notedResult, READ_RESULT } from "@hermes-memory/core/internal/sessions"
 import type { AgentEvent } from "../events.ts";
 import type { AgentParts } from "../parts.ts";
 import type { CompressChoices, CompressReport } from "../surface.ts";
-import { newestCalls } from "../tools/client-tools.ts";
+import { newestCalls } from "../tools/run-calls.ts";
 import type { Hold, Session } from "./session.ts";
 import { shownContent } from "./transcript.ts";
 
@@ -63,7 +63,7 @@ export function compressNow(
   choices: CompressChoices,
   signal: AbortSignal,
 ): Promise<CompressReport> {
-  const { session, tools, todo } = deps;
+  const { session, tools } = deps;
   const unchanged = (kind: "busy" | "unchanged" | "aborted", why?: string): CompressReport => {
     const figures = { messages: session.messages.length, tokens: 0 };
     const notices = why === undefined ? [] : [why];
@@ -74,7 +74,6 @@ export function compressNow(
       if (hold.kind === "busy" || hold.kind === "gone") return unchanged("busy", hold.message);
       if (session.messages.length === 0) return unchanged("unchanged");
       if (waitsForClient(deps)) return unchanged("unchanged", WAITS_FOR_CLIENT);
-      todo.hydrate(session.messages);
       await session.ensureRow();
       await session.prompt.ensure(session.id, true, tools);
       const report = await compactSession(deps, {
@@ -308,6 +307,7 @@ function compactedList(
   messages: readonly Message[],
 ): readonly Message[] {
   const nowSeconds = clock.now().getTime() / 1000;
+  todo.hydrate(session.messages);
   const tasks = todo.snapshotText();
   // A task list from an earlier compaction is out of date.
   const others = todo.isEmpty ? messages : messages.filter((message) => !isTaskList(message));

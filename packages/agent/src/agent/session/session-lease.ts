@@ -11,11 +11,11 @@ import {
 export type Refusal = { readonly kind: "busy" | "gone"; readonly message: string };
 
 const LEASE_SECONDS = 60;
+const TTL = { ttl: LEASE_SECONDS };
 
 export class SessionLease {
   readonly #store: SessionStore;
   readonly #holder: string;
-  readonly #ttlSeconds: number;
   #sessionId: string;
   /** Renews the lease while it is taken. */
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -23,11 +23,10 @@ export class SessionLease {
   #refusal: string | undefined;
 
   /** Does not use the database before `take`. */
-  constructor(store: SessionStore, sessionId: string, holder: string, ttlSeconds = LEASE_SECONDS) {
+  constructor(store: SessionStore, sessionId: string, holder: string) {
     this.#store = store;
     this.#sessionId = sessionId;
     this.#holder = holder;
-    this.#ttlSeconds = ttlSeconds;
   }
 
   get isTaken(): boolean {
@@ -47,9 +46,9 @@ export class SessionLease {
   /** Undefined on success; otherwise a message that names the holder. Rejects with a `HermesError` when the database cannot be used. */
   async take(sessionId = this.#sessionId): Promise<string | undefined> {
     this.#sessionId = sessionId;
-    const busy = await acquire(this.#store, sessionId, this.#holder, this.#ttlSeconds);
+    const busy = await acquire(this.#store, sessionId, this.#holder);
     if (busy !== undefined) return busy;
-    this.#timer ??= setInterval(() => void this.#renew(), (this.#ttlSeconds * 1000) / 3);
+    this.#timer ??= setInterval(() => void this.#renew(), (LEASE_SECONDS * 1000) / 3);
     this.#timer.unref();
     return undefined;
   }
@@ -70,7 +69,7 @@ export class SessionLease {
 
   /** Takes the lease of a session that is about to be created. Call `switchTo` or `abandon` afterwards. */
   async prepare(sessionId: string): Promise<void> {
-    await this.#store.acquireSessionLease(sessionId, this.#holder, { ttl: this.#ttlSeconds });
+    await this.#store.acquireSessionLease(sessionId, this.#holder, TTL);
   }
 
   async switchTo(sessionId: string): Promise<void> {
@@ -103,7 +102,7 @@ export class SessionLease {
   async #renew(): Promise<void> {
     const id = this.#sessionId; // a compaction may switch sessions during the renewal
     try {
-      const isOurs = await this.#store.renewSessionLease(id, this.#holder, { ttl: this.#ttlSeconds });
+      const isOurs = await this.#store.renewSessionLease(id, this.#holder, TTL);
       if (!isOurs && this.isTaken && id === this.#sessionId) this.#isLost = true;
     } catch {
       // The database is busy or cannot be used. The lease is ours until another process takes it; `isHeld` finds out.
@@ -112,14 +111,9 @@ export class SessionLease {
 }
 
 /** Undefined on success; otherwise a message that names the holder. Breaks the lease of a process of this machine that no longer runs. */
-async function acquire(
-  store: SessionStore,
-  sessionId: string,
-  holder: string,
-  ttl: number,
-): Promise<string | undefined> {
+async function acquire(store: SessionStore, sessionId: string, holder: string): Promise<string | undefined> {
   for (let attempt = 0; ; attempt += 1) {
-    const lease = await store.acquireSessionLease(sessionId, holder, { ttl });
+    const lease = await store.acquireSessionLease(sessionId, holder, TTL);
     if (lease.acquired) return undefined;
     const isGone = attempt === 0 && isDeadHere(lease.holder);
     if (!isGone || !(await store.breakSessionLease(sessionId, lease.holder)))

@@ -14,7 +14,7 @@ import {
 import { buildSkillsIndex } from "@hermes-memory/core/internal/skills";
 import type { Tool, ToolTable } from "@hermes-memory/core/internal/tools";
 import type { AgentParts } from "../parts.ts";
-import { isOfClient } from "../tools/client-tools.ts";
+import { isOfClient } from "../tools/run-calls.ts";
 
 export type PromptSources = Pick<
   AgentParts,

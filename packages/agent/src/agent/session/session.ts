@@ -14,7 +14,6 @@ import {
 import type { RecallAnswer } from "@hermes-memory/core/internal/memory";
 import { type Message, toNewMessage, withMeta } from "@hermes-memory/core/internal/message";
 import {
-  type NewLineageSession,
   newSessionId,
   type SessionMark,
   type SessionStore,
@@ -556,11 +555,11 @@ export class Session {
       prompt.drop();
       const systemPrompt = await prompt.build(id, tools);
       if (store === undefined) {
-        this.#transcript.replace(messages);
+        this.#transcript.adopt(id, messages);
         return ok(undefined);
       }
       await this.#lease?.prepare(id);
-      const continued = await store.continueSession(old, {
+      const { messageIds } = await store.continueSession(old, {
         id,
         systemPrompt,
         ownPrompt: prompt.own,
@@ -571,7 +570,7 @@ export class Session {
       });
       this.#transcript.adopt(
         id,
-        messages.map((message, index) => withMeta(message, { rowId: rowOf(continued, index) })),
+        messages.map((message, index) => withMeta(message, { rowId: messageIds[index] })),
       );
     } catch (cause) {
       prompt.restore(previous);
@@ -648,13 +647,4 @@ async function continuationOf(
     await store.reopenSession(id); // its continuation was deleted
   } else if (mark !== null && mark.ended_at !== null) await store.reopenSession(id);
   return undefined;
-}
-
-function rowOf({ id, messageIds }: NewLineageSession, index: number): number {
-  const row = messageIds[index];
-  if (row !== undefined) return row;
-  throw new HermesError(
-    "missing-row",
-    `The database has ${messageIds.length} messages of session ${id}, which is fewer than it was given.`,
-  );
 }

@@ -86,11 +86,6 @@ export class Transcript {
     );
   }
 
-  /** Without a database: the list after a compaction. */
-  replace(messages: readonly Message[]): void {
-    this.#list = messages;
-  }
-
   /** Another session from now on, with the rows it has. */
   adopt(sessionId: string, messages: readonly Message[]): void {
     this.#sessionId = sessionId;

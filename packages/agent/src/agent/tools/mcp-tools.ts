@@ -16,16 +16,11 @@ import {
 import { McpServer, type OfferedTool } from "./mcp-connection.ts";
 import { mcpToolset } from "./toolsets.ts";
 
-export type McpNotice = {
-  /** `mcp:<server>`; the agent shows one notice per cause. */
-  readonly cause: string;
-  readonly text: string;
-};
-
 export type McpDeps = {
   readonly log: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly onNotice: (notice: McpNotice) => void;
+  /** For the user. */
+  readonly onNotice: (text: string) => void;
 };
 
 export type McpConnections = {
@@ -85,7 +80,7 @@ function tellFailure(server: McpServer, cause: unknown, { log, onNotice }: McpDe
     `The MCP server '${server.name}' is not available: ${server.describe(cause)}. The agent goes on without its tools. ` +
     `Check mcp_servers.${server.name} in config.yaml.`;
   log.warn(text, { server: server.name });
-  onNotice({ cause: `mcp:${server.name}`, text });
+  onNotice(text);
 }
 
 function toTools(
@@ -111,10 +106,9 @@ function toTools(
   if (refused.length > 0) {
     const named = refused.slice(0, NAMED_TOOLS).join(", ");
     const more = refused.length > NAMED_TOOLS ? ` and ${refused.length - NAMED_TOOLS} more` : "";
-    onNotice({
-      cause: `mcp-tools:${server.name}`,
-      text: `${refused.length} of the tools of the MCP server '${server.name}' are left out, because their descriptions are not safe to use: ${named}${more}. The log says why.`,
-    });
+    onNotice(
+      `${refused.length} of the tools of the MCP server '${server.name}' are left out, because their descriptions are not safe to use: ${named}${more}. The log says why.`,
+    );
   }
   return tools;
 }

@@ -1,14 +1,27 @@
 // Runs the calls of one reply and gives a result for each, in their order, whatever the tools do and whenever the user
-// interrupts. Results that are too long for the conversation are kept in files.
+// interrupts. Results that are too long for the conversation are kept in files. Below: the calls that the client runs.
 import { estimateText } from "@hermes-memory/core/internal/context";
 import { sessionFiles } from "@hermes-memory/core/internal/home";
 import {
+  type Clock,
   codePointLength,
   describeCause,
+  HermesError,
   parseOutsideJson,
   takeCodePoints,
 } from "@hermes-memory/core/internal/lib";
-import { type Message, newMessage, type ToolMessage } from "@hermes-memory/core/internal/message";
+import {
+  type AssistantMessage,
+  isResult,
+  type Message,
+  newMessage,
+  partsOf,
+  type ToolCall,
+  type ToolMessage,
+  textOf,
+  toolCallsOf,
+  withMeta,
+} from "@hermes-memory/core/internal/message";
 import { describeForeign } from "@hermes-memory/core/internal/providers";
 import { fenceUntrusted, masked } from "@hermes-memory/core/internal/security";
 import {
@@ -20,8 +33,22 @@ import {
   resultNote,
   withoutResultNote,
 } from "@hermes-memory/core/internal/sessions";
-import type { Tool, ToolArguments, ToolOutcome, ToolTable } from "@hermes-memory/core/internal/tools";
-import type { AgentEvent } from "../events.ts";
+import {
+  argumentPreview,
+  described,
+  foldName,
+  foreignFlaw,
+  OWN_TOOLSETS,
+  ownerInWords,
+  type Tool,
+  type ToolArguments,
+  type ToolDefinition,
+  type ToolOutcome,
+  type ToolTable,
+} from "@hermes-memory/core/internal/tools";
+import type { AgentEvent, AgentEvents } from "../events.ts";
+import { contentOf } from "../session/transcript.ts";
+import type { ClientToolResult } from "../surface.ts";
 import type { CheckedCall } from "../turn/judge.ts";
 
 /** Called before a tool runs. An answer with `block` keeps the tool from running; the model gets the text. */
@@ -52,8 +79,6 @@ export type BatchContext = {
   readonly signal: AbortSignal;
   readonly onEvent?: ((event: ToolEvent) => void) | undefined;
   readonly hooks?: { readonly preToolCall?: PreToolCall | undefined } | undefined;
-  /** After an interrupt, wait at most this long for a running tool. Default 500. */
-  readonly graceMs?: number | undefined;
 };
 
 export type CallResult = {
@@ -64,11 +89,9 @@ export type CallResult = {
   readonly isError: boolean;
   /**
    * `blocked`: the hook refused it. `skipped`: it was not started, because of an interrupt. `stopped`: it ended because of the
-   * interrupt. `abandoned`: it was still running `graceMs` after the interrupt.
+   * interrupt. `abandoned`: it was still running half a second after the interrupt.
    */
   readonly kind: "ran" | "failed" | "blocked" | "skipped" | "stopped" | "abandoned";
-  /** The file with the whole text, when `text` is only its beginning. */
-  readonly spilledTo?: string;
 };
 
 type CallEnd = Pick<CallResult, "kind" | "text" | "isError">;
@@ -111,7 +134,7 @@ export function toolMessage({
 }
 
 /** The results as the list gets them: those that are too long as a preview, with the whole text in a file. */
-export async function toResults(
+async function toResults(
   table: ToolTable,
   calls: readonly Pick<CheckedCall, "id" | "name">[],
   ends: readonly CallEnd[],
@@ -136,8 +159,8 @@ export async function toResults(
       const result = { callId, name, kind, isError };
       if (!long.has(place)) return { ...result, text: withoutResultNote(fenced(end.text, source), callId) };
       if (kind === "ran" && table.get(name)?.policy.isRepeatable) return { ...result, text: LEFT_OUT };
-      const { preview, note, path } = await keepInFile(end.text, callId, target);
-      return { ...result, text: `${fenced(preview, source)}\n\n${note}`, spilledTo: path };
+      const { preview, note } = await keepInFile(end.text, callId, target);
+      return { ...result, text: `${fenced(preview, source)}\n\n${note}` };
     }),
   );
 }
@@ -159,6 +182,7 @@ function fenced(text: string, source: string | undefined): string {
 
 // One call: ask the hook, run the tool, and stop waiting for it some time after an interrupt
 
+/** After an interrupt, wait at most this long for a running tool. */
 const GRACE_MS = 500;
 
 /** `not started` when the user interrupted before the tool ran. */
@@ -219,7 +243,7 @@ async function runUntilInterrupt(tool: Tool, call: CheckedCall, context: BatchCo
   const over = interrupted.promise.then(() => {
     own.abort(context.signal.reason);
     return new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, context.graceMs ?? GRACE_MS, undefined);
+      timer = setTimeout(resolve, GRACE_MS, undefined);
     });
   });
   try {
@@ -339,16 +363,175 @@ async function keepInFile(
   text: string,
   callId: string,
   { home, limits, among, reader }: KeepOptions,
-): Promise<{ readonly preview: string; readonly note: string; readonly path?: string }> {
+): Promise<{ readonly preview: string; readonly note: string }> {
   const whole = text.toWellFormed(); // half a surrogate pair cannot be written to a file
   const share = Math.min(PREVIEW_SHARE, RESULTS_OF_A_BATCH / 4 / among);
   const isShort = (start: string): boolean => shareOf(start, limits) <= share;
   const preview = longestStart(takeCodePoints(whole, PREVIEW_CHARS), PREVIEW_CHARS, isShort);
   const [chars, shownChars] = [codePointLength(whole), codePointLength(preview)];
   try {
-    const { id, path } = await keepResult(sessionFiles(home).resultsDir, callId, whole);
-    return { preview, path, note: resultNote({ id, chars, shownChars, reader }) };
+    const { id } = await keepResult(sessionFiles(home).resultsDir, callId, whole);
+    return { preview, note: resultNote({ id, chars, shownChars, reader }) };
   } catch (cause) {
     return { preview, note: lostResultNote(chars, shownChars, describeCause(cause)) };
   }
+}
+
+// Tools of the client that asks for a turn. The model sees them beside the agent's own; the client runs their calls and sends the
+// results later, perhaps to another process. Which calls are unanswered is read off the stored list.
+
+type ToolDeps = { readonly tools: ToolTable; readonly events: AgentEvents };
+type ListDeps = {
+  readonly tools: ToolTable;
+  readonly clock: Clock;
+  readonly session: { readonly messages: readonly Message[]; append(...messages: readonly Message[]): void };
+};
+
+/** A client with tools has a task list and subagents of its own, or wants none: a model would mix up two of a kind. */
+const OF_CLIENT: readonly string[] = [...OWN_TOOLSETS.todo, ...OWN_TOOLSETS.delegation];
+
+/** The agent's own tool wins over one of the client with the same name, or a name that reads like it. Throws `bad-tool`. */
+export function withClientTools<Deps extends ToolDeps>(
+  deps: Deps,
+  definitions: readonly ToolDefinition[] = [],
+): Deps {
+  if (definitions.length === 0) return deps;
+  const theirs = new Set(definitions.map(({ name }) => foldName(name)));
+  // A stored call must not change hands: of one name, ours stays.
+  const without = OF_CLIENT.filter((name) => !theirs.has(foldName(name)));
+  const tools = deps.tools.with(definitions.map(toEntry), without);
+  for (const { tool, kept } of tools.leftOut)
+    if (isOfClient(tool))
+      deps.events.notice(
+        "warn",
+        `client-tool:${tool.name}`,
+        isOfClient(kept)
+          ? `The client offers the tool '${tool.name}' twice; the first one is used.`
+          : `The client's tool '${tool.name}' is left out: the agent uses '${kept.name}' of ${ownerInWords(kept.owner)}. Rename it to offer both.`,
+      );
+  return { ...deps, tools };
+}
+
+export function isOfClient(tool: Tool | undefined): boolean {
+  return tool?.owner.kind === "client";
+}
+
+function toEntry(definition: ToolDefinition): Tool {
+  const flaw = foreignFlaw(definition, { isTrusted: true, reserved: () => undefined });
+  if (flaw !== undefined)
+    throw new HermesError("bad-tool", `The client offers a tool ${flaw}.`, {
+      hint: "Every request carries it whole: change its name, description or parameters.",
+    });
+  return {
+    ...described(definition),
+    owner: { kind: "client" },
+    policy: { toolset: "client", effect: "write" },
+    preview: argumentPreview,
+    run: () => Promise.reject(new Error(`The call of '${definition.name}' is the client's to run.`)),
+  };
+}
+
+// Unanswered calls.
+
+export type NewestCalls = {
+  readonly message: AssistantMessage;
+  /** Calls without a result. */
+  readonly open: readonly ToolCall[];
+};
+
+/** The calls of the newest reply, if nothing but results has followed it. */
+export function newestCalls(messages: readonly Message[]): NewestCalls | undefined {
+  const at = messages.findLastIndex(({ role }) => role !== "tool");
+  const message = messages[at];
+  if (message?.role !== "assistant" || message.toolCalls.length === 0) return undefined;
+  const half = (id: string): string => id.split("|")[0] ?? id;
+  const answered = new Set(
+    messages
+      .slice(at + 1)
+      .filter(isResult)
+      .map(({ toolCallId }) => half(toolCallId)),
+  );
+  const isOpen = ({ id, vendor }: ToolCall): boolean =>
+    vendor?.providerExecuted !== true && !answered.has(half(id));
+  return { message, open: toolCallsOf(message).filter(isOpen) };
+}
+
+/** The Responses API joins the ids of a call and its item, `call_1|fc_1`; clients may send back either form. */
+function isSameCall(one: string, other: string): boolean {
+  return one === other || one.split("|")[0] === other.split("|")[0];
+}
+
+/** In place of a result that the client has not sent. */
+export function noResult(name: string, why: "new-message" | "other-results" | "interrupt"): string {
+  const without = `[Tool execution skipped — the client sent no result of ${name}`;
+  const texts = {
+    "new-message": `${without}. User sent a new message]`,
+    "other-results": `${without}, only those of other calls]`,
+    interrupt: `[Tool execution cancelled — ${name} was skipped due to user interrupt]`,
+  };
+  return texts[why];
+}
+
+/**
+ * The user goes on without the results that the client was to send. Calls of the agent's own tools that a killed process left open are
+ * repaired in each request.
+ */
+export function closeOpenCalls({ session, tools, clock }: ListDeps): void {
+  const open = newestCalls(session.messages)?.open ?? [];
+  const atSeconds = clock.now().getTime() / 1000;
+  const isClients = ({ name }: { readonly name: string }): boolean => {
+    const tool = tools.get(name);
+    return tool === undefined || isOfClient(tool);
+  };
+  const closed = open.filter(isClients).map(({ id: callId, name }) => {
+    const message = toolMessage({ callId, name, text: noResult(name, "new-message") });
+    return withMeta(message, { atSeconds });
+  });
+  session.append(...closed); // at once: each call copies the list
+}
+
+/**
+ * False when the newest reply made none of these calls. Results that are stored already are those of a repeated request: the turn goes
+ * on from there.
+ */
+export async function appendResults(
+  {
+    session,
+    tools,
+    model,
+    home,
+    clock,
+  }: ListDeps & { readonly home: string; readonly model: { readonly resultLimits: ResultLimits } },
+  given: readonly ClientToolResult[],
+  messageId: string | undefined,
+): Promise<boolean> {
+  const newest = newestCalls(session.messages);
+  const isAsked = newest?.message.toolCalls.some(({ id }) => given.some((one) => isSameCall(one.id, id)));
+  if (newest === undefined || !isAsked) return false;
+  const answered = newest.open.map((call) => ({
+    call,
+    result: given.find(({ id }) => isSameCall(id, call.id)),
+  }));
+  const ends = answered.map(({ call, result }) => ({
+    kind: result === undefined ? ("skipped" as const) : ("ran" as const),
+    text: result === undefined ? noResult(call.name, "other-results") : textOf(contentOf(result.output)),
+    isError: result?.isError ?? result === undefined,
+  }));
+  const fitting = await toResults(tools, newest.open, ends, { home, limits: model.resultLimits });
+  const atSeconds = clock.now().getTime() / 1000;
+  for (const [at, { result }] of answered.entries()) {
+    const kept = fitting[at];
+    if (kept === undefined) continue;
+    const content = result === undefined ? "" : contentOf(result.output);
+    const isText = partsOf(content).every(({ type }) => type === "text");
+    const message = toolMessage(kept);
+    session.append(
+      withMeta(isText ? message : { ...message, content }, {
+        atSeconds,
+        finishReason: kept.isError ? "error-text" : undefined,
+        platformMessageId: at === 0 ? messageId : undefined,
+      }),
+    );
+  }
+  return true;
 }

@@ -60,7 +60,8 @@ export function todoEntry(store: TodoStore): Tool {
     owner: { kind: "own" },
     policy: { toolset: "todo", effect: "write", isHousekeeping: true },
     preview: todoPreview,
-    run: async (args) => {
+    run: async (args, { messages }) => {
+      store.hydrate(messages);
       const todos = listOf(args.todos);
       if (todos === "unusable")
         return errorOutcome(
@@ -102,24 +103,26 @@ const SNAPSHOT_HEADER = "[Your active task list was preserved across context com
 const CUT = "... [cut]";
 
 export class TodoStore {
-  #items: readonly TodoItem[] = [];
+  /** Undefined: none was found in the messages of the session yet. */
+  #items: readonly TodoItem[] | undefined;
 
   get items(): readonly TodoItem[] {
-    return this.#items;
+    return this.#items ?? [];
   }
 
   get isEmpty(): boolean {
-    return this.#items.length === 0;
+    return this.items.length === 0;
   }
 
+  /** The list of another session, or of a shorter one, is read from its messages. */
   clear(): void {
-    this.#items = [];
+    this.#items = undefined;
   }
 
   /** Replaces the list; with `merge`, updates the tasks whose ids are known and appends the others. */
   write(todos: readonly unknown[], merge = false): readonly TodoItem[] {
     const given = newestById(todos.filter(isRecord));
-    const items = merge ? merged(this.#items, given) : given.map((entry) => toItem(entry));
+    const items = merge ? merged(this.items, given) : given.map((entry) => toItem(entry));
     this.#items = items.slice(0, MAX_TODO_ITEMS);
     return this.#items;
   }
@@ -127,26 +130,22 @@ export class TodoStore {
   summary(): TodoSummary {
     const counts = TODO_STATUSES.map((status) => [
       status,
-      this.#items.filter((item) => item.status === status).length,
+      this.items.filter((item) => item.status === status).length,
     ]);
-    return { total: this.#items.length, ...Object.fromEntries(counts) };
+    return { total: this.items.length, ...Object.fromEntries(counts) };
   }
 
-  /** Restores the list of a resumed session from its messages. Does nothing when the list is not empty; true when one was found. */
-  hydrate(messages: readonly Message[]): boolean {
-    if (!this.isEmpty) return false;
-    for (const message of messages.toReversed()) {
-      const todos = todosIn(message);
-      if (todos === undefined) continue;
-      this.write(todos);
-      return true;
-    }
-    return false;
+  /** Takes the newest list in these messages, unless there is one already. */
+  hydrate(messages: readonly Message[]): void {
+    if (this.#items !== undefined) return;
+    const message = messages.findLast((each) => todosIn(each) !== undefined);
+    const todos = message && todosIn(message);
+    if (todos !== undefined) this.write(todos);
   }
 
   /** The open tasks as the text of a user message after a compaction; undefined when there are none. */
   snapshotText(): string | undefined {
-    const open = this.#items.filter(({ status }) => status === "pending" || status === "in_progress");
+    const open = this.items.filter(({ status }) => status === "pending" || status === "in_progress");
     if (open.length === 0) return undefined;
     const lines = open.map(
       ({ id, content, status }) => `- ${status === "pending" ? "[ ]" : "[>]"} ${id}. ${content} (${status})`,

@@ -18,9 +18,10 @@ import {
   closeOpenCalls,
   isOfClient,
   noResult,
+  runBatch,
+  toolMessage,
   withClientTools,
-} from "../tools/client-tools.ts";
-import { runBatch, toolMessage } from "../tools/run-calls.ts";
+} from "../tools/run-calls.ts";
 import type { TurnResult } from "../turn-result.ts";
 import { type CheckedCall, checkCalls, judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import {
@@ -99,7 +100,7 @@ async function beginTurn(
   turn: Turn,
   { given, options }: TurnRequest,
 ): Promise<TurnEnd | undefined> {
-  const { session, tools, todo, reviewSchedule, memory, events, hooks } = deps;
+  const { session, tools, reviewSchedule, memory, events, hooks } = deps;
   const { signal } = turn.control;
   const tooLarge = given.kind === "message" ? refuseTooLarge(deps, leastTokensOf(given.input)) : undefined;
   if (tooLarge !== undefined) return tooLarge;
@@ -108,7 +109,6 @@ async function beginTurn(
     return refusal.kind === "gone" ? sessionGone(session.id) : sessionBusy(refusal.message);
   await session.ensureRow();
   const history = session.messages;
-  todo.hydrate(history);
   reviewSchedule.hydrate(history);
   if (given.kind === "message") {
     reviewSchedule.noteTurn({ hasMemoryTool: tools.has("memory") && memory !== undefined });

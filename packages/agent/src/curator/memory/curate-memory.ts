@@ -69,7 +69,7 @@ async function curateTargets(run: RunContext, onWrite: (write: CommittedWrite) =
     }
     const review = reviewTarget(view.value, now);
     findings.push(...review.findings);
-    const opinion = run.calls ? await askModel(view.value, review.proposals, store, run, notes) : NO_OPINION;
+    const opinion = await askModel(view.value, review.proposals, store, run, notes);
     findings.push(...opinion.findings);
     dropped.push(...opinion.dropped);
     for (const proposal of [...review.proposals, ...opinion.proposals]) {

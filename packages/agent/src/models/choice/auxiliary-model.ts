@@ -2,8 +2,7 @@
 import type { AuxiliaryModel, HermesConfig } from "@hermes-memory/core/internal/config";
 import { ok, type Result, type TextModel } from "@hermes-memory/core/internal/lib";
 import { type OpenModelOptions, openModel } from "../access/open-model.ts";
-import { toTextModel } from "../call-model.ts";
-import type { ChatModel } from "../chat.ts";
+import { type ChatModel, toTextModel } from "../chat.ts";
 import { type ChosenModel, chooseModel, type ModelChoiceError } from "./choose-model.ts";
 import { vendorOf, withProviderInFront } from "./providers.ts";
 

@@ -133,6 +133,12 @@ describe("/history", () => {
     expect(JSON.stringify(reply.json)).not.toContain("added");
   });
 
+  it("says so where nothing was said yet", async () => {
+    expect((await (await openChat()).expect("/history", "text")).lines).toEqual([
+      "Nothing has been said yet.",
+    ]);
+  });
+
   it("does not spell out a summary", async () => {
     const chat = await openChat();
     chat.agent.hear({ role: "user", content: "a very long summary", _compressed_summary: true });

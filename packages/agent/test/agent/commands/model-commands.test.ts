@@ -9,8 +9,8 @@ describe("/model", () => {
     expect(textOf(reply)).toMatch(
       /Model +kiln-1\nProvider +custom, chat_completions, the vendor's own address/,
     );
-    expect(textOf(reply)).toContain("32,000 tokens (from config)");
-    expect(reply.json).toMatchObject({ model: "kiln-1", context_length: 32_000, context_source: "config" });
+    expect(textOf(reply)).toContain("32,000 tokens (given by the program)");
+    expect(reply.json).toMatchObject({ model: "kiln-1", context_length: 32_000, context_source: "option" });
   });
 
   it.each([
@@ -68,6 +68,11 @@ describe("/usage", () => {
       cost_usd: 0.01234,
       caching: { enabled: true, ttl: "1h" },
       savings: { hitRate: 0.857, saved: 1.5 },
+      context: {
+        ...(await chat.agent.status()).context,
+        used_tokens: 8_000,
+        percent: 25,
+      },
     };
     const reply = await chat.expect("/usage", "text");
     const text = textOf(reply);
@@ -89,10 +94,11 @@ describe("/status", () => {
     const chat = await openChat();
     await chat.agent.talk("one", "two");
     await chat.agent.setTitle("kiln");
+    chat.agent.given = { memory: { memory: { used: 1_100, limit: 2_200 }, user: null, provider: null } };
     const reply = await chat.expect("/status", "text");
     expect(textOf(reply)).toContain(`${chat.agent.sessionId}  kiln`);
     expect(textOf(reply)).toContain("memory 50%, user off");
-    expect(reply.json).toMatchObject({ session_id: chat.agent.sessionId, window: { source: "config" } });
+    expect(reply.json).toMatchObject({ session_id: chat.agent.sessionId, window: { source: "option" } });
   });
 });
 

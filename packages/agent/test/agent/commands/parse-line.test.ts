@@ -7,7 +7,7 @@ import {
   takeConsent,
   withoutOuter,
   withoutQuotes,
-} from "../../../src/agent/commands/parse-line.ts";
+} from "../../../src/agent/commands/command.ts";
 
 describe("a typed line", () => {
   it("is a command when its first word is a slash and a name", () => {

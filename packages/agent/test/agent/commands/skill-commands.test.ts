@@ -1,6 +1,6 @@
 import { skillManageTool } from "@hermes-memory/core/internal/skills";
 import { describe, expect, it } from "vitest";
-import { skillsCommand } from "../../../src/agent/commands/skill-commands.ts";
+import { skillsCommand } from "../../../src/agent/commands/memory-commands.ts";
 import { runSlashCommand } from "../../../src/agent/index.ts";
 import { openChat, textOf } from "./fake-agent.ts";
 

@@ -97,12 +97,6 @@ describe("a command of the context engine", () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect(textOf(await reply)).toContain("no answer within 60 seconds");
   });
-
-  it("cannot stand in for one of ours", async () => {
-    const chat = await openChat();
-    chat.agent.engineCommands = [{ ...command, name: "help", handler: () => "mine" }];
-    expect(textOf(await chat.expect("/help exit", "text"))).not.toBe("mine");
-  });
 });
 
 describe("while a turn runs", () => {
@@ -114,7 +108,8 @@ describe("while a turn runs", () => {
       const before = chat.agent.sessionId;
       chat.agent.isRunning = true;
       expect((await chat.expect(line, "error")).json).toMatchObject({ kind: "busy" });
-      expect(chat.agent).toMatchObject({ sessionId: before, selections: [], compressions: [] });
+      expect(chat.agent).toMatchObject({ selections: [], compressions: [] });
+      expect(chat.agent.sessionId).toBe(before);
       expect(chat.agent.messages).toHaveLength(4);
     },
   );

@@ -67,27 +67,3 @@ describe("secrets in the arguments of a call", () => {
         expect(readFileSync(join(file.parentPath, file.name), "latin1"), file.name).not.toContain("a1B2c3D4");
   });
 });
-
-describe("the time of a message", () => {
-  it("is when it was said: the question before the calls, the results after them, each of its own", async () => {
-    let seconds = 1_800_000_000;
-    const clock = { now: () => new Date(seconds * 1000) };
-    const tick = async (): Promise<string> => {
-      seconds += 10;
-      return "tick";
-    };
-    const inputSchema = jsonSchema({ type: "object", properties: {} } as never);
-    const script = [
-      { toolCalls: [{ name: "tick", arguments: {} }] },
-      { toolCalls: [{ name: "tick", arguments: {} }] },
-      { text: "Done." },
-    ];
-    const { agent } = await agentHome(script, {
-      options: { clock, tools: { tick: tool({ inputSchema, execute: tick }) } },
-    });
-    await agent.run("go", { persistUserTimestamp: 1_799_999_000 });
-    const rows = await agent.store?.getMessages(agent.sessionId);
-    expect(rows?.map(({ timestamp }) => timestamp - 1_800_000_000)).toEqual([-1000, 0, 10, 10, 20, 20]);
-    expect(agent.messages.map(({ meta }) => meta.atSeconds)).toEqual(rows?.map(({ timestamp }) => timestamp));
-  });
-});

@@ -9,8 +9,7 @@ import { describe, expect, it } from "vitest";
 import { provider, toolSchema } from "../../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { runBatch } from "../../../src/agent/tools/run-calls.ts";
-import { selectTools } from "../../../src/agent/tools/toolsets.ts";
-import { batchContext, callContext, fakeTool } from "../../fakes/agent-tools.ts";
+import { batchContext, callContext } from "../../fakes/agent-tools.ts";
 import { messages } from "../../messages.ts";
 
 function managerWith(members: Partial<MemoryProvider>): MemoryManager {
@@ -47,31 +46,6 @@ describe("tools of a memory provider", () => {
     const outcome = await throwing.tools()[0]?.run({}, callContext());
     expect(outcome?.isError).toBe(true);
     expect(JSON.parse(outcome?.text ?? "").error).toMatch(/^Memory tool 'notes_find' failed: .*offline/);
-  });
-
-  it.each([
-    ["everything is on", null, [], 1],
-    ["no toolset is named", [], [], 0],
-    ["the memory set is on", ["memory"], [], 1],
-    ["a set that contains it is on", ["todo", "hermes-cli"], [], 1],
-    ["another set is on", ["todo"], [], 0],
-    ["a set nobody knows is on", ["nobody's"], [], 0],
-    ["the memory set is off", null, ["memory"], 0],
-    ["the memory set is on and off", ["memory"], ["memory"], 0],
-    ["a set with memory is off", null, ["hermes-cli"], 0],
-    ["everything is off", null, ["all"], 0],
-    ["other sets are off", null, ["todo", "nobody's"], 1],
-  ])("when %s", (_case, enabled, disabled, count) => {
-    const tools = answering(() => FOUND).tools();
-    expect(selectTools(tools, { enabled, disabled })).toHaveLength(count);
-  });
-
-  it("do not replace a tool that has the name already", () => {
-    const tools = answering(() => FOUND).tools();
-    const mine = fakeTool("notes_find", { owner: { kind: "program" } });
-    const table = new ToolTable([mine, ...tools]);
-    expect(table.tools).toEqual([mine]);
-    expect(table.leftOut).toEqual([{ tool: tools[0], reason: "same-name", kept: mine }]);
   });
 
   it("show a person what they are asked, but no secrets", () => {

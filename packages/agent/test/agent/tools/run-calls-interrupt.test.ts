@@ -73,7 +73,7 @@ describe("an interrupt", () => {
   });
 
   it("does not wait for a tool that goes on; what comes late is dropped, and the message says so", async () => {
-    const context = batchContext(tempDirectory(), { graceMs: 0 });
+    const context = batchContext(tempDirectory());
     const [started, late] = [gate(), gate()];
     const one: Tool["run"] = async () => {
       started.open();

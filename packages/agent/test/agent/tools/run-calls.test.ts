@@ -1,6 +1,6 @@
 // One batch of calls: order, limits, blocks, fences, interrupts.
 
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fenceUntrusted } from "@hermes-memory/core/internal/security";
 import { type Tool, ToolTable } from "@hermes-memory/core/internal/tools";
@@ -192,14 +192,14 @@ describe("a result that is too long", () => {
     const text = `${"ä".repeat(100_000)}end`;
     const table = new ToolTable([saying("dump", text, { untrustedSource: "mcp:x/dump" })]);
     const [result] = await runBatch(table, calls("dump"), batchContext(home));
-    const path = result?.spilledTo ?? "";
-    expect(path.startsWith(join(home, "tool-results"))).toBe(true);
+    const [name = ""] = readdirSync(join(home, "tool-results"));
+    const path = join(home, "tool-results", name);
     expect(readFileSync(path, "utf8")).toBe(text);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(result?.text).toContain(`${"ä".repeat(1_500)}\n`);
     expect(result?.text).not.toContain("ä".repeat(1_501));
     expect(result?.text).not.toContain(home); // the model has no tool that takes a path
-    expect(result?.text).toContain(`as result ${basename(path, ".txt")};`);
+    expect(result?.text).toContain(`as result ${basename(name, ".txt")};`);
     expect(result?.text).toContain("100,003 characters");
     expect(result?.text).toContain('source="mcp:x/dump"');
   });
@@ -211,7 +211,7 @@ describe("a result that is too long", () => {
       saying("c", "c".repeat(80_000)),
     ]);
     const results = await runBatch(table, calls("a", "b", "c"), batchContext(tempDirectory()));
-    expect(results.map((result) => "spilledTo" in result)).toEqual([false, true, false]);
+    expect(results.map(({ text }) => text.includes("as result "))).toEqual([false, true, false]);
   });
 
   it("is cut, and says so, when the file cannot be written", async () => {
@@ -219,7 +219,6 @@ describe("a result that is too long", () => {
     writeFileSync(join(home, "tool-results"), "in the way");
     const table = new ToolTable([saying("dump", "x".repeat(100_001))]);
     const [result] = await runBatch(table, calls("dump"), batchContext(home));
-    expect(result?.spilledTo).toBeUndefined();
     expect(result?.text).toContain("could not be kept");
     expect(result?.text.length).toBeLessThan(2_500);
   });

@@ -133,18 +133,14 @@ describe("a resumed session", () => {
       result("new"),
       { role: "tool", content: "x" },
     ];
-    expect(store.hydrate(messages(...history))).toBe(true);
+    store.hydrate(messages(...history));
     expect(store.items).toEqual([task("new")]);
   });
 
   it("takes no other tool's list, and none that cannot be read", () => {
     const store = new TodoStore();
     const broken = { role: "tool", tool_name: "todo", content: '{"todos": [{"id"' };
-    expect(
-      store.hydrate(
-        messages(result("other", "mcp_x_list"), broken, { role: "tool", content: '{"todos": 5}' }),
-      ),
-    ).toBe(false);
+    store.hydrate(messages(result("other", "mcp_x_list"), broken, { role: "tool", content: '{"todos": 5}' }));
     expect(store.isEmpty).toBe(true);
   });
 });

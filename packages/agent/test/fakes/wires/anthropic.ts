@@ -1,7 +1,17 @@
 // Anthropic's wire, `/v1/messages`.
 import { vendorError } from "./failures.ts";
-import { type Frame, type Pieces, type ReadyReply, spread, type WireFormat } from "./format.ts";
-import { cleaned, type Json, listOf, recordOf, textOf } from "./request-view.ts";
+import {
+  cleaned,
+  type Frame,
+  type Json,
+  listOf,
+  type Pieces,
+  type ReadyReply,
+  recordOf,
+  spread,
+  textOf,
+  type WireFormat,
+} from "./format.ts";
 import type { Failure } from "./script.ts";
 
 export const anthropicFormat: WireFormat = {
@@ -73,7 +83,7 @@ type Block = {
   readonly whole: Json;
 };
 
-function blocksOf({ reasoning, signature, redactedReasoning, text, toolCalls }: ReadyReply): Block[] {
+function blocksOf({ reasoning, signature, text, toolCalls }: ReadyReply): Block[] {
   const blocks: Block[] = [];
   if (reasoning !== "")
     blocks.push({
@@ -83,10 +93,6 @@ function blocksOf({ reasoning, signature, redactedReasoning, text, toolCalls }: 
       last: { type: "signature_delta", signature },
       whole: { type: "thinking", thinking: reasoning, signature },
     });
-  if (redactedReasoning !== undefined) {
-    const block = { type: "redacted_thinking", data: redactedReasoning };
-    blocks.push({ start: block, text: "", delta: () => ({}), whole: block });
-  }
   if (text !== "")
     blocks.push({
       start: { type: "text", text: "" },

@@ -1,7 +1,18 @@
 // OpenAI's chat wire, `/v1/chat/completions`, as all compatible servers speak it.
 import { vendorError } from "./failures.ts";
-import { type Frame, type Pieces, type ReadyReply, spread, type WireFormat } from "./format.ts";
-import { cleaned, type Json, listOf, recordOf, textOf, withoutSystem } from "./request-view.ts";
+import {
+  cleaned,
+  type Frame,
+  type Json,
+  listOf,
+  type Pieces,
+  type ReadyReply,
+  recordOf,
+  spread,
+  textOf,
+  type WireFormat,
+  withoutSystem,
+} from "./format.ts";
 import type { Failure } from "./script.ts";
 
 export const chatFormat: WireFormat = {
@@ -44,9 +55,7 @@ function* frames(reply: ReadyReply, pieces: Pieces): Iterable<Frame> {
   const delta = (value: Json): Json => chunk(reply, [{ index: 0, delta: value, finish_reason: null }]);
   // A reply that only calls tools has no content at all.
   yield { data: delta({ role: "assistant", content: reply.text === "" ? null : "" }) };
-  yield* spread(pieces(reply.reasoning), (piece) => ({ data: delta(reasoningFields(reply, piece)) }));
-  if (reply.reasoning !== "" && reply.options.reasoningField === "reasoning_details")
-    yield { data: delta({ reasoning_details: [{ ...DETAIL, signature: reply.signature }] }) };
+  yield* spread(pieces(reply.reasoning), (piece) => ({ data: delta({ reasoning_content: piece }) }));
   yield* spread(pieces(reply.text), (piece) => ({ data: delta({ content: piece }) }));
   for (const [index, { id, name, arguments: text }] of reply.toolCalls.entries()) {
     const call = (value: Json): Json => delta({ tool_calls: [{ index, ...value }] });
@@ -65,7 +74,7 @@ function whole(reply: ReadyReply): unknown {
   const message = {
     role: "assistant",
     content: reply.text === "" ? null : reply.text,
-    ...(reasoning === "" ? {} : reasoningFields(reply, reasoning, reply.signature)),
+    reasoning_content: reasoning === "" ? undefined : reasoning,
     tool_calls: toolCalls.length === 0 ? undefined : toolCalls.map(toWireCall),
   };
   return {
@@ -73,14 +82,6 @@ function whole(reply: ReadyReply): unknown {
     object: "chat.completion",
     usage: reply.usage === null ? undefined : usageOf(reply),
   };
-}
-
-const DETAIL = { type: "reasoning.text", format: "anthropic-claude-v1", index: 0 };
-
-function reasoningFields({ options }: ReadyReply, text: string, signature?: string): Json {
-  const { reasoningField = "reasoning_content" } = options;
-  if (reasoningField !== "reasoning_details") return { [reasoningField]: text };
-  return { reasoning: text, reasoning_details: [{ ...DETAIL, text, signature }] };
 }
 
 function toWireCall({ id, name, arguments: text }: ReadyReply["toolCalls"][number]): Json {

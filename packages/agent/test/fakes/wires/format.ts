@@ -28,7 +28,6 @@ export type ReadyReply = Omit<Reply, "toolCalls" | "finish" | "usage" | "text" |
   readonly tag: string;
   readonly createdAtSeconds: number;
   readonly request: Readonly<Record<string, unknown>>;
-  readonly options: WireOptions;
 };
 
 /** A text in pieces for events. Called once for each text, in the order of sending. */
@@ -39,8 +38,6 @@ export type WireOptions = {
   readonly models?: readonly string[];
   /** Stated in the list of models. */
   readonly contextLength?: number;
-  /** Chat: where reasoning is. Default `reasoning_content`; `reasoning_details` is OpenRouter's way. */
-  readonly reasoningField?: "reasoning_content" | "reasoning" | "reasoning_details";
 };
 
 export type WireFormat = {
@@ -74,4 +71,58 @@ export function* spread(
   frame: (piece: string) => Pick<Frame, "event" | "data">,
 ): Iterable<Frame> {
   for (const piece of pieces) yield { ...frame(piece), chars: charsIn(piece) };
+}
+
+// Requests as tests compare them: without cache markers, and a list with one text as the text itself. Both change between
+// two requests although the conversation before them does not.
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export function isRecord(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function recordOf(value: unknown): Json {
+  return isRecord(value) ? value : {};
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Goes into `content` only: what a tool was called with is the model's own, whatever its keys are called. */
+export function cleaned(message: unknown): WireMessage {
+  const { cache_control: _, ...rest } = recordOf(message);
+  if (!Array.isArray(rest.content)) return rest;
+  const parts = rest.content.map((part) => (isRecord(part) ? cleaned(part) : part));
+  const [only, ...more] = parts;
+  return { ...rest, content: more.length === 0 && isPlainText(only) ? only.text : parts };
+}
+
+/** The text of a string or a list of parts. */
+export function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  return listOf(content)
+    .map((part) => recordOf(part).text)
+    .filter((text) => typeof text === "string")
+    .join("\n");
+}
+
+/** System messages in front, and what follows. */
+export function withoutSystem(messages: readonly unknown[]): {
+  readonly system: readonly unknown[];
+  readonly rest: readonly unknown[];
+} {
+  const start = messages.findIndex(
+    (message) => !["system", "developer"].includes(String(recordOf(message).role)),
+  );
+  const end = start < 0 ? messages.length : start;
+  return { system: messages.slice(0, end), rest: messages.slice(end) };
+}
+
+const TEXT_TYPES: readonly unknown[] = ["text", "input_text", "output_text", undefined];
+
+function isPlainText(part: unknown): part is { readonly text: string } {
+  if (!isRecord(part) || typeof part.text !== "string" || !TEXT_TYPES.includes(part.type)) return false;
+  return Object.keys(part).every((key) => key === "type" || key === "text");
 }

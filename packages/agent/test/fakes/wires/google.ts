@@ -1,8 +1,19 @@
 // Google's wire, `/v1beta/models/<model>:streamGenerateContent?alt=sse`.
 import { parsed } from "./anthropic.ts";
 import { vendorError } from "./failures.ts";
-import { charsIn, type Frame, type Pieces, type ReadyReply, spread, type WireFormat } from "./format.ts";
-import { cleaned, type Json, listOf, recordOf, textOf } from "./request-view.ts";
+import {
+  charsIn,
+  cleaned,
+  type Frame,
+  type Json,
+  listOf,
+  type Pieces,
+  type ReadyReply,
+  recordOf,
+  spread,
+  textOf,
+  type WireFormat,
+} from "./format.ts";
 import type { Failure } from "./script.ts";
 
 export const googleFormat: WireFormat = {

@@ -1,8 +1,19 @@
 // OpenAI's Responses wire, `/v1/responses`.
 import { openaiFailure, openaiModelList } from "./chat.ts";
 import { vendorError } from "./failures.ts";
-import { type Frame, type Pieces, type ReadyReply, spread, type WireFormat } from "./format.ts";
-import { cleaned, type Json, listOf, recordOf, textOf, withoutSystem } from "./request-view.ts";
+import {
+  cleaned,
+  type Frame,
+  type Json,
+  listOf,
+  type Pieces,
+  type ReadyReply,
+  recordOf,
+  spread,
+  textOf,
+  type WireFormat,
+  withoutSystem,
+} from "./format.ts";
 
 export const responsesFormat: WireFormat = {
   basePath: "/v1",

@@ -39,8 +39,6 @@ export type Reply = {
   readonly reasoning?: string;
   /** What vouches for the reasoning: signature, encrypted content or thought signature. Absent: one is made up. */
   readonly signature?: string;
-  /** Anthropic: a `redacted_thinking` block with this data, before the text. */
-  readonly redactedReasoning?: string;
   readonly toolCalls?: readonly ScriptedToolCall[];
   /** Absent: `tool_calls` or `stop`, whichever fits. */
   readonly finish?: Finish;

@@ -1,9 +1,8 @@
 // Writes a reply to the socket: at the pace the script wants, and with the accidents it wants.
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
-import type { Frame, ReadyReply, WireFormat } from "./format.ts";
-import { type Break, breakOf, piecesFor, splitInsideCharacters } from "./pieces.ts";
-import { type Failure, type Pause, serverError } from "./script.ts";
+import type { Frame, Pieces, ReadyReply, WireFormat } from "./format.ts";
+import { type Failure, type Pause, type Reply, serverError } from "./script.ts";
 
 /** The way to one client. Whoever waits for anything on it waits for `gone` too. */
 export type Line = {
@@ -156,4 +155,54 @@ async function waitFor(pause: Pause, gone: AbortSignal): Promise<void> {
 
 async function delay(ms: number, gone: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal: gone }).catch(() => {}); // nobody is left to wait for
+}
+
+// Cuts what the model writes into events, such that an event ends wherever the script wants something to happen.
+
+const CHUNK_CHARS = 4;
+
+/** What stops a reply early. */
+type Break = { readonly at: number; readonly how: "cut" | "stall" | "fail" };
+
+function breakOf({ cutAfterChars, stallAfterChars, failAfterChars }: Reply): Break | undefined {
+  const asked = [
+    { at: cutAfterChars, how: "cut" },
+    { at: stallAfterChars, how: "stall" },
+    { at: failAfterChars, how: "fail" },
+  ] as const;
+  const breaks = asked.flatMap(({ at, how }) => (at === undefined ? [] : [{ at, how }]));
+  return breaks.sort((one, other) => one.at - other.at)[0];
+}
+
+/** Remembers how far the reply has come, so it serves one reply and its texts in order. */
+function piecesFor(reply: Reply): Pieces {
+  const size = Math.max(1, reply.chunkChars ?? CHUNK_CHARS);
+  const marks = [breakOf(reply)?.at, reply.pauseAt?.chars].filter((mark) => mark !== undefined);
+  let position = 0;
+  return (text) => {
+    const pieces: string[] = [];
+    const chars = [...text];
+    for (let start = 0; start < chars.length; ) {
+      const here = position + start;
+      const next = marks.map((mark) => mark - here).filter((distance) => distance > 0);
+      const length = Math.min(size, ...next);
+      pieces.push(chars.slice(start, start + length).join(""));
+      start += length;
+    }
+    position += chars.length;
+    return pieces;
+  };
+}
+
+/** The bytes in writes that go apart inside a character. */
+function splitInsideCharacters(bytes: Uint8Array): readonly Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  let start = 0;
+  for (const [index, byte] of bytes.entries()) {
+    const isFirstOfSeveral = byte >= 0xc0;
+    if (!isFirstOfSeveral) continue;
+    parts.push(bytes.subarray(start, index + 1));
+    start = index + 1;
+  }
+  return [...parts, bytes.subarray(start)];
 }

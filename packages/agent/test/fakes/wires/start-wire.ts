@@ -5,22 +5,29 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { anthropicFormat } from "./anthropic.ts";
 import { chatFormat } from "./chat.ts";
-import type { ModelCall, WireFormat, WireOptions } from "./format.ts";
+import {
+  charsIn,
+  isRecord,
+  type Json,
+  type ModelCall,
+  type ReadyReply,
+  type WireFormat,
+  type WireOptions,
+} from "./format.ts";
 import { googleFormat } from "./google.ts";
-import { readyReply } from "./ready-reply.ts";
-import { isRecord, type Json } from "./request-view.ts";
 import { responsesFormat } from "./responses.ts";
 import {
   type Failure,
   isFailure,
   type RecordedRequest,
+  type Reply,
   type Script,
+  type ScriptedUsage,
   type Step,
   type WireKind,
   type WireMessage,
 } from "./script.ts";
 import { type Line, openLine, sendFailure, sendReply } from "./send.ts";
-import { Signals } from "./signals.ts";
 
 export type Wire = {
   readonly kind: WireKind;
@@ -28,8 +35,6 @@ export type Wire = {
   readonly url: string;
   /** Model calls. */
   readonly requests: readonly RecordedRequest[];
-  /** `GET /v1/models` and whatever else was asked: method and path. */
-  readonly otherRequests: readonly string[];
   /** The script had no step left, or failed: what a test must not overlook. */
   readonly problems: readonly string[];
   /** Of one request, without the system prompt and cache markers; a list with one text is the text. */
@@ -54,7 +59,6 @@ export type StartOptions = WireOptions & { readonly onProblem?: (message: string
 export async function startWire(kind: WireKind, script: Script, options: StartOptions = {}): Promise<Wire> {
   const format = FORMATS[kind];
   const requests: RecordedRequest[] = [];
-  const otherRequests: string[] = [];
   const problems: string[] = [];
   const arrivals = new Signals();
   const aborts = new Signals();
@@ -79,7 +83,7 @@ export async function startWire(kind: WireKind, script: Script, options: StartOp
     const step = await nextStep(request);
     if (isFailure(step)) return sendFailure(line, format, step, call.model);
     const tag = `${serverTag}${request.index}`;
-    await sendReply(line, format, readyReply(step, { format, call, request, tag, options }), call.isStream);
+    await sendReply(line, format, readyReply(step, { format, call, request, tag }), call.isStream);
   };
 
   const serve = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -90,7 +94,6 @@ export async function startWire(kind: WireKind, script: Script, options: StartOp
     const body = parseBody(raw);
     const call = incoming.method === "POST" && path !== undefined ? format.call(path, body) : undefined;
     if (call === undefined) {
-      otherRequests.push(`${incoming.method ?? ""} ${incoming.url ?? ""}`);
       const isList = incoming.method === "GET" && path === "/models";
       const { models = ["fake-model"], contextLength } = options;
       const list = isList ? format.modelList(models, contextLength) : undefined;
@@ -129,7 +132,6 @@ export async function startWire(kind: WireKind, script: Script, options: StartOp
     kind,
     url: `http://127.0.0.1:${port}${format.basePath}`,
     requests,
-    otherRequests,
     problems,
     wireMessages: (n) => at(n).messages,
     systemOf: (n) => at(n).system,
@@ -167,4 +169,82 @@ function parseBody(raw: string): Json {
   } catch {
     return {};
   }
+}
+
+type ReplyContext = {
+  readonly format: WireFormat;
+  readonly call: ModelCall;
+  readonly request: RecordedRequest;
+  readonly tag: string;
+};
+
+/** Fills in what a scripted reply leaves open: ids, finish reason, signature, usage. */
+function readyReply(reply: Reply, context: ReplyContext): ReadyReply {
+  const { format, call, request, tag } = context;
+  const toolCalls = (reply.toolCalls ?? []).map(({ name, arguments: given, id }, index) => ({
+    name,
+    arguments: typeof given === "string" ? given : JSON.stringify(given),
+    id: id ?? `${format.callIdPrefix}${tag}x${index}`,
+  }));
+  const { text = "", reasoning = "" } = reply;
+  const written = [reasoning, text, ...toolCalls.map((toolCall) => toolCall.arguments)];
+  return {
+    ...reply,
+    text,
+    reasoning,
+    signature: reply.signature ?? Buffer.from(`signature of ${tag}`).toString("base64"),
+    toolCalls,
+    finish: reply.finish ?? (toolCalls.length > 0 ? "tool_calls" : "stop"),
+    usage: reply.usage === null ? null : complete(reply.usage ?? estimate(request.raw, written)),
+    model: call.model,
+    tag,
+    createdAtSeconds: Math.floor(Date.now() / 1000),
+    request: request.body,
+  };
+}
+
+function complete(usage: ScriptedUsage): Required<ScriptedUsage> {
+  return { cacheRead: 0, cacheWrite: 0, reasoning: 0, ...usage };
+}
+
+/** Close enough for an agent that watches how full its window is. */
+function estimate(raw: string, written: readonly string[]): ScriptedUsage {
+  const tokens = (texts: readonly string[]): number =>
+    Math.ceil(texts.reduce((sum, text) => sum + charsIn(text), 0) / 4);
+  return { input: tokens([raw]), output: tokens(written), reasoning: tokens(written.slice(0, 1)) };
+}
+
+// Things that happen once each, by number, and those who wait for them.
+
+type Waiting = { readonly resolve: () => void; readonly reject: (cause: Error) => void };
+
+class Signals {
+  readonly #reached = new Set<number>();
+  readonly #waiting = new Map<number, Waiting[]>();
+  #isOver = false;
+
+  reach(n: number): void {
+    this.#reached.add(n);
+    for (const { resolve } of this.#waiting.get(n) ?? []) resolve();
+    this.#waiting.delete(n);
+  }
+
+  async wait(n: number): Promise<void> {
+    if (!Number.isInteger(n) || n < 0) throw new Error(`Waiting is for requests from 0 on, not for ${n}.`);
+    if (this.#reached.has(n)) return;
+    if (this.#isOver) throw closedBefore(n);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.set(n, [...(this.#waiting.get(n) ?? []), { resolve, reject }]);
+    await promise;
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const [n, waiting] of this.#waiting) for (const { reject } of waiting) reject(closedBefore(n));
+    this.#waiting.clear();
+  }
+}
+
+function closedBefore(n: number): Error {
+  return new Error(`The server was closed before that happened to request ${n}.`);
 }

@@ -114,28 +114,6 @@ describe("thoughts of a chat server", () => {
     expect(heard.text()).toBe("Forty metres.");
     expect(heard.reasoning()).toContain("Ten floors.");
   });
-
-  it("go back as reasoning_content when they came as that", async () => {
-    const server = await sseServer([
-      [
-        chunk({ reasoning_content: "Ten " }),
-        chunk({ reasoning_content: "floors." }),
-        chunk({ content: "40 m" }),
-        END,
-      ],
-      [chunk({ content: "ok" }), END],
-    ]);
-    const model = await openModel(chosenFor("chat", server.url));
-    const { message: said } = await replyOf(model);
-    expect(said.vendor).toMatchObject({ reasoning: "Ten floors.", reasoning_content: "Ten floors." });
-    await replyOf(model, { messages: [...ASKED.messages, said] });
-    const [, second] = server.bodies as { messages: unknown[] }[];
-    expect(second?.messages[2]).toEqual({
-      role: "assistant",
-      content: "40 m",
-      reasoning_content: "Ten floors.",
-    });
-  });
 });
 
 describe("odd chat servers", () => {

@@ -176,28 +176,6 @@ describe("the prompt", () => {
     ]);
   });
 
-  it("carries cache markers of messages and parts as Anthropic's options", () => {
-    const marker = { type: "ephemeral" };
-    const options = { anthropic: { cacheControl: marker } };
-    const sent = prompt(
-      [
-        { role: "system", content: [{ type: "text", text: "S", cache_control: marker }] },
-        { role: "user", content: [{ type: "text", text: "U", cache_control: marker }] },
-        {
-          role: "assistant",
-          content: "",
-          cache_control: marker,
-          tool_calls: [{ id: "c", function: { name: "f" } }],
-        },
-        { role: "tool", tool_call_id: "c", content: "r", cache_control: marker },
-      ],
-      "anthropic_messages",
-    );
-    expect(sent[0]).toEqual({ role: "system", content: "S", providerOptions: options });
-    expect(sent[1]?.content).toEqual([{ type: "text", text: "U", providerOptions: options }]);
-    expect(sent.slice(2)).toMatchObject([{ providerOptions: options }, { providerOptions: options }]);
-  });
-
   it("gives Anthropic ids it takes, for call and result alike", () => {
     const calls = [{ id: "functions.measure:0", function: { name: "measure", arguments: "{}" } }];
     const messages = [

@@ -2,7 +2,7 @@
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { describe, expect, it } from "vitest";
 
-import { type ChatRow, chatRow, message } from "../../messages.ts";
+import { message } from "../../messages.ts";
 import { ASKED, ear, failureOf, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
 
 const TOOL: ToolDefinition = {
@@ -37,64 +37,6 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
     expect(reply).toMatchObject({ finishReason: "stop", usage: { ...USAGE, cacheWrite: 0 } });
     expect(wire.systemOf(0)).toBe("Be brief.");
     expect(sent(wire.wireMessages(0))).toContain("How high is the crane?");
-  });
-
-  it("sends back what it got, thoughts and calls included, and the second request begins with the first", async () => {
-    const { wire, model } = await wireModel(kind, [
-      {
-        text: "I look.",
-        reasoning: "Measure it.",
-        signature: "c2lnbmVk",
-        toolCalls: [{ name: "measure", arguments: { thing: "crane" } }],
-      },
-      { text: "Forty metres." },
-      { text: "As I said." },
-    ]);
-    const first = await replyOf(model, { ...ASKED, tools: [TOOL] });
-    expect(first.finishReason).toBe("tool_calls");
-    const [call] = first.message.toolCalls;
-    expect(call).toMatchObject({ name: "measure", arguments: expect.any(String) });
-    expect(call?.vendor?.call_id).toBe(call?.id);
-    const result = message({ role: "tool", tool_call_id: call?.id, name: "measure", content: "40 m" });
-    const messages = [...ASKED.messages, first.message, result];
-    const second = await replyOf(model, { messages, tools: [TOOL] });
-    const later = message({ role: "user", content: "Sure?" });
-    await replyOf(model, { messages: [...messages, second.message, later], tools: [TOOL] });
-
-    expect(sent(wire.wireMessages(1))).toContain("40 m");
-    expect(sent(wire.wireMessages(1))).toContain("I look.");
-    if (kind !== "chat") expect(sent(wire.wireMessages(1))).toContain("c2lnbmVk");
-    for (const n of [1, 2]) {
-      const before = wire.wireMessages(n - 1);
-      expect(wire.wireMessages(n).slice(0, before.length)).toEqual(before);
-      expect(wire.systemOf(n)).toBe(wire.systemOf(0));
-    }
-  });
-
-  it("asks with the same bytes for the same messages, also when they went through storage", async () => {
-    const { wire, model } = await wireModel(kind, [
-      {
-        text: "Done.",
-        reasoning: "Hm.",
-        toolCalls: [{ name: "measure", arguments: '{"b": 1,  "a":[2]}', id: "call_1" }],
-      },
-      { text: "One." },
-      { text: "Two." },
-    ]);
-    const { message: said } = await replyOf(model, { ...ASKED, tools: [TOOL] });
-    const id = said.toolCalls[0]?.id;
-    expect(id).toBe("call_1");
-    const messages = [
-      ...ASKED.messages,
-      said,
-      message({ role: "tool", tool_call_id: id, name: "measure", content: "" }),
-    ];
-    await replyOf(model, { messages, tools: [TOOL] });
-    const stored = JSON.parse(JSON.stringify(messages.map(chatRow))).map(({ name: _, ...rest }: ChatRow) =>
-      message(rest),
-    );
-    await replyOf(model, { messages: stored, tools: [TOOL] });
-    expect(wire.requests[2]?.raw).toBe(wire.requests[1]?.raw);
   });
 
   it("replaces arguments that are no JSON object when it sends them back", async () => {

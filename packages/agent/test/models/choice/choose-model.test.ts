@@ -221,11 +221,6 @@ describe("a key", () => {
     });
   });
 
-  it("of a flag comes first", () => {
-    const flags = { model: "claude-x", apiKey: "flagged" };
-    expect(chosen({ flags, env: KEYS })).toMatchObject({ apiKey: "flagged", keySource: "flag" });
-  });
-
   it("is not asked for on a private network", () => {
     expect(chosen({ flags: { model: "m", baseUrl: "http://192.168.1.5:8000/v1" } }).apiKey).toBe("");
     expect(refusal({ flags: { model: "m", baseUrl: "http://[2001:db8::1]:8000/v1" } }).kind).toBe("no_key");
