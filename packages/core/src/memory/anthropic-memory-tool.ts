@@ -5,13 +5,11 @@
 import { existsSync } from "node:fs";
 import { isApprovalOn, type MemoryConfig } from "../config/index.ts";
 import {
-  type CommittedWrite,
   committedWrites,
   fileNameOf,
   MEMORY_TARGETS,
   type MemoryError,
   type MemoryOp,
-  type MemoryOpOutcome,
   type MemoryStore,
   parseEntries,
   placeholder,
@@ -23,7 +21,7 @@ import {
 import { groupThousands, HermesError, normalizeNewlines, preview, type Result } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
 import { entriesIn } from "./entries.ts";
-import { memoryFailure } from "./memory-failure.ts";
+import { MemoryFailure } from "./memory-failure.ts";
 import { badPath, checkedPath, type FilePath, type FoundFile, MemoryFiles } from "./memory-files.ts";
 import type { Person } from "./types.ts";
 import type { EntryTarget, UserMemory } from "./user-memory.ts";
@@ -192,7 +190,7 @@ async function openDesk(person: Person): Promise<Desk> {
   const config = await person.memory.memoryConfig();
   const store = await person.curated({ isLoaded: existsSync(person.directory) });
   if (store === undefined)
-    throw memoryFailure({ kind: "disabled", message: "Memory is switched off in this home." });
+    throw new MemoryFailure({ kind: "disabled", message: "Memory is switched off in this home." });
   const scan = scanOptions(config.scanAllow, config.allowSecrets);
   return { person, store, files: new MemoryFiles(person.directory), config, scan };
 }
@@ -403,24 +401,18 @@ async function applied(desk: Desk, target: EntryTarget, ops: readonly MemoryOp[]
     return "\nThe change waits for the user's approval and is not saved yet.";
   }
   const outcome = orThrow(await store.applyAll(target, ops, { origin: "tool" }), target);
-  await mirror(person, committedWrites(outcome));
-  return archiveNote(outcome);
-}
-
-/** The file is written; a provider that fails must not make the model write it again. */
-async function mirror(person: Person, writes: readonly CommittedWrite[]): Promise<void> {
-  await person.provider.mirror(writes, "library");
-}
-
-function archiveNote({ archived = [] }: MemoryOpOutcome): string {
-  if (archived.length === 0) return "";
-  return `\n${archived.length} of the oldest entries moved to the archive to make room.`;
+  // The file is written; a provider that fails must not make the model write it again.
+  await person.provider.mirror(committedWrites(outcome), "library");
+  const { archived = [] } = outcome;
+  return archived.length === 0
+    ? ""
+    : `\n${archived.length} of the oldest entries moved to the archive to make room.`;
 }
 
 function orThrow<T>(outcome: Result<T, MemoryError>, target: EntryTarget): T {
   if (outcome.ok) return outcome.value;
   const { error } = outcome;
-  const { code, message, hint } = memoryFailure(error, target);
+  const { code, message, hint } = new MemoryFailure(error, target);
   throw new HermesError(code, forModel(error, target) ?? message, { hint });
 }
 
@@ -459,7 +451,8 @@ function checkedText({ store }: Desk, text: string): string {
   const content = text.replaceAll(SEPARATOR, " ");
   const problem = content.trim() === "" ? undefined : store.check({ action: "add", content });
   if (problem === undefined) return text;
-  throw new HermesError(memoryFailure(problem).code, problem.message, { hint: memoryFailure(problem).hint });
+  const { code, hint } = new MemoryFailure(problem);
+  throw new HermesError(code, problem.message, { hint });
 }
 
 async function changeFiles(desk: Desk, work: () => void): Promise<void> {

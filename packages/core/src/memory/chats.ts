@@ -235,7 +235,7 @@ export class Chats {
         async (chat) => {
           const meanwhile = await storedBlock(chat.store, chat.row.id);
           if (meanwhile !== undefined) return meanwhile;
-          return this.#saveBlock(chat.store, chat.row.id, await this.#buildBlock());
+          return this.#saveBlock(chat.store, chat.row.id);
         },
         { waitMs: BLOCK_WAIT_MS },
       );
@@ -247,24 +247,17 @@ export class Chats {
   }
 
   /**
-   * Between reading the entries and storing them, another process may erase or change them: then the block that was stored has texts
-   * that nobody has any more, and is replaced.
+   * Stores the block, unless `stored` is it. Between reading the entries and storing them, another process may erase or change them: then
+   * the stored block has texts that nobody has any more, and is replaced.
    */
-  async #saveBlock(store: SessionStore, sessionId: string, block: string): Promise<string> {
-    let text = block;
-    for (let round = 0; round < BLOCK_ROUNDS; round += 1) {
-      await store.saveOwnPrompt(sessionId, text, BLOCK_VERSION);
+  async #saveBlock(store: SessionStore, sessionId: string, stored?: string): Promise<string> {
+    let text = stored;
+    for (let round = 0; ; round += 1) {
       const now = await this.#buildBlock();
-      if (now === text) break;
+      if (now === text || round === BLOCK_ROUNDS) return now;
+      await store.saveOwnPrompt(sessionId, now, BLOCK_VERSION);
       text = now;
     }
-    return text;
-  }
-
-  /** After a compaction, whose transaction stored the block. */
-  async #checkBlock(store: SessionStore, sessionId: string, text: string): Promise<void> {
-    const now = await this.#buildBlock();
-    if (now !== text) await this.#saveBlock(store, sessionId, now);
   }
 
   /** The entries as they are now. A provider's text about its tools is left out: they are not offered here. */
@@ -561,7 +554,7 @@ export class Chats {
         turns: this.#turns,
         manager,
         newBlock: async () => ({ text: await this.#buildBlock(), version: BLOCK_VERSION }),
-        checkBlock: (sessionId, text) => this.#checkBlock(store, sessionId, text),
+        checkBlock: (sessionId, text) => this.#saveBlock(store, sessionId, text),
       },
       { ...options, chatId, sessionId: row.id, system: await this.#block(chatId, store, row.id) },
     );

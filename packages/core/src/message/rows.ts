@@ -364,6 +364,7 @@ export function decodeContent(stored: string | Uint8Array | null, warn?: Warn): 
 
 /** The text of decoded content, parts joined by a space; null if it has none. */
 export function plainText(value: unknown): string | null {
+  if (typeof value === "string") return value;
   const content = parseContent(value);
   if (content === null || typeof content === "string") return content ?? "";
   return textOf(content, { separator: " " }) || null;

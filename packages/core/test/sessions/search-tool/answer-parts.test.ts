@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { HermesError } from "../../../src/lib/index.ts";
 import type { MessageRow } from "../../../src/sessions/index.ts";
 import type { SearchAnswer, SearchHit } from "../../../src/sessions/search/types.ts";
 import {
   cleanText,
+  cutTogether,
   cutterFor,
-  explain,
   foldedSearch,
   isEarlierSearch,
   leftOutField,
@@ -20,6 +19,7 @@ import {
   weakRemark,
   when,
 } from "../../../src/sessions/search-tool/answer-parts.ts";
+import { DEFAULT_SESSION_SEARCH_SETTINGS } from "../../../src/sessions/search-tool/request.ts";
 
 const ROW: MessageRow = {
   id: 4,
@@ -82,14 +82,6 @@ describe("a message in an answer", () => {
       toToolMessage(ROW),
     );
   });
-});
-
-it("an error says what to do, if that is known", () => {
-  expect(explain(new HermesError("x", "It is locked.", { hint: "Close it." }))).toBe(
-    "It is locked. Close it.",
-  );
-  expect(explain(new Error("plain"))).toBe("plain");
-  expect(explain("text")).toBe("text");
 });
 
 const hit = { id: 7, session_id: "s1", role: "tool", tool_name: "session_search" } as SearchHit;
@@ -186,7 +178,7 @@ function message(content: unknown, more: Partial<ToolMessage> = {}): ToolMessage
 }
 
 function cutAll(messages: readonly ToolMessage[], maxResultChars: number, maxMessageChars = 0) {
-  return messages.map((each) => cutterFor(messages, { maxResultChars, maxMessageChars })(each));
+  return cutTogether(messages, { ...DEFAULT_SESSION_SEARCH_SETTINGS, maxResultChars, maxMessageChars });
 }
 
 describe("the size of an answer", () => {
@@ -242,8 +234,9 @@ describe("the size of an answer", () => {
 
   it("shows the part of a long message that matched", () => {
     const text = `${"before ".repeat(2000)}the needle is here ${"after ".repeat(2000)}`;
-    const cut = cutterFor([message(text)], { maxResultChars: 400, maxMessageChars: 0 });
-    const shownAt = (at: number) => String(cut(message(text), at).content);
+    const sized = { message: message(text) };
+    const { cut } = cutterFor([sized], { maxResultChars: 400, maxMessageChars: 0 });
+    const shownAt = (at: number) => String(cut(sized, at).content);
     expect(shownAt(text.indexOf("needle"))).toContain("the needle is here after");
     expect(shownAt(text.indexOf("needle"))).toHaveLength(400);
     expect(shownAt(text.indexOf("needle"))).toMatch(/^….*…$/);
