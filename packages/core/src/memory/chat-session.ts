@@ -17,6 +17,7 @@ import {
   transcriptMark,
 } from "../sessions/index.ts";
 import { chatSessionId, findChat } from "./chat-id.ts";
+import { badOption } from "./options.ts";
 import type { Person } from "./types.ts";
 
 export type OpenChat = { readonly store: SessionStore; readonly row: SessionRow };
@@ -39,12 +40,9 @@ export async function openChat(
   const id = newSessionId(person, chatId, options);
   const source = options.source ?? sourceOf(person);
   if (INTERNAL_SOURCES.includes(source))
-    throw new HermesError(
-      "bad-option",
+    throw badOption(
       `The source '${source}' is that of sessions which programs start for themselves.`,
-      {
-        hint: "Pass the name of the program that the chat comes from. For a subagent's chat pass 'parentChatId'.",
-      },
+      "Pass the name of the program that the chat comes from. For a subagent's chat pass 'parentChatId'.",
     );
   const store = await person.sessions({ mode: "write", create: true });
   const known =
@@ -111,25 +109,17 @@ async function noteFollowed(store: SessionStore, id: string, sessionId: string):
 function newSessionId({ user }: Person, chatId: string, { sessionId, parentChatId }: NewChat): string {
   const id = chatSessionId(user, chatId);
   if (parentChatId === chatId)
-    throw new HermesError("bad-option", "A chat cannot be its own subagent.", {
-      hint: "Pass the chat that started it as 'parentChatId'.",
-    });
+    throw badOption("A chat cannot be its own subagent.", "Pass the chat that started it as 'parentChatId'.");
   if (sessionId === undefined) return id;
   if (user !== undefined)
-    throw new HermesError(
-      "bad-option",
+    throw badOption(
       "'sessionId' was set for the chat of a user: ids of sessions are the owner's.",
-      {
-        hint: "Leave it out: the chat's id is enough.",
-      },
+      "Leave it out: the chat's id is enough.",
     );
   if (sessionId !== chatId)
-    throw new HermesError(
-      "bad-option",
+    throw badOption(
       "'sessionId' differs from the chat's id, which would not find the session again.",
-      {
-        hint: "Pass the same text as chat id and 'sessionId', or leave 'sessionId' out.",
-      },
+      "Pass the same text as chat id and 'sessionId', or leave 'sessionId' out.",
     );
   return checkSessionId(sessionId);
 }

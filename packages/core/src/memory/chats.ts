@@ -30,7 +30,7 @@ import {
   openChat,
   openKnownChat,
 } from "./chat-session.ts";
-import { badNumber, checkLimit, formatOf, isPositive } from "./options.ts";
+import { badNumber, badOption, checkLimit, formatOf, isPositive } from "./options.ts";
 import { alignChat, asNew, type Change, planChange, type RememberArguments } from "./remember.ts";
 import type { Home, Person } from "./types.ts";
 import type {
@@ -117,9 +117,7 @@ export class Chats {
     const { source, sessionId, parentChatId, forkOf } = options;
     for (const [name, value] of Object.entries({ source, sessionId, parentChatId }))
       if (value !== undefined && (typeof value !== "string" || value === ""))
-        throw new HermesError("bad-option", `'${name}' is not a text, or is empty.`, {
-          hint: "Leave it out, or pass a text.",
-        });
+        throw badOption(`'${name}' is not a text, or is empty.`, "Leave it out, or pass a text.");
     const found = await openChat(this.#person, chatId, { source, sessionId, parentChatId, forkOf });
     const opened = { chatId, sessionId: found.row.id, isNew: found.isNew };
     this.#opened.set(opened, { store: found.store, row: found.row });
@@ -143,9 +141,7 @@ export class Chats {
     { signal }: RecallOptions = {},
   ): Promise<RecallAnswer> {
     if (typeof query !== "string")
-      throw new HermesError("bad-option", "The query of recall is not a text.", {
-        hint: "Pass what the user said.",
-      });
+      throw badOption("The query of recall is not a text.", "Pass what the user said.");
     signal?.throwIfAborted();
     const { chatId, store, row, ...known } = await this.#open(chat);
     const messages = known.messages ?? (await this.#loaded.load(store, row.id)).messages;
@@ -436,9 +432,10 @@ export class Chats {
   } = {}): Promise<readonly Chat[]> {
     checkLimit(limit, "chats");
     if (!(Number.isSafeInteger(offset) && offset >= 0))
-      throw new HermesError("bad-option", `The offset ${String(offset)} is not a number of chats.`, {
-        hint: "Pass 0 or a positive integer: so many of the newest chats are left out.",
-      });
+      throw badOption(
+        `The offset ${String(offset)} is not a number of chats.`,
+        "Pass 0 or a positive integer: so many of the newest chats are left out.",
+      );
     const store = await this.#person.sessions({ mode: "read" });
     if (store === undefined) return [];
     const listed = await store.listSessionsRich({
@@ -491,9 +488,10 @@ export class Chats {
     const format = formatOf<F>(options.format);
     checkLimit(limit, "messages");
     if (before !== undefined && !Number.isInteger(before))
-      throw new HermesError("bad-option", "'before' is not the id of a row.", {
-        hint: "Pass 'next' of the page before, or leave it out for the newest messages.",
-      });
+      throw badOption(
+        "'before' is not the id of a row.",
+        "Pass 'next' of the page before, or leave it out for the newest messages.",
+      );
     chatSessionId(this.#person.user, chatId);
     const store = await this.#person.sessions({ mode: "read" });
     const row = store && (await findChat(store, this.#person, chatId));

@@ -222,8 +222,7 @@ class PersonOfHome implements Person {
     const { home } = memory;
     this.memory = memory;
     this.user = user;
-    this.scope =
-      user === undefined ? NO_USER : { userId: user.userId, userPlatform: user.platform };
+    this.scope = user === undefined ? NO_USER : { userId: user.userId, userPlatform: user.platform };
     this.directory =
       user === undefined ? memoriesDirectory(home) : userMemoriesDirectory(home, user.platform, user.userId);
     this.pendingDirectory = pendingWritesDirectory(home, this.directory);

@@ -14,7 +14,6 @@ import {
   isNotedKind,
   isRefused,
   type Message,
-  outputKindOf,
   type PartKind,
   REFUSED_BY_POLICY,
   type ToolCall,
@@ -159,14 +158,9 @@ export function toNewMessage(message: Message): NewMessage & Partial<Record<Thou
     ...(role === "assistant" && meta.partOrder !== undefined
       ? withOrder(own, thoughts, vendor, meta.partOrder)
       : thoughts),
-    ...(role === "tool" ? kindField(message) : {}),
+    ...(message.role === "tool" && isNotedKind(meta.finishReason) ? { finishReason: meta.finishReason } : {}),
     ...(isRefused(message) ? { finishReason: REFUSED_BY_POLICY } : {}),
   };
-}
-
-function kindField(message: Message): NewMessage {
-  const kind = message.role === "tool" ? outputKindOf(message) : undefined;
-  return isNotedKind(kind) ? { finishReason: kind } : {};
 }
 
 function withOrder(
