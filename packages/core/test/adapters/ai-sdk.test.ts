@@ -400,7 +400,8 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
   });
 
   it("is a model for summaries and extraction", async () => {
-    const scripted = sdk.model(["A short text."]);
+    const parts = ["A short ", "text."].map((text) => ({ type: "text", text }));
+    const scripted = sdk.model([[{ type: "reasoning", text: "Hm" }, ...parts]]);
     const text = sdkTextModel(scripted.model as Parameters<typeof sdkTextModel>[0]);
     expect(await text.complete({ system: "Summarise.", prompt: "A long text." })).toBe("A short text.");
     expect(scripted.prompts[0]).toEqual([

@@ -218,32 +218,3 @@ it("the type of messages fits every version", async () => {
   expect(JSON.stringify(messages[2])).toContain("[file: image/png]");
   expect(await me.remember("c", request.messages)).toMatchObject({ stored: 1, known: 3 });
 });
-
-it("the list of context runs in each version", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.user(ANA);
-  await me.remember("c", "weather?", await RESULTS["generateText of 6"]());
-  const turn = await me.context("c", { query: "and tomorrow?", identity: "Be brief." });
-  const usual = { ...turn.request, prompt: undefined };
-  const answers = [
-    await generate5({ ...usual, model: new MockLanguageModelV2(onlyText(true)) }),
-    await generate6({ ...usual, model: new MockLanguageModelV3(onlyText(false)) }),
-    await generate7({
-      instructions: turn.system,
-      messages: turn.request.messages,
-      model: new MockLanguageModelV4(onlyText(false)),
-    }),
-  ];
-  expect(answers.map(({ text }) => text)).toEqual(["rain", "rain", "rain"]);
-});
-
-function onlyText(flat: boolean) {
-  const { doGenerate } = replies(flat);
-  return {
-    doGenerate: async () => {
-      await doGenerate();
-      const answer = (await doGenerate()) as object;
-      return { ...answer, content: [{ type: "text", text: "rain" }] } as never;
-    },
-  };
-}

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import type { MessageRow } from "../../../src/sessions/index.ts";
 import type { SearchAnswer, SearchHit } from "../../../src/sessions/search/types.ts";
 import {
   cleanText,
@@ -12,35 +11,12 @@ import {
   leftOutRemark,
   levelFor,
   notSearchedRemark,
-  orderRemark,
   shownConfidence,
   type ToolMessage,
-  toToolMessage,
   weakRemark,
   when,
 } from "../../../src/sessions/search-tool/answer-parts.ts";
 import { DEFAULT_SESSION_SEARCH_SETTINGS } from "../../../src/sessions/search-tool/request.ts";
-
-const ROW: MessageRow = {
-  id: 4,
-  session_id: "s",
-  role: "assistant",
-  content: null,
-  tool_call_id: null,
-  tool_calls: null,
-  tool_name: null,
-  timestamp: 12.5,
-  token_count: null,
-  finish_reason: "stop",
-  reasoning: "thoughts stay out",
-  reasoning_content: null,
-  reasoning_details: null,
-  codex_reasoning_items: null,
-  codex_message_items: null,
-  platform_message_id: null,
-  observed: 0,
-  active: 1,
-};
 
 describe("when", () => {
   it.each([
@@ -58,29 +34,6 @@ describe("when", () => {
     vi.stubEnv("TZ", "UTC");
     expect(when(value)).toBe(expected);
     vi.unstubAllEnvs();
-  });
-});
-
-describe("a message in an answer", () => {
-  it("has four fields, content even when it is null", () => {
-    expect(toToolMessage(ROW)).toEqual({ id: 4, role: "assistant", content: null, timestamp: 12.5 });
-  });
-
-  it("adds what belongs to tools when there is any, and marks the anchor", () => {
-    const calls = [{ id: "c", function: { name: "ls" } }];
-    expect(toToolMessage({ ...ROW, tool_calls: calls, tool_name: "ls", tool_call_id: "c" }, 4)).toEqual({
-      id: 4,
-      role: "assistant",
-      content: null,
-      timestamp: 12.5,
-      tool_name: "ls",
-      tool_calls: calls,
-      tool_call_id: "c",
-      anchor: true,
-    });
-    expect(toToolMessage({ ...ROW, tool_calls: [], tool_name: "", tool_call_id: "" }, 5)).toEqual(
-      toToolMessage(ROW),
-    );
   });
 });
 
@@ -121,11 +74,6 @@ describe("what an answer says about itself", () => {
     expect(of(0)).toBeUndefined();
     expect(notSearchedRemark(answer({}))).toBeUndefined();
   });
-});
-
-it("an answer whose matches were not all compared says so", () => {
-  expect(orderRemark(answer({ isPartlyRanked: true }))).toContain("not all of them were compared");
-  expect(orderRemark(answer({}))).toBeUndefined();
 });
 
 describe("the output of an earlier search", () => {
@@ -177,8 +125,8 @@ function message(content: unknown, more: Partial<ToolMessage> = {}): ToolMessage
   return { id: 1, role: "user", content, timestamp: 1, ...more };
 }
 
-function cutAll(messages: readonly ToolMessage[], maxResultChars: number, maxMessageChars = 0) {
-  return cutTogether(messages, { ...DEFAULT_SESSION_SEARCH_SETTINGS, maxResultChars, maxMessageChars });
+function cutAll(messages: readonly ToolMessage[], maxResultChars: number) {
+  return cutTogether(messages, { ...DEFAULT_SESSION_SEARCH_SETTINGS, maxResultChars });
 }
 
 describe("the size of an answer", () => {
@@ -193,13 +141,6 @@ describe("the size of an answer", () => {
       message("a".repeat(10)),
       message(`${"b".repeat(99)}…`, { content_truncated: true, original_content_chars: 500 }),
       message(`${"c".repeat(99)}…`, { content_truncated: true, original_content_chars: 900 }),
-    ]);
-  });
-
-  it("limits each message separately when that is set", () => {
-    expect(cutAll([message("abcdef"), message("ab")], 1000, 3)).toEqual([
-      message("ab…", { content_truncated: true, original_content_chars: 6 }),
-      message("ab"),
     ]);
   });
 

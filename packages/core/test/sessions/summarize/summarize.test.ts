@@ -121,29 +121,6 @@ describe("summarise", () => {
     );
   });
 
-  it("keeps finished recaps when the time is up and shows previews for the rest", async () => {
-    const { store, ask } = await openHome();
-    await talk(store, "a", ["the kiln one"]);
-    await talk(store, "b", ["the kiln two"]);
-    vi.useFakeTimers();
-    const asked = Promise.withResolvers<void>();
-    const summarizer: TextModel = {
-      complete: ({ prompt }) => {
-        if (prompt.includes("kiln one")) return Promise.resolve("Recap one");
-        asked.resolve();
-        return new Promise(() => {});
-      },
-    };
-    const context = { summarizer, settings: { summarize: "always", summaryTimeoutSeconds: 7 } } as const;
-    const answer = ask({ query: "kiln" }, context);
-    await asked.promise;
-    await vi.advanceTimersByTimeAsync(7000);
-    expect(column((await answer).results, "summary")).toEqual([
-      "Recap one",
-      expect.stringMatching(/^\[Raw preview — summarization unavailable\]\n/),
-    ]);
-  });
-
   it("is bounded in size and says why it is empty", async () => {
     const { store, ask } = await openHome();
     for (const id of ["a", "b", "c"]) await talk(store, id, ["the kiln"]);
