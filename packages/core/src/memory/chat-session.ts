@@ -127,8 +127,10 @@ function newSessionId({ user }: Person, chatId: string, { sessionId, parentChatI
 /** The same for a chat that must be there. Rejects with `unknown-chat`. */
 export async function openKnownChat(person: Person, chatId: string): Promise<OpenChat> {
   const found = await findOpenChat(person, chatId);
-  if (found === undefined) throw unknownChat(chatId);
-  return found;
+  if (found !== undefined) return found;
+  throw new HermesError("unknown-chat", `There is no chat '${chatId}'.`, {
+    hint: "List the chats with chats(); remember() and context() create one.",
+  });
 }
 
 /** Undefined, and nothing is created, if there is no such chat. */
@@ -137,12 +139,6 @@ export async function findOpenChat(person: Person, chatId: string): Promise<Open
   const store = await person.sessions({ mode: "write" });
   const row = store && (await findChat(store, person, chatId));
   return store === undefined || row === undefined ? undefined : { store, row };
-}
-
-function unknownChat(chatId: string): HermesError {
-  return new HermesError("unknown-chat", `There is no chat '${chatId}'.`, {
-    hint: "List the chats with chats(); remember() and context() create one.",
-  });
 }
 
 /** Sessions of some sources are hidden from listings and searches: a user's platform with such a name must not hide their chats. */

@@ -496,14 +496,8 @@ export type MemorySearchOptions = {
 
 /** One hit: a current entry, an archived entry, or a message of a chat. */
 export type MemoryHit =
-  | { readonly kind: "entry"; readonly id: string; readonly target: EntryTarget; readonly text: string }
-  | {
-      readonly kind: "archive";
-      readonly id: string;
-      readonly target: EntryTarget;
-      readonly text: string;
-      readonly archivedAt: Date;
-    }
+  | (Entry & { readonly kind: "entry" })
+  | (Entry & { readonly kind: "archive"; readonly archivedAt: Date })
   | {
       readonly kind: "session";
       readonly chatId: string;

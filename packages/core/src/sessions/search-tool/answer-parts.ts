@@ -42,21 +42,13 @@ export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
   return withoutUndefined({
     id: row.id,
     role: row.role,
-    content: withoutTerminalCodes(row.content),
+    content: withStrings(row.content, withoutAnsi),
     timestamp: row.timestamp,
     tool_name: row.tool_name ? label(row.tool_name) : undefined,
     tool_calls: isFilled(row.tool_calls) ? row.tool_calls : undefined,
     tool_call_id: row.tool_call_id ? label(row.tool_call_id) : undefined,
     anchor: row.id === anchorId ? true : undefined,
   });
-}
-
-/** Removes terminal codes from a text and from all strings of structured content. */
-function withoutTerminalCodes(value: unknown): unknown {
-  if (typeof value === "string") return withoutAnsi(value);
-  if (Array.isArray(value)) return value.map(withoutTerminalCodes);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutTerminalCodes(each)]));
 }
 
 /** Names are short. A long one was stored by mistake and must not fill the answer. */
@@ -308,19 +300,18 @@ function cutText(text: string, most: number, focusAt: number): string {
 /** Structured values keep their structure with shorter strings. If that is not enough, they become JSON text and are cut. */
 function shrink(value: unknown, most: number): unknown {
   for (let longest = most; longest >= 16; longest = Math.floor(longest / 2)) {
-    const smaller = withShortStrings(value, longest);
+    const smaller = withStrings(value, (text) => takeCodePoints(text, longest));
     if (sizeOf(smaller) <= most) return smaller;
   }
   return takeCodePoints(JSON.stringify(value), most);
 }
 
-function withShortStrings(value: unknown, longest: number): unknown {
-  if (typeof value === "string") return takeCodePoints(value, longest);
-  if (Array.isArray(value)) return value.map((item) => withShortStrings(item, longest));
+/** The value with each of its strings changed. */
+function withStrings(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => withStrings(item, change));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, withShortStrings(item, longest)]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withStrings(item, change)]));
 }
 
 function sizeOf(value: unknown): number {
