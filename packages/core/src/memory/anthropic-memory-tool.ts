@@ -22,7 +22,7 @@ import { groupThousands, HermesError, normalizeNewlines, preview, type Result } 
 import { scanThreats } from "../security/index.ts";
 import { entriesIn } from "./entries.ts";
 import { MemoryFailure } from "./memory-failure.ts";
-import { badPath, checkedPath, type FilePath, type FoundFile, MemoryFiles } from "./memory-files.ts";
+import { badPath, checkedPath, type FilePath, MemoryFiles } from "./memory-files.ts";
 import type { Person } from "./types.ts";
 import type { EntryTarget, UserMemory } from "./user-memory.ts";
 
@@ -54,7 +54,7 @@ export function anthropicMemory(me: UserMemory): AnthropicMemoryHandlers {
     async view({ path, view_range }) {
       const place = placeOf(path);
       const desk = await openDesk(person);
-      if (place.kind === "file" && desk.files.find(place.path)?.kind !== "file")
+      if (place.kind === "file" && desk.files.find(place.path) !== "file")
         return listing(desk, place.path, path);
       const text =
         place.kind === "curated" ? shownText(desk, place.target, path) : fileText(desk, place.path, path);
@@ -216,9 +216,7 @@ function listing(desk: Desk, path: FilePath, shown: string): string {
   const root = shown.replace(/\/$/, "");
   const below = desk.files.list(path);
   const curated = path.length === 0 ? curatedFiles(desk) : [];
-  const found: FoundFile | undefined =
-    path.length === 0 ? { kind: "directory", bytes: 0 } : desk.files.find(path);
-  if (found === undefined) throw missing(shown);
+  if (path.length > 0 && desk.files.find(path) === undefined) throw missing(shown);
   const files = below.filter((item) => item.path.length - path.length <= LISTED_LEVELS);
   const total = [...curated, ...below.filter(({ kind }) => kind === "file")];
   const lines = [
@@ -442,7 +440,7 @@ function fileText({ files, scan }: Desk, path: FilePath, shown: string): string 
 function editFile(desk: Desk, path: FilePath, shown: string, edit: (text: string) => string): void {
   const found = desk.files.find(path);
   if (found === undefined) throw missing(shown);
-  if (found.kind !== "file") throw failure(`The path ${shown} is not a file.`);
+  if (found !== "file") throw failure(`The path ${shown} is not a file.`);
   desk.files.write(path, checkedText(desk, edit(fileText(desk, path, shown))));
 }
 

@@ -240,28 +240,22 @@ async function refreshed(
     : undefined;
 }
 
-export type WholeChat = {
-  /** Every message since the chat began, each once, without the summaries of compactions. */
-  readonly messages: readonly Message[];
-  /** Rows of the newest session that a rewind may take back: those after its summary. */
-  readonly changeable: ReadonlySet<number>;
-};
-
-/** `newest`: the messages of the newest session. */
+/**
+ * Every message since the chat began, each once, without the summaries of compactions. `newest`: the messages of the newest session;
+ * `summary`: that of the last compaction among them.
+ */
 export async function loadWholeChat(
   store: SessionStore,
   sessionId: string,
   newest: readonly Message[],
-): Promise<WholeChat> {
-  const found = await findSummary(store, sessionId, newest);
-  const summary = found === undefined ? -1 : newest.indexOf(found);
-  const tail = newest.slice(summary + 1);
-  const changeable = new Set(tail.flatMap(({ meta }) => meta.rowId ?? []));
-  if (summary < 0) return { messages: newest, changeable };
+  summary: Message | undefined,
+): Promise<readonly Message[]> {
+  if (summary === undefined) return newest;
+  const tail = newest.slice(newest.indexOf(summary) + 1);
   const taken = new Set(tail.map(originOf));
   const { rows } = await listChatRows(store, sessionId);
   const before = rows.flatMap(({ id, origin }) => (taken.has(origin) ? [] : [id]));
-  return { messages: [...fromRows(await store.getMessagesById(before)), ...tail], changeable };
+  return [...fromRows(await store.getMessagesById(before)), ...tail];
 }
 
 /**

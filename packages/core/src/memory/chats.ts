@@ -5,7 +5,7 @@ import { estimateRequest, repairPairs } from "../context/index.ts";
 import { MEMORY_TARGETS } from "../curated/index.ts";
 import { sessionFiles } from "../home.ts";
 import { describeCause, HermesError, pyStrip, randomHex } from "../lib/index.ts";
-import { type Logger, silentLogger } from "../lib/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import { type Content, type Message, newMessage, textOf } from "../message/index.ts";
 import { injectRecall } from "../providers/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
@@ -50,6 +50,7 @@ import type {
   Remembered,
   Transcript,
   TranscriptOptions,
+  UserMemory,
 } from "./user-memory.ts";
 
 /** Stored with the memory block; the agent's prompts have other versions. */
@@ -90,7 +91,7 @@ export class Chats {
   readonly #opened = new WeakMap<OpenedChat, FoundChat>();
   readonly #background = new Set<Promise<unknown>>();
 
-  constructor(person: Person, log: Logger = silentLogger) {
+  constructor(person: Person, log: Logger) {
     this.#person = person;
     this.#log = log;
     this.#turns = new ChatTurns(person);
@@ -423,13 +424,7 @@ export class Chats {
 
   // ---- Listing, naming, deleting ----
 
-  async chats({
-    limit = 50,
-    offset = 0,
-  }: {
-    readonly limit?: number;
-    readonly offset?: number;
-  } = {}): Promise<readonly Chat[]> {
+  async chats({ limit = 50, offset = 0 }: Parameters<UserMemory["chats"]>[0] = {}): Promise<readonly Chat[]> {
     checkLimit(limit, "chats");
     if (!(Number.isSafeInteger(offset) && offset >= 0))
       throw badOption(
@@ -569,8 +564,9 @@ export class Chats {
     readonly messages: readonly Message[];
   }> {
     const { store, row } = await openKnownChat(this.#person, chatId);
-    const { messages } = await loadWholeChat(store, row.id, await loadChat(store, row.id));
-    return { store, sessionId: row.id, messages };
+    const newest = await loadChat(store, row.id);
+    const summary = await findSummary(store, row.id, newest);
+    return { store, sessionId: row.id, messages: await loadWholeChat(store, row.id, newest, summary) };
   }
 
   /** For one caller at a time. Rejects with `unknown-chat`. */

@@ -181,18 +181,12 @@ export class Entries implements Members {
   // ---- Reading ----
 
   /** Also entries of a file that config switches off: they are still stored. */
-  async list({ target }: { readonly target?: EntryTarget } = {}): Promise<readonly Entry[]> {
+  async list({ target }: Parameters<Members["list"]>[0] = {}): Promise<readonly Entry[]> {
     const store = await this.#open();
     return targetsOf(target).flatMap((each) => entriesIn(store, each));
   }
 
-  async history({
-    limit,
-    target,
-  }: {
-    readonly limit?: number;
-    readonly target?: EntryTarget;
-  } = {}): Promise<readonly EntryChange[]> {
+  async history({ limit, target }: Parameters<Members["history"]>[0] = {}): Promise<readonly EntryChange[]> {
     if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
       throw new HermesError("bad-limit", `The limit ${limit} is not a positive integer.`, {
         hint: "Leave it out for all changes.",

@@ -202,15 +202,10 @@ async function comparedList(
   const all = inCallOrder(stored.filter(isTold));
   const summary = await findSummary(store, row.id, stored);
   const isSummaryGiven = summary === undefined || commonStart(all, given, asShown) > all.indexOf(summary);
-  const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
-  const list = whole === undefined ? all : inCallOrder(whole.messages.filter(isTold));
-  const changeable =
-    whole?.changeable ??
-    new Set(
-      stored
-        .slice(summary === undefined ? 0 : stored.indexOf(summary) + 1)
-        .flatMap(({ meta }) => meta.rowId ?? []),
-    );
+  const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored, summary);
+  const list = whole === undefined ? all : inCallOrder(whole.filter(isTold));
+  const behind = stored.slice(summary === undefined ? 0 : stored.indexOf(summary) + 1);
+  const changeable = new Set(behind.flatMap(({ meta }) => meta.rowId ?? []));
   return { list, isWhole: whole !== undefined, isChangeable: ({ meta }) => changeable.has(meta.rowId ?? -1) };
 }
 
@@ -291,7 +286,7 @@ export async function alignChat(
   const told = stored.filter(isTold);
   if (commonStart(told, given, asShown) > told.indexOf(summary)) return align(newest, given, options);
   // The caller's list begins before the compaction.
-  const { messages } = await loadWholeChat(store, sessionId, stored);
+  const messages = await loadWholeChat(store, sessionId, stored, summary);
   const whole = align(messages.filter(isSpoken), given, options);
   return end.isAnchored && end.fresh >= whole.fresh ? end : whole;
 }
@@ -302,7 +297,7 @@ export function asNew(
   stored: readonly Message[],
   id: string | undefined,
   now: Date,
-  idAt = 0,
+  idAt: number,
 ): readonly Message[] {
   let latest = stored.reduce((time, { meta }) => Math.max(time, meta.atSeconds), 0);
   return messages.map((message, index) => {

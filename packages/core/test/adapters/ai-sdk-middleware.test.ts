@@ -1,14 +1,7 @@
 // The middleware without an SDK: each step of a turn gets the same additions, and what was said is stored before the answer is given.
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { memoryMiddleware } from "../../src/adapters/ai-sdk-middleware.ts";
-import { openMemory, type UserMemory } from "../../src/memory/index.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
-
-async function ana(): Promise<UserMemory> {
-  const memory = await openMemory({ home: tempDirectory() });
-  onTestFinished(() => memory.close());
-  return memory.user({ platform: "web", id: "ana" });
-}
+import { ana } from "../fakes/opened-memory.ts";
 
 const text = (role: string, said: string) => ({ role, content: [{ type: "text", text: said }] });
 const model = { specificationVersion: "v4", doGenerate: async () => ({ content: [] }) };

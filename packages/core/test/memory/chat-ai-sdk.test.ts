@@ -9,10 +9,10 @@ import { MockLanguageModelV3 } from "ai6/test";
 import { describe, expect, it } from "vitest";
 import { type ChatMessage, openMemory } from "../../src/memory/index.ts";
 import { textOf } from "../../src/message/index.ts";
+import { ana } from "../fakes/opened-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const SCHEMAS = [ai5.modelMessageSchema, ai6.modelMessageSchema, ai7.modelMessageSchema];
-const ANA = { platform: "web", id: "ana" };
 const SCHEMA = { type: "object", properties: { city: { type: "string" } } } as const;
 const CALL = { type: "tool-call", toolCallId: "w1", toolName: "weather", input: '{"city":"Lyon"}' } as const;
 const ANSWER = { type: "text", text: "It is sunny in Lyon." } as const;
@@ -82,8 +82,7 @@ const RESULTS = [
 
 describe.each(RESULTS)("the result of %s", (_, call) => {
   it("is stored with its tool call and result, once, and comes back as messages that every version accepts", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
+    const me = await ana();
     const result = await call();
     const stored = await me.remember("c", "weather?", result);
     expect(stored.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
@@ -117,8 +116,7 @@ it("a stream that failed is refused, and nothing is stored", async () => {
 });
 
 it("the type of messages fits every version", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.user(ANA);
+  const me = await ana();
   const image =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
   await me.remember("c", [
