@@ -5,13 +5,11 @@
 import { existsSync } from "node:fs";
 import { isApprovalOn, type MemoryConfig } from "../config/index.ts";
 import {
-  type CommittedWrite,
   committedWrites,
   fileNameOf,
   MEMORY_TARGETS,
   type MemoryError,
   type MemoryOp,
-  type MemoryOpOutcome,
   type MemoryStore,
   parseEntries,
   placeholder,
@@ -23,8 +21,8 @@ import {
 import { groupThousands, HermesError, normalizeNewlines, preview, type Result } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
 import { entriesIn } from "./entries.ts";
-import { memoryFailure } from "./memory-failure.ts";
-import { badPath, checkedPath, type FilePath, type FoundFile, MemoryFiles } from "./memory-files.ts";
+import { MemoryFailure } from "./memory-failure.ts";
+import { badPath, checkedPath, type FilePath, MemoryFiles } from "./memory-files.ts";
 import type { Person } from "./types.ts";
 import type { EntryTarget, UserMemory } from "./user-memory.ts";
 
@@ -56,7 +54,7 @@ export function anthropicMemory(me: UserMemory): AnthropicMemoryHandlers {
     async view({ path, view_range }) {
       const place = placeOf(path);
       const desk = await openDesk(person);
-      if (place.kind === "file" && desk.files.find(place.path)?.kind !== "file")
+      if (place.kind === "file" && desk.files.find(place.path) !== "file")
         return listing(desk, place.path, path);
       const text =
         place.kind === "curated" ? shownText(desk, place.target, path) : fileText(desk, place.path, path);
@@ -192,7 +190,7 @@ async function openDesk(person: Person): Promise<Desk> {
   const config = await person.memory.memoryConfig();
   const store = await person.curated({ isLoaded: existsSync(person.directory) });
   if (store === undefined)
-    throw memoryFailure({ kind: "disabled", message: "Memory is switched off in this home." });
+    throw new MemoryFailure({ kind: "disabled", message: "Memory is switched off in this home." });
   const scan = scanOptions(config.scanAllow, config.allowSecrets);
   return { person, store, files: new MemoryFiles(person.directory), config, scan };
 }
@@ -218,9 +216,7 @@ function listing(desk: Desk, path: FilePath, shown: string): string {
   const root = shown.replace(/\/$/, "");
   const below = desk.files.list(path);
   const curated = path.length === 0 ? curatedFiles(desk) : [];
-  const found: FoundFile | undefined =
-    path.length === 0 ? { kind: "directory", bytes: 0 } : desk.files.find(path);
-  if (found === undefined) throw missing(shown);
+  if (path.length > 0 && desk.files.find(path) === undefined) throw missing(shown);
   const files = below.filter((item) => item.path.length - path.length <= LISTED_LEVELS);
   const total = [...curated, ...below.filter(({ kind }) => kind === "file")];
   const lines = [
@@ -403,24 +399,18 @@ async function applied(desk: Desk, target: EntryTarget, ops: readonly MemoryOp[]
     return "\nThe change waits for the user's approval and is not saved yet.";
   }
   const outcome = orThrow(await store.applyAll(target, ops, { origin: "tool" }), target);
-  await mirror(person, committedWrites(outcome));
-  return archiveNote(outcome);
-}
-
-/** The file is written; a provider that fails must not make the model write it again. */
-async function mirror(person: Person, writes: readonly CommittedWrite[]): Promise<void> {
-  await person.provider.mirror(writes, "library");
-}
-
-function archiveNote({ archived = [] }: MemoryOpOutcome): string {
-  if (archived.length === 0) return "";
-  return `\n${archived.length} of the oldest entries moved to the archive to make room.`;
+  // The file is written; a provider that fails must not make the model write it again.
+  await person.provider.mirror(committedWrites(outcome), "library");
+  const { archived = [] } = outcome;
+  return archived.length === 0
+    ? ""
+    : `\n${archived.length} of the oldest entries moved to the archive to make room.`;
 }
 
 function orThrow<T>(outcome: Result<T, MemoryError>, target: EntryTarget): T {
   if (outcome.ok) return outcome.value;
   const { error } = outcome;
-  const { code, message, hint } = memoryFailure(error, target);
+  const { code, message, hint } = new MemoryFailure(error, target);
   throw new HermesError(code, forModel(error, target) ?? message, { hint });
 }
 
@@ -450,7 +440,7 @@ function fileText({ files, scan }: Desk, path: FilePath, shown: string): string 
 function editFile(desk: Desk, path: FilePath, shown: string, edit: (text: string) => string): void {
   const found = desk.files.find(path);
   if (found === undefined) throw missing(shown);
-  if (found.kind !== "file") throw failure(`The path ${shown} is not a file.`);
+  if (found !== "file") throw failure(`The path ${shown} is not a file.`);
   desk.files.write(path, checkedText(desk, edit(fileText(desk, path, shown))));
 }
 
@@ -459,7 +449,8 @@ function checkedText({ store }: Desk, text: string): string {
   const content = text.replaceAll(SEPARATOR, " ");
   const problem = content.trim() === "" ? undefined : store.check({ action: "add", content });
   if (problem === undefined) return text;
-  throw new HermesError(memoryFailure(problem).code, problem.message, { hint: memoryFailure(problem).hint });
+  const { code, hint } = new MemoryFailure(problem);
+  throw new HermesError(code, problem.message, { hint });
 }
 
 async function changeFiles(desk: Desk, work: () => void): Promise<void> {

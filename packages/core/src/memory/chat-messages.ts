@@ -106,11 +106,7 @@ function readOne(value: unknown, where: string): readonly Message[] {
   if (typeof role !== "string" || !ROLES.has(role))
     throw unreadable(`${where} has none of the roles system, developer, user, assistant and tool`);
   if (content === undefined && Array.isArray(parts))
-    throw unreadable(
-      `${where} is a message of a user interface, with 'parts' and no 'content'`,
-      undefined,
-      UI_HINT,
-    );
+    throw unreadable(`${where} is a message of a user interface, with 'parts' and no 'content'`, UI_HINT);
   const isList = Array.isArray(content);
   if (content !== null && typeof content !== "string" && !isList && !isCall(value))
     throw unreadable(`${where} has a content that is neither text nor a list of parts`);
@@ -120,6 +116,8 @@ function readOne(value: unknown, where: string): readonly Message[] {
 }
 
 const ROLES: ReadonlySet<string> = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
+const FORMATS_HINT =
+  "Pass messages of this package, rows of OpenAI's chat API, AI SDK messages, or the result of generateText or streamText.";
 const UI_HINT = "Convert it with convertToModelMessages of the AI SDK, and pass the result.";
 
 function isCall(row: Readonly<Record<string, unknown>>): boolean {
@@ -171,13 +169,8 @@ function withoutFence(text: string): string {
   return clean === text ? text : clean.trim();
 }
 
-function unreadable(message: string, cause?: unknown, hint?: string): HermesError {
-  return new HermesError("bad-message", `${message}. Nothing was stored.`, {
-    hint:
-      hint ??
-      "Pass messages of this package, rows of OpenAI's chat API, AI SDK messages, or the result of generateText or streamText.",
-    cause,
-  });
+function unreadable(message: string, hint = FORMATS_HINT): HermesError {
+  return new HermesError("bad-message", `${message}. Nothing was stored.`, { hint });
 }
 
 // ---- Writing ----

@@ -55,12 +55,7 @@ const QUERY_CHARS = 2_000;
 /** The fenced block, "" if nothing was found, and what was found. Never rejects. */
 export async function recallFor(question: RecallQuestion): Promise<RecallAnswer> {
   const start = performance.now();
-  const answer = (text: string, found: readonly RecallFinding[]): RecallAnswer => ({
-    text,
-    found,
-    durationMs: performance.now() - start,
-  });
-  if (isTrivial(question.query)) return answer("", []);
+  if (isTrivial(question.query)) return { text: "", found: [], durationMs: 0 };
   const { log } = question;
   const orNothing = (source: Source, name: string, work: Promise<Section>): Promise<Section> =>
     work.catch((cause: unknown) => {
@@ -73,9 +68,9 @@ export async function recallFor(question: RecallQuestion): Promise<RecallAnswer>
     orNothing("archive", "the archive", fromArchive(question)),
   ]);
   const texts = sections.map(({ text }) => text).filter((text) => pyStrip(text) !== "");
-  const block = texts.length === 0 ? "" : buildMemoryContextBlock([QUOTED, ...texts].join("\n\n"));
-  const all = sections.flatMap(({ found }) => found);
-  return answer(block, all);
+  const text = texts.length === 0 ? "" : buildMemoryContextBlock([QUOTED, ...texts].join("\n\n"));
+  const found = sections.flatMap((section) => section.found);
+  return { text, found, durationMs: performance.now() - start };
 }
 
 type Source = RecallFinding["source"];

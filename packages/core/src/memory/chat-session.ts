@@ -17,6 +17,7 @@ import {
   transcriptMark,
 } from "../sessions/index.ts";
 import { chatSessionId, findChat } from "./chat-id.ts";
+import { badOption } from "./options.ts";
 import type { Person } from "./types.ts";
 
 export type OpenChat = { readonly store: SessionStore; readonly row: SessionRow };
@@ -39,12 +40,9 @@ export async function openChat(
   const id = newSessionId(person, chatId, options);
   const source = options.source ?? sourceOf(person);
   if (INTERNAL_SOURCES.includes(source))
-    throw new HermesError(
-      "bad-option",
+    throw badOption(
       `The source '${source}' is that of sessions which programs start for themselves.`,
-      {
-        hint: "Pass the name of the program that the chat comes from. For a subagent's chat pass 'parentChatId'.",
-      },
+      "Pass the name of the program that the chat comes from. For a subagent's chat pass 'parentChatId'.",
     );
   const store = await person.sessions({ mode: "write", create: true });
   const known =
@@ -111,25 +109,17 @@ async function noteFollowed(store: SessionStore, id: string, sessionId: string):
 function newSessionId({ user }: Person, chatId: string, { sessionId, parentChatId }: NewChat): string {
   const id = chatSessionId(user, chatId);
   if (parentChatId === chatId)
-    throw new HermesError("bad-option", "A chat cannot be its own subagent.", {
-      hint: "Pass the chat that started it as 'parentChatId'.",
-    });
+    throw badOption("A chat cannot be its own subagent.", "Pass the chat that started it as 'parentChatId'.");
   if (sessionId === undefined) return id;
   if (user !== undefined)
-    throw new HermesError(
-      "bad-option",
+    throw badOption(
       "'sessionId' was set for the chat of a user: ids of sessions are the owner's.",
-      {
-        hint: "Leave it out: the chat's id is enough.",
-      },
+      "Leave it out: the chat's id is enough.",
     );
   if (sessionId !== chatId)
-    throw new HermesError(
-      "bad-option",
+    throw badOption(
       "'sessionId' differs from the chat's id, which would not find the session again.",
-      {
-        hint: "Pass the same text as chat id and 'sessionId', or leave 'sessionId' out.",
-      },
+      "Pass the same text as chat id and 'sessionId', or leave 'sessionId' out.",
     );
   return checkSessionId(sessionId);
 }
@@ -137,8 +127,10 @@ function newSessionId({ user }: Person, chatId: string, { sessionId, parentChatI
 /** The same for a chat that must be there. Rejects with `unknown-chat`. */
 export async function openKnownChat(person: Person, chatId: string): Promise<OpenChat> {
   const found = await findOpenChat(person, chatId);
-  if (found === undefined) throw unknownChat(chatId);
-  return found;
+  if (found !== undefined) return found;
+  throw new HermesError("unknown-chat", `There is no chat '${chatId}'.`, {
+    hint: "List the chats with chats(); remember() and context() create one.",
+  });
 }
 
 /** Undefined, and nothing is created, if there is no such chat. */
@@ -147,12 +139,6 @@ export async function findOpenChat(person: Person, chatId: string): Promise<Open
   const store = await person.sessions({ mode: "write" });
   const row = store && (await findChat(store, person, chatId));
   return store === undefined || row === undefined ? undefined : { store, row };
-}
-
-function unknownChat(chatId: string): HermesError {
-  return new HermesError("unknown-chat", `There is no chat '${chatId}'.`, {
-    hint: "List the chats with chats(); remember() and context() create one.",
-  });
 }
 
 /** Sessions of some sources are hidden from listings and searches: a user's platform with such a name must not hide their chats. */
@@ -254,28 +240,22 @@ async function refreshed(
     : undefined;
 }
 
-export type WholeChat = {
-  /** Every message since the chat began, each once, without the summaries of compactions. */
-  readonly messages: readonly Message[];
-  /** Rows of the newest session that a rewind may take back: those after its summary. */
-  readonly changeable: ReadonlySet<number>;
-};
-
-/** `newest`: the messages of the newest session. */
+/**
+ * Every message since the chat began, each once, without the summaries of compactions. `newest`: the messages of the newest session;
+ * `summary`: that of the last compaction among them.
+ */
 export async function loadWholeChat(
   store: SessionStore,
   sessionId: string,
   newest: readonly Message[],
-): Promise<WholeChat> {
-  const found = await findSummary(store, sessionId, newest);
-  const summary = found === undefined ? -1 : newest.indexOf(found);
-  const tail = newest.slice(summary + 1);
-  const changeable = new Set(tail.flatMap(({ meta }) => meta.rowId ?? []));
-  if (summary < 0) return { messages: newest, changeable };
+  summary: Message | undefined,
+): Promise<readonly Message[]> {
+  if (summary === undefined) return newest;
+  const tail = newest.slice(newest.indexOf(summary) + 1);
   const taken = new Set(tail.map(originOf));
   const { rows } = await listChatRows(store, sessionId);
   const before = rows.flatMap(({ id, origin }) => (taken.has(origin) ? [] : [id]));
-  return { messages: [...fromRows(await store.getMessagesById(before)), ...tail], changeable };
+  return [...fromRows(await store.getMessagesById(before)), ...tail];
 }
 
 /**

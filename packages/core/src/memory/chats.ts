@@ -5,7 +5,7 @@ import { estimateRequest, repairPairs } from "../context/index.ts";
 import { MEMORY_TARGETS } from "../curated/index.ts";
 import { sessionFiles } from "../home.ts";
 import { describeCause, HermesError, pyStrip, randomHex } from "../lib/index.ts";
-import { type Logger, silentLogger } from "../lib/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import { type Content, type Message, newMessage, textOf } from "../message/index.ts";
 import { injectRecall } from "../providers/index.ts";
 import { INTERNAL_SOURCES, type SessionRow, type SessionStore } from "../sessions/index.ts";
@@ -30,7 +30,7 @@ import {
   openChat,
   openKnownChat,
 } from "./chat-session.ts";
-import { badNumber, checkLimit, formatOf, isPositive } from "./options.ts";
+import { badNumber, badOption, checkLimit, formatOf, isPositive } from "./options.ts";
 import { alignChat, asNew, type Change, planChange, type RememberArguments } from "./remember.ts";
 import type { Home, Person } from "./types.ts";
 import type {
@@ -50,6 +50,7 @@ import type {
   Remembered,
   Transcript,
   TranscriptOptions,
+  UserMemory,
 } from "./user-memory.ts";
 
 /** Stored with the memory block; the agent's prompts have other versions. */
@@ -90,7 +91,7 @@ export class Chats {
   readonly #opened = new WeakMap<OpenedChat, FoundChat>();
   readonly #background = new Set<Promise<unknown>>();
 
-  constructor(person: Person, log: Logger = silentLogger) {
+  constructor(person: Person, log: Logger) {
     this.#person = person;
     this.#log = log;
     this.#turns = new ChatTurns(person);
@@ -117,9 +118,7 @@ export class Chats {
     const { source, sessionId, parentChatId, forkOf } = options;
     for (const [name, value] of Object.entries({ source, sessionId, parentChatId }))
       if (value !== undefined && (typeof value !== "string" || value === ""))
-        throw new HermesError("bad-option", `'${name}' is not a text, or is empty.`, {
-          hint: "Leave it out, or pass a text.",
-        });
+        throw badOption(`'${name}' is not a text, or is empty.`, "Leave it out, or pass a text.");
     const found = await openChat(this.#person, chatId, { source, sessionId, parentChatId, forkOf });
     const opened = { chatId, sessionId: found.row.id, isNew: found.isNew };
     this.#opened.set(opened, { store: found.store, row: found.row });
@@ -143,9 +142,7 @@ export class Chats {
     { signal }: RecallOptions = {},
   ): Promise<RecallAnswer> {
     if (typeof query !== "string")
-      throw new HermesError("bad-option", "The query of recall is not a text.", {
-        hint: "Pass what the user said.",
-      });
+      throw badOption("The query of recall is not a text.", "Pass what the user said.");
     signal?.throwIfAborted();
     const { chatId, store, row, ...known } = await this.#open(chat);
     const messages = known.messages ?? (await this.#loaded.load(store, row.id)).messages;
@@ -235,7 +232,7 @@ export class Chats {
         async (chat) => {
           const meanwhile = await storedBlock(chat.store, chat.row.id);
           if (meanwhile !== undefined) return meanwhile;
-          return this.#saveBlock(chat.store, chat.row.id, await this.#buildBlock());
+          return this.#saveBlock(chat.store, chat.row.id);
         },
         { waitMs: BLOCK_WAIT_MS },
       );
@@ -247,24 +244,17 @@ export class Chats {
   }
 
   /**
-   * Between reading the entries and storing them, another process may erase or change them: then the block that was stored has texts
-   * that nobody has any more, and is replaced.
+   * Stores the block, unless `stored` is it. Between reading the entries and storing them, another process may erase or change them: then
+   * the stored block has texts that nobody has any more, and is replaced.
    */
-  async #saveBlock(store: SessionStore, sessionId: string, block: string): Promise<string> {
-    let text = block;
-    for (let round = 0; round < BLOCK_ROUNDS; round += 1) {
-      await store.saveOwnPrompt(sessionId, text, BLOCK_VERSION);
+  async #saveBlock(store: SessionStore, sessionId: string, stored?: string): Promise<string> {
+    let text = stored;
+    for (let round = 0; ; round += 1) {
       const now = await this.#buildBlock();
-      if (now === text) break;
+      if (now === text || round === BLOCK_ROUNDS) return now;
+      await store.saveOwnPrompt(sessionId, now, BLOCK_VERSION);
       text = now;
     }
-    return text;
-  }
-
-  /** After a compaction, whose transaction stored the block. */
-  async #checkBlock(store: SessionStore, sessionId: string, text: string): Promise<void> {
-    const now = await this.#buildBlock();
-    if (now !== text) await this.#saveBlock(store, sessionId, now);
   }
 
   /** The entries as they are now. A provider's text about its tools is left out: they are not offered here. */
@@ -434,18 +424,13 @@ export class Chats {
 
   // ---- Listing, naming, deleting ----
 
-  async chats({
-    limit = 50,
-    offset = 0,
-  }: {
-    readonly limit?: number;
-    readonly offset?: number;
-  } = {}): Promise<readonly Chat[]> {
+  async chats({ limit = 50, offset = 0 }: Parameters<UserMemory["chats"]>[0] = {}): Promise<readonly Chat[]> {
     checkLimit(limit, "chats");
     if (!(Number.isSafeInteger(offset) && offset >= 0))
-      throw new HermesError("bad-option", `The offset ${String(offset)} is not a number of chats.`, {
-        hint: "Pass 0 or a positive integer: so many of the newest chats are left out.",
-      });
+      throw badOption(
+        `The offset ${String(offset)} is not a number of chats.`,
+        "Pass 0 or a positive integer: so many of the newest chats are left out.",
+      );
     const store = await this.#person.sessions({ mode: "read" });
     if (store === undefined) return [];
     const listed = await store.listSessionsRich({
@@ -498,9 +483,10 @@ export class Chats {
     const format = formatOf<F>(options.format);
     checkLimit(limit, "messages");
     if (before !== undefined && !Number.isInteger(before))
-      throw new HermesError("bad-option", "'before' is not the id of a row.", {
-        hint: "Pass 'next' of the page before, or leave it out for the newest messages.",
-      });
+      throw badOption(
+        "'before' is not the id of a row.",
+        "Pass 'next' of the page before, or leave it out for the newest messages.",
+      );
     chatSessionId(this.#person.user, chatId);
     const store = await this.#person.sessions({ mode: "read" });
     const row = store && (await findChat(store, this.#person, chatId));
@@ -561,7 +547,7 @@ export class Chats {
         turns: this.#turns,
         manager,
         newBlock: async () => ({ text: await this.#buildBlock(), version: BLOCK_VERSION }),
-        checkBlock: (sessionId, text) => this.#checkBlock(store, sessionId, text),
+        checkBlock: (sessionId, text) => this.#saveBlock(store, sessionId, text),
       },
       { ...options, chatId, sessionId: row.id, system: await this.#block(chatId, store, row.id) },
     );
@@ -578,8 +564,9 @@ export class Chats {
     readonly messages: readonly Message[];
   }> {
     const { store, row } = await openKnownChat(this.#person, chatId);
-    const { messages } = await loadWholeChat(store, row.id, await loadChat(store, row.id));
-    return { store, sessionId: row.id, messages };
+    const newest = await loadChat(store, row.id);
+    const summary = await findSummary(store, row.id, newest);
+    return { store, sessionId: row.id, messages: await loadWholeChat(store, row.id, newest, summary) };
   }
 
   /** For one caller at a time. Rejects with `unknown-chat`. */

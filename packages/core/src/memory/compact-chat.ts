@@ -30,7 +30,7 @@ export type CompactDeps = {
   /** The memory block of the continuation, with the entries as they are now. */
   readonly newBlock: () => Promise<OwnPrompt>;
   /** Replaces the block that was stored if the entries are others by now. */
-  readonly checkBlock: (sessionId: string, text: string) => Promise<void>;
+  readonly checkBlock: (sessionId: string, text: string) => Promise<unknown>;
 };
 
 const LOCK_SECONDS = 300;
@@ -40,10 +40,11 @@ export async function compactChat(deps: CompactDeps, request: CompactRequest): P
   const { sessionId } = request;
   const holder = newHolder();
   try {
-    if (!(await store.tryAcquireCompressionLock(sessionId, holder, { ttl: LOCK_SECONDS })))
-      return unchanged(request, await tokensNow(deps, request), "busy", [
-        "Another process compacts this chat right now.",
-      ]);
+    if (!(await store.tryAcquireCompressionLock(sessionId, holder, { ttl: LOCK_SECONDS }))) {
+      const { system } = request;
+      const tokens = estimateRequest({ system, messages: await loadChat(store, sessionId) });
+      return unchanged(request, tokens, "busy", ["Another process compacts this chat right now."]);
+    }
     // A summary can take longer than the lock lives. Whether it is still ours is checked by the transaction.
     const renewal = setInterval(
       () => void store.renewCompressionLock(sessionId, holder, { ttl: LOCK_SECONDS }).catch(() => undefined),
@@ -96,8 +97,8 @@ async function whileLocked(
     chatId,
     async ({ row }) => {
       const newest = await loadChat(store, sessionId);
-      const known = new Set(stored.map(rowOf));
-      const added = newest.filter((message) => !known.has(rowOf(message)));
+      const known = new Set(stored.map(({ meta }) => meta.rowId));
+      const added = newest.filter(({ meta }) => !known.has(meta.rowId));
       if (row.id !== sessionId || newest.length - added.length < stored.length)
         return unchanged(request, tokensBefore, "unchanged", [
           ...notices,
@@ -128,20 +129,12 @@ async function whileLocked(
   );
 }
 
-function rowOf({ meta }: Message): number | undefined {
-  return meta.rowId;
-}
-
 /** The summary is new; every other message keeps its time. */
 function dated(messages: readonly Message[], clock: Clock): readonly Message[] {
   const nowSeconds = clock.now().getTime() / 1000;
   return messages.map((message) =>
     message.meta.atSeconds > 0 ? message : { ...message, meta: { ...message.meta, atSeconds: nowSeconds } },
   );
-}
-
-async function tokensNow({ store }: CompactDeps, { sessionId, system }: CompactRequest): Promise<number> {
-  return estimateRequest({ system, messages: await loadChat(store, sessionId) });
 }
 
 function unchanged(

@@ -28,7 +28,7 @@ import {
   type Result,
 } from "../lib/index.ts";
 import { chatSessionId, findChat } from "./chat-id.ts";
-import { memoryFailure } from "./memory-failure.ts";
+import { MemoryFailure } from "./memory-failure.ts";
 import type { Person } from "./types.ts";
 import type {
   AddOptions,
@@ -140,7 +140,7 @@ export class Entries implements Members {
       return this.#undone(store, [id], committedWrites(outcome), outcome.warning);
     }
     if (!readable(() => store.history()).some(({ group }) => group === change))
-      throw memoryFailure({ kind: "no_match", message: `No change has the id '${change}'.` });
+      throw new MemoryFailure({ kind: "no_match", message: `No change has the id '${change}'.` });
     const { changes, writes } = orConflict(await store.undoGroup(change, meta), change);
     return this.#undone(store, changes, writes);
   }
@@ -181,18 +181,12 @@ export class Entries implements Members {
   // ---- Reading ----
 
   /** Also entries of a file that config switches off: they are still stored. */
-  async list({ target }: { readonly target?: EntryTarget } = {}): Promise<readonly Entry[]> {
+  async list({ target }: Parameters<Members["list"]>[0] = {}): Promise<readonly Entry[]> {
     const store = await this.#open();
     return targetsOf(target).flatMap((each) => entriesIn(store, each));
   }
 
-  async history({
-    limit,
-    target,
-  }: {
-    readonly limit?: number;
-    readonly target?: EntryTarget;
-  } = {}): Promise<readonly EntryChange[]> {
+  async history({ limit, target }: Parameters<Members["history"]>[0] = {}): Promise<readonly EntryChange[]> {
     if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
       throw new HermesError("bad-limit", `The limit ${limit} is not a positive integer.`, {
         hint: "Leave it out for all changes.",
@@ -204,7 +198,7 @@ export class Entries implements Members {
 
   async explain(text: string): Promise<EntryExplanation> {
     const asked = typeof text === "string" ? pyStrip(normalizeNewlines(text)) : "";
-    if (asked === "") throw memoryFailure({ kind: "empty", message: "" });
+    if (asked === "") throw new MemoryFailure({ kind: "empty", message: "" });
     const store = await this.#open();
     const { pendingDirectory } = this.#person;
     return readable(() => {
@@ -227,7 +221,7 @@ export class Entries implements Members {
   async #open(): Promise<MemoryStore> {
     const store = await this.#person.curated({ isLoaded: existsSync(this.#person.directory) });
     if (store !== undefined) return store;
-    throw memoryFailure({ kind: "disabled", message: "config.yaml switches both memory files off." });
+    throw new MemoryFailure({ kind: "disabled", message: "config.yaml switches both memory files off." });
   }
 }
 
@@ -238,7 +232,7 @@ export function entriesIn(store: MemoryStore, target: EntryTarget): Entry[] {
   const path = targetPaths(store.dir, target).file;
   const file = readMemoryFile(path);
   if (file.kind === "unreadable")
-    throw memoryFailure({ kind: "io", message: `Cannot read ${path}: ${file.reason}.` });
+    throw new MemoryFailure({ kind: "io", message: `Cannot read ${path}: ${file.reason}.` });
   return named(target, withoutDuplicates(parseEntries(file.text)));
 }
 
@@ -258,9 +252,9 @@ type Found = { readonly target: EntryTarget; readonly entry: string };
 /** The entry that has the id, or that replaced the one that had it. An id also depends on the target, so it names one of the two. */
 function findById(store: MemoryStore, id: string): Found {
   const asked = typeof id === "string" ? pyStrip(id) : "";
-  if (asked === "") throw memoryFailure({ kind: "no_match", message: "No id of an entry was given." });
+  if (asked === "") throw new MemoryFailure({ kind: "no_match", message: "No id of an entry was given." });
   if (!looksLikeId(asked))
-    throw memoryFailure({ kind: "no_match", message: `No entry has the id '${preview(asked, 70)}'.` });
+    throw new MemoryFailure({ kind: "no_match", message: `No entry has the id '${preview(asked, 70)}'.` });
   const followed: Found[] = [];
   const errors: MemoryError[] = [];
   for (const target of MEMORY_TARGETS) {
@@ -275,18 +269,18 @@ function findById(store: MemoryStore, id: string): Found {
   if (found !== undefined) return found;
   // One target may know how the entry went away, while the other one has never seen the id.
   const telling = errors.find(({ kind, message }) => kind !== "no_match" || !message.startsWith("No entry"));
-  throw memoryFailure(telling ?? (errors[0] as MemoryError));
+  throw new MemoryFailure(telling ?? (errors[0] as MemoryError));
 }
 
 function targetsOf(target: EntryTarget | undefined): readonly EntryTarget[] {
   if (target === undefined) return MEMORY_TARGETS;
   if (MEMORY_TARGETS.includes(target)) return [target];
-  throw memoryFailure({ kind: "bad_target", message: `There is no target '${String(target)}'.` });
+  throw new MemoryFailure({ kind: "bad_target", message: `There is no target '${String(target)}'.` });
 }
 
 function orThrow<T>(outcome: Result<T, MemoryError>, target?: EntryTarget): T {
   if (outcome.ok) return outcome.value;
-  throw memoryFailure(outcome.error, target);
+  throw new MemoryFailure(outcome.error, target);
 }
 
 /** Of a change that exists, `no_match` means that memory has changed since. The store's message quotes entries; an error must not. */
@@ -307,7 +301,7 @@ function readable<T>(read: () => T): T {
     return read();
   } catch (cause) {
     const message = `The journal or the archive of memory could not be read: ${describeCause(cause)}.`;
-    throw memoryFailure({ kind: "io", message });
+    throw new MemoryFailure({ kind: "io", message });
   }
 }
 

@@ -120,26 +120,14 @@ async function eraseRecords(person: Person, isDryRun: boolean): Promise<Records>
 }
 
 function outcomeOf(outcome: Forgot): Erased["provider"] {
-  switch (outcome.kind) {
-    case "none":
-      return { name: undefined, erased: 0 };
-    case "forgot":
-      return { name: outcome.provider, erased: outcome.erased, remaining: outcome.remaining };
-    case "cannot":
-      return {
-        name: outcome.provider,
-        erased: 0,
-        remaining: `The memory provider '${outcome.provider}' has no way to erase a user. What it has stored stays until you erase it there.`,
-      };
-    case "failed":
-      return {
-        name: outcome.provider,
-        erased: 0,
-        remaining: `The memory provider '${outcome.provider}' erased nothing: ${outcome.reason} Correct that and erase again.`,
-      };
-    default:
-      return outcome satisfies never;
-  }
+  if (outcome.kind === "none") return { name: undefined, erased: 0 };
+  const { provider: name } = outcome;
+  if (outcome.kind === "forgot") return { name, erased: outcome.erased, remaining: outcome.remaining };
+  const why =
+    outcome.kind === "cannot"
+      ? "has no way to erase a user. What it has stored stays until you erase it there."
+      : `erased nothing: ${outcome.reason} Correct that and erase again.`;
+  return { name, erased: 0, remaining: `The memory provider '${name}' ${why}` };
 }
 
 function isClosed(cause: unknown): boolean {

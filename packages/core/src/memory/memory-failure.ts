@@ -7,17 +7,13 @@ import { areSecretIds } from "../security/index.ts";
 export class MemoryFailure extends HermesError {
   readonly problem: MemoryErrorFields;
 
+  /** `target`: the file that was to be written, so that the hint can name its entries by id. */
   constructor(problem: MemoryErrorFields, target?: MemoryTarget) {
     super(`memory-${problem.kind.replaceAll("_", "-")}`, messageOf(problem), {
       hint: hintOf(problem, target),
     });
     this.problem = problem;
   }
-}
-
-/** `target`: the file that was to be written, so that the hint can name its entries by id. */
-export function memoryFailure(problem: MemoryErrorFields, target?: MemoryTarget): MemoryFailure {
-  return new MemoryFailure(problem, target);
 }
 
 function messageOf(problem: MemoryErrorFields): string {

@@ -33,11 +33,8 @@ export function memoryFilesIn(directory: string): { readonly folder: string; rea
 /** Empty: the folder itself. */
 export type FilePath = readonly string[];
 
-export type FoundFile =
-  | { readonly kind: "file"; readonly bytes: number }
-  | { readonly kind: "directory"; readonly bytes: number };
-
-export type ListedFile = FoundFile & { readonly path: FilePath };
+type Kind = "file" | "directory";
+export type ListedFile = { readonly kind: Kind; readonly path: FilePath; readonly bytes: number };
 
 /** The names of a path, or an error for a path that this folder cannot have. `shown`: the path as the caller wrote it. */
 export function checkedPath(names: readonly string[], shown: string): FilePath {
@@ -74,7 +71,7 @@ export class MemoryFiles {
   // ---- Reading ----
 
   /** Undefined: there is nothing. Throws `bad-path` where a link is on the way. */
-  find(path: FilePath): FoundFile | undefined {
+  find(path: FilePath): Kind | undefined {
     for (let end = 0; end <= path.length; end += 1) {
       const stat = lstat(this.#at(path.slice(0, end)));
       if (stat === undefined) return undefined;
@@ -83,10 +80,9 @@ export class MemoryFiles {
         if (!stat.isDirectory()) return undefined;
         continue;
       }
-      if (stat.isFile()) return { kind: "file", bytes: stat.size };
+      if (stat.isFile()) return "file";
       if (!stat.isDirectory()) throw badPath(path.join("/"), "it is neither a file nor a directory");
-      const below = this.list(path).filter(({ kind }) => kind === "file");
-      return { kind: "directory", bytes: below.reduce((sum, { bytes }) => sum + bytes, 0) };
+      return "directory";
     }
     return undefined;
   }
@@ -155,7 +151,7 @@ export class MemoryFiles {
     for (let end = 0; end < path.length; end += 1) {
       const parent = path.slice(0, end);
       const found = this.find(parent);
-      if (found?.kind === "file") throw badPath(path.join("/"), `${parent.join("/")} is a file`);
+      if (found === "file") throw badPath(path.join("/"), `${parent.join("/")} is a file`);
       if (found === undefined) mkdirSync(this.#at(parent), { mode: 0o700 });
     }
   }

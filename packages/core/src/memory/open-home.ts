@@ -207,6 +207,9 @@ function kept<Config>(read: () => Promise<Config>): (isLive: boolean) => Promise
   };
 }
 
+/** The owner of the home; the layer of sessions, which has the same constant, is not loaded for it. */
+const NO_USER = { withoutUser: true } as const satisfies Scope;
+
 class PersonOfHome implements Person {
   readonly memory: OpenedHome;
   readonly user: MemoryUser | undefined;
@@ -219,8 +222,7 @@ class PersonOfHome implements Person {
     const { home } = memory;
     this.memory = memory;
     this.user = user;
-    this.scope =
-      user === undefined ? { withoutUser: true } : { userId: user.userId, userPlatform: user.platform };
+    this.scope = user === undefined ? NO_USER : { userId: user.userId, userPlatform: user.platform };
     this.directory =
       user === undefined ? memoriesDirectory(home) : userMemoriesDirectory(home, user.platform, user.userId);
     this.pendingDirectory = pendingWritesDirectory(home, this.directory);
@@ -237,17 +239,13 @@ class PersonOfHome implements Person {
   sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
   async sessions(wanted: SessionsWanted): Promise<SessionStore | undefined> {
-    const database = await this.memory.database();
-    return this.sessionsIn(database, await database.open(wanted));
+    const store = await (await this.memory.database()).open(wanted);
+    return store?.forUser(this.user ?? NO_USER);
   }
 
   async withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
     const database = await this.memory.database();
-    return database.use((store) => work(this.sessionsIn(database, store)));
-  }
-
-  protected sessionsIn(database: SessionDatabase, store: HomeStore | undefined): SessionStore | undefined {
-    return database.boundTo(this.user, store);
+    return database.use((store) => work(store?.forUser(this.user ?? NO_USER)));
   }
 
   async skills({ platform, allowSecrets }: SkillsWanted = {}): Promise<SkillStore> {

@@ -1,11 +1,12 @@
 // The door for programs: opens a home and gives the memory of its owner or of one user. Every member throws a `HermesError`.
 
-import { HermesError, type TextModel } from "../lib/index.ts";
+import type { TextModel } from "../lib/index.ts";
 import { type Logger, silentLogger } from "../lib/logger.ts";
 import type { Chats } from "./chats.ts";
 import type { Entries } from "./entries.ts";
 import { Gate, type StepOutside } from "./gate.ts";
 import { openHome } from "./open-home.ts";
+import { badOption } from "./options.ts";
 import type { Home, OpenHomeOptions, Person } from "./types.ts";
 import type { Memory, OpenMemoryOptions, UserMemory } from "./user-memory.ts";
 
@@ -193,8 +194,9 @@ class PersonMemory implements UserMemory {
 /** A model may answer for minutes, and may itself use this memory: while it does, the person can be erased. */
 function askedOutside(model: TextModel | undefined, step: StepOutside): TextModel {
   if (typeof model?.complete !== "function")
-    throw new HermesError("bad-option", "'model' has no function 'complete'.", {
-      hint: "Pass { model: { complete({ system, prompt }) { ... } } }: it resolves with the text of the answer.",
-    });
+    throw badOption(
+      "'model' has no function 'complete'.",
+      "Pass { model: { complete({ system, prompt }) { ... } } }: it resolves with the text of the answer.",
+    );
   return { complete: (request) => step(async () => model.complete(request)) };
 }

@@ -6,10 +6,12 @@ export function isPositive(value: unknown): value is number {
   return typeof value === "number" && value > 0;
 }
 
+export function badOption(message: string, hint: string): HermesError {
+  return new HermesError("bad-option", message, { hint });
+}
+
 export function badNumber(option: string, value: unknown): HermesError {
-  return new HermesError("bad-option", `'${option}' was passed as ${String(value)}.`, {
-    hint: "Pass a positive number.",
-  });
+  return badOption(`'${option}' was passed as ${String(value)}.`, "Pass a positive number.");
 }
 
 export function checkLimit(limit: unknown, what: string): void {
@@ -21,9 +23,7 @@ export function checkLimit(limit: unknown, what: string): void {
 
 export function formatOf<F extends MessageFormat>(format: MessageFormat | undefined): F {
   if (format === undefined || FORMATS.has(format)) return (format ?? "ai-sdk") as F;
-  throw new HermesError("bad-option", `There is no format '${String(format)}'.`, {
-    hint: `Pass one of ${[...FORMATS].join(", ")}.`,
-  });
+  throw badOption(`There is no format '${String(format)}'.`, `Pass one of ${[...FORMATS].join(", ")}.`);
 }
 
 const FORMATS: ReadonlySet<string> = new Set<MessageFormat>(["ai-sdk", "openai", "hermes"]);

@@ -7,6 +7,7 @@ import { isTold } from "./chat-history.ts";
 import { asShown, isSpoken, readGiven, readReply } from "./chat-messages.ts";
 import { findSummary, type HeldChat, loadChat, loadWholeChat } from "./chat-session.ts";
 import { planShown, readShown } from "./follow-shown.ts";
+import { badOption } from "./options.ts";
 import { exchangeId, isSame, withStoredIds } from "./same-message.ts";
 import type { RememberOptions } from "./user-memory.ts";
 
@@ -30,9 +31,10 @@ export async function readArguments(args: readonly unknown[]): Promise<RememberA
   const options = readOptions(third);
   options.signal?.throwIfAborted();
   if (options.follow)
-    throw new HermesError("bad-option", "'follow' was set for one exchange, which is not the whole chat.", {
-      hint: "Pass the whole list of messages with 'follow', or leave it out.",
-    });
+    throw badOption(
+      "'follow' was set for one exchange, which is not the whole chat.",
+      "Pass the whole list of messages with 'follow', or leave it out.",
+    );
   if (pyStrip(first) === "")
     throw new HermesError("bad-message", "The text of the user is empty. Nothing was stored.", {
       hint: "For a message without text, such as an image, pass a list: remember(chatId, [{ role: 'user', content: [...] }, reply]).",
@@ -45,26 +47,30 @@ export async function readArguments(args: readonly unknown[]): Promise<RememberA
 function readOptions(value: unknown): RememberOptions {
   if (value === undefined) return {};
   if (!isRecord(value))
-    throw new HermesError("bad-option", "The options of remember were not passed as an object.", {
-      hint: "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
-    });
+    throw badOption(
+      "The options of remember were not passed as an object.",
+      "Pass (chatId, text, reply, { id }) or (chatId, messages, { id }).",
+    );
   const options = value as RememberOptions;
   const { id, follow, hiddenTools } = options;
   if (id !== undefined && (typeof id !== "string" || id === ""))
-    throw new HermesError("bad-option", "The id of an exchange must be a text that is not empty.", {
-      hint: "Leave it out, or pass the id of the request.",
-    });
+    throw badOption(
+      "The id of an exchange must be a text that is not empty.",
+      "Leave it out, or pass the id of the request.",
+    );
   if (follow !== undefined && typeof follow !== "boolean" && follow !== "shown")
-    throw new HermesError("bad-option", "'follow' is neither true, nor false, nor 'shown'.", {
-      hint: "Pass true for the whole list of the chat, or 'shown' for the list as a client shows it.",
-    });
+    throw badOption(
+      "'follow' is neither true, nor false, nor 'shown'.",
+      "Pass true for the whole list of the chat, or 'shown' for the list as a client shows it.",
+    );
   if (
     hiddenTools !== undefined &&
     !(Array.isArray(hiddenTools) && hiddenTools.every((name) => typeof name === "string"))
   )
-    throw new HermesError("bad-option", "'hiddenTools' is not a list of names.", {
-      hint: "Pass the names of the tools whose calls the client does not see.",
-    });
+    throw badOption(
+      "'hiddenTools' is not a list of names.",
+      "Pass the names of the tools whose calls the client does not see.",
+    );
   return options;
 }
 
@@ -196,15 +202,10 @@ async function comparedList(
   const all = inCallOrder(stored.filter(isTold));
   const summary = await findSummary(store, row.id, stored);
   const isSummaryGiven = summary === undefined || commonStart(all, given, asShown) > all.indexOf(summary);
-  const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored);
-  const list = whole === undefined ? all : inCallOrder(whole.messages.filter(isTold));
-  const changeable =
-    whole?.changeable ??
-    new Set(
-      stored
-        .slice(summary === undefined ? 0 : stored.indexOf(summary) + 1)
-        .flatMap(({ meta }) => meta.rowId ?? []),
-    );
+  const whole = isSummaryGiven ? undefined : await loadWholeChat(store, row.id, stored, summary);
+  const list = whole === undefined ? all : inCallOrder(whole.filter(isTold));
+  const behind = stored.slice(summary === undefined ? 0 : stored.indexOf(summary) + 1);
+  const changeable = new Set(behind.flatMap(({ meta }) => meta.rowId ?? []));
   return { list, isWhole: whole !== undefined, isChangeable: ({ meta }) => changeable.has(meta.rowId ?? -1) };
 }
 
@@ -285,7 +286,7 @@ export async function alignChat(
   const told = stored.filter(isTold);
   if (commonStart(told, given, asShown) > told.indexOf(summary)) return align(newest, given, options);
   // The caller's list begins before the compaction.
-  const { messages } = await loadWholeChat(store, sessionId, stored);
+  const messages = await loadWholeChat(store, sessionId, stored, summary);
   const whole = align(messages.filter(isSpoken), given, options);
   return end.isAnchored && end.fresh >= whole.fresh ? end : whole;
 }
@@ -296,7 +297,7 @@ export function asNew(
   stored: readonly Message[],
   id: string | undefined,
   now: Date,
-  idAt = 0,
+  idAt: number,
 ): readonly Message[] {
   let latest = stored.reduce((time, { meta }) => Math.max(time, meta.atSeconds), 0);
   return messages.map((message, index) => {

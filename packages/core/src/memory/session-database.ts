@@ -3,14 +3,8 @@
 import { statSync } from "node:fs";
 import { type Clock, describeCause, errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import {
-  type HomeStore,
-  openSessionStore,
-  type SessionStore,
-  salvageCopy,
-  WITHOUT_USER,
-} from "../sessions/index.ts";
-import type { Administrator, MemoryUser, SessionsWanted } from "./types.ts";
+import { type HomeStore, openSessionStore, salvageCopy } from "../sessions/index.ts";
+import type { Administrator, SessionsWanted } from "./types.ts";
 
 /** Opening waits at most twice this long, first for writing, then for reading. A client prefers the error "locked" to a longer wait. */
 const WAIT_LIMIT_MS = 2_500;
@@ -39,26 +33,20 @@ export type SessionDatabaseDeps = {
 };
 
 export class SessionDatabase implements AsyncDisposable {
-  readonly #path: string;
-  readonly #warn: Logger["warn"];
-  readonly #clock: Clock;
+  readonly #deps: SessionDatabaseDeps;
   readonly #opened = new Map<SessionsWanted["mode"], Promise<HomeStore>>();
   readonly #copies = new AsyncDisposableStack();
-  readonly #refuseIfClosed: () => void;
   #handle: Handle | undefined;
   #opening: Promise<Handle> | undefined;
 
-  constructor({ path, warn, clock, refuseIfClosed }: SessionDatabaseDeps) {
-    this.#path = path;
-    this.#warn = warn;
-    this.#clock = clock;
-    this.#refuseIfClosed = refuseIfClosed;
+  constructor(deps: SessionDatabaseDeps) {
+    this.#deps = deps;
   }
 
   async open(wanted: SessionsWanted): Promise<HomeStore | undefined> {
-    this.#refuseIfClosed();
+    this.#deps.refuseIfClosed();
     const store = await this.#openingOf(wanted);
-    this.#refuseIfClosed(); // the home began to close meanwhile
+    this.#deps.refuseIfClosed(); // the home began to close meanwhile
     return store;
   }
 
@@ -69,31 +57,28 @@ export class SessionDatabase implements AsyncDisposable {
   #openingOf({ mode: wanted, create = false }: SessionsWanted): Promise<HomeStore> | undefined {
     const known = this.#opened.get("write") ?? this.#opened.get(wanted);
     if (known !== undefined) return known;
-    const isNew = !isThere(this.#path);
+    const isNew = !isThere(this.#deps.path);
     if (isNew && !create) return undefined;
     const mode = isNew ? "write" : wanted;
     const opening = openSessionStore({
-      path: this.#path,
+      path: this.#deps.path,
       readOnly: mode === "read",
-      clock: this.#clock,
-      onWarning: (message) => this.#warn(message),
+      clock: this.#deps.clock,
+      onWarning: (message) => this.#deps.warn(message),
     });
     this.#opened.set(mode, opening);
     opening.catch(() => this.#opened.delete(mode));
     return opening;
   }
 
-  /** A store in which the sessions of others do not exist. Without a user: for the owner of the home. */
-  boundTo(user: MemoryUser | undefined, store: HomeStore | undefined): SessionStore | undefined {
-    return store?.forUser(user ?? WITHOUT_USER);
-  }
-
   async salvage(): ReturnType<Administrator["salvage"]> {
-    this.#refuseIfClosed();
+    this.#deps.refuseIfClosed();
     await using made = new AsyncDisposableStack(); // deleted at once if the home closes meanwhile
-    const loss = made.use(await salvageCopy(this.#path));
-    const store = made.use(await openSessionStore({ path: loss.path, readOnly: true, clock: this.#clock }));
-    this.#refuseIfClosed();
+    const loss = made.use(await salvageCopy(this.#deps.path));
+    const store = made.use(
+      await openSessionStore({ path: loss.path, readOnly: true, clock: this.#deps.clock }),
+    );
+    this.#deps.refuseIfClosed();
     this.#copies.use(made.move());
     return { store, loss };
   }
@@ -101,9 +86,9 @@ export class SessionDatabase implements AsyncDisposable {
   /** See `Person.withSessions`. Rejects with a `HermesError` if the database cannot be opened. */
   async use<T>(work: (store: HomeStore | undefined) => Promise<T>): Promise<T> {
     for (let isLastTry = false; ; isLastTry = true) {
-      this.#refuseIfClosed();
+      this.#deps.refuseIfClosed();
       const handle = await this.#current();
-      this.#refuseIfClosed();
+      this.#deps.refuseIfClosed();
       if (handle === undefined) return work(undefined);
       try {
         const value = await work(handle.store);
@@ -131,11 +116,11 @@ export class SessionDatabase implements AsyncDisposable {
   }
 
   async #current(): Promise<Handle | undefined> {
-    const file = isThere(this.#path) ? fileAt(this.#path) : undefined;
+    const file = isThere(this.#deps.path) ? fileAt(this.#deps.path) : undefined;
     if (this.#handle !== undefined && this.#handle.file !== file) await this.#release(this.#handle);
     if (this.#handle !== undefined) return this.#handle;
     if (file === undefined) return undefined;
-    this.#refuseIfClosed(); // do not open a database that `close` would miss
+    this.#deps.refuseIfClosed(); // do not open a database that `close` would miss
     this.#opening ??= this.#open(file).finally(() => {
       this.#opening = undefined;
     });
@@ -144,24 +129,24 @@ export class SessionDatabase implements AsyncDisposable {
 
   async #open(file: string): Promise<Handle> {
     const options = {
-      path: this.#path,
-      clock: this.#clock,
+      path: this.#deps.path,
+      clock: this.#deps.clock,
       waitLimitMs: WAIT_LIMIT_MS,
-      onWarning: (message: string) => this.#warn(message),
+      onWarning: (message: string) => this.#deps.warn(message),
     };
     try {
       return this.#keep(await openSessionStore(options), file, false);
     } catch (cause) {
       if (!(cause instanceof HermesError) || !READABLE_STILL.has(cause.code)) throw cause;
-      this.#warn("The session database is opened for reading only", { code: cause.code });
+      this.#deps.warn("The session database is opened for reading only", { code: cause.code });
       return this.#keep(await openSessionStore({ ...options, readOnly: true }), file, true);
     }
   }
 
   #keep(store: HomeStore, file: string, isFallback: boolean): Handle {
-    for (const warning of store.warnings) this.#warn(warning);
+    for (const warning of store.warnings) this.#deps.warn(warning);
     // Opening may have repaired the database and replaced the file.
-    this.#handle = { store, file: isFallback ? file : (fileAt(this.#path) ?? file), isFallback };
+    this.#handle = { store, file: isFallback ? file : (fileAt(this.#deps.path) ?? file), isFallback };
     return this.#handle;
   }
 
@@ -170,12 +155,12 @@ export class SessionDatabase implements AsyncDisposable {
     try {
       await handle.store.close();
     } catch (cause) {
-      this.#warn("Closing the session database failed", { cause });
+      this.#deps.warn("Closing the session database failed", { cause });
     }
   }
 
   #isCurrent(handle: Handle): boolean {
-    return this.#handle === handle && handle.file === fileAt(this.#path);
+    return this.#handle === handle && handle.file === fileAt(this.#deps.path);
   }
 }
 

@@ -263,7 +263,7 @@ type ChatToolResultPart = WithProviderOptions<{
 }>;
 
 /** How an exchange is recognised as already stored. */
-export type RememberOptions = {
+export type RememberOptions = Pick<OpenChatOptions, "source" | "sessionId"> & {
   /**
    * Names the exchange: one with the same id is stored once, one with another id always. If only its beginning was stored, such as the
    * question, the rest is added.
@@ -282,15 +282,11 @@ export type RememberOptions = {
   readonly hiddenTools?: readonly string[];
   /** With `follow: "shown"`: a list that has nothing in common with the chat changes nothing, and nothing of it is stored. */
   readonly keepsUnrelated?: boolean;
-  /** For a new chat, as in `openChat`. */
-  readonly source?: string;
-  /** For a new chat, as in `openChat`. */
-  readonly sessionId?: string;
   readonly signal?: AbortSignal;
 };
 
 /** How the list of a request belongs to the chat. */
-export type AskOptions = {
+export type AskOptions = Pick<OpenChatOptions, "source" | "sessionId"> & {
   /**
    * `whole`: as `follow: "shown"` of `remember`. `newest`: only what is new; the same messages again are a repetition as long as the
    * client has not got the reply. `either`: a list with earlier messages is the whole one, unless it has nothing in common with the chat.
@@ -304,10 +300,6 @@ export type AskOptions = {
   readonly isRetry?: boolean;
   /** Names of tools whose calls and results the client does not see. */
   readonly hiddenTools?: readonly string[];
-  /** For a new chat, as in `openChat`. */
-  readonly source?: string;
-  /** For a new chat, as in `openChat`. */
-  readonly sessionId?: string;
   readonly signal?: AbortSignal;
 };
 
@@ -496,14 +488,8 @@ export type MemorySearchOptions = {
 
 /** One hit: a current entry, an archived entry, or a message of a chat. */
 export type MemoryHit =
-  | { readonly kind: "entry"; readonly id: string; readonly target: EntryTarget; readonly text: string }
-  | {
-      readonly kind: "archive";
-      readonly id: string;
-      readonly target: EntryTarget;
-      readonly text: string;
-      readonly archivedAt: Date;
-    }
+  | (Entry & { readonly kind: "entry" })
+  | (Entry & { readonly kind: "archive"; readonly archivedAt: Date })
   | {
       readonly kind: "session";
       readonly chatId: string;

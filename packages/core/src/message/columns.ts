@@ -2,23 +2,29 @@
 // of stored rows or of chat rows.
 import { HermesError, isRecord, outsideJsonOr } from "../lib/index.ts";
 import { checkMessage, looksLikeMessage, type Message } from "./message.ts";
-import { decodeUtf8, encodeContent, type MessageInput, stringForm, toNewMessage } from "./rows.ts";
+import {
+  decodeUtf8,
+  encodeContent,
+  type MessageInput,
+  type StoredMessageRow,
+  stringForm,
+  toNewMessage,
+} from "./rows.ts";
 
-export type MessageColumns = {
-  readonly role: string;
+/** A row without the columns that the store fills in. */
+export type MessageColumns = Omit<
+  StoredMessageRow,
+  | "id"
+  | "session_id"
+  | "content"
+  | "observed"
+  | "active"
+  | "compacted"
+  | "_compressed_summary"
+  | "display_kind"
+  | "origin_id"
+> & {
   readonly content: string | null;
-  readonly tool_call_id: string | null;
-  readonly tool_calls: string | null;
-  readonly tool_name: string | null;
-  readonly timestamp: number;
-  readonly token_count: number | null;
-  readonly finish_reason: string | null;
-  readonly reasoning: string | null;
-  readonly reasoning_content: string | null;
-  readonly reasoning_details: string | null;
-  readonly codex_reasoning_items: string | null;
-  readonly codex_message_items: string | null;
-  readonly platform_message_id: string | null;
   readonly observed: 0 | 1;
   /** False when the message had no usable timestamp and `now` was taken. */
   readonly hasOwnTimestamp: boolean;

@@ -63,7 +63,6 @@ export {
   plainText,
   STRUCTURED_PREFIX,
   type StoredMessageRow,
-  stringForm,
   toConversationRow,
   toMessageRow,
   toNewMessage,

@@ -339,6 +339,6 @@ export const REFUSED_NOTE =
 export function isRefused(
   message: Message | { readonly role: string; readonly finish_reason?: unknown },
 ): boolean {
-  const reason = isMessage(message) ? message.meta.finishReason : message.finish_reason;
+  const reason = looksLikeMessage(message) ? (message as Message).meta.finishReason : message.finish_reason;
   return reason === REFUSED_BY_POLICY;
 }

@@ -14,7 +14,6 @@ import {
   isNotedKind,
   isRefused,
   type Message,
-  outputKindOf,
   type PartKind,
   REFUSED_BY_POLICY,
   type ToolCall,
@@ -108,20 +107,18 @@ type NotOfAiSdk = { readonly providerOptions?: undefined };
 /** Undefined for a `session_meta` row, which describes its session and is not a message. */
 export function fromRow(row: MessageRow): Message | undefined {
   if (row.role === "session_meta") return undefined;
-  const texts = Object.fromEntries(
-    ROW_TEXTS.flatMap((column) => (row[column] === null ? [] : [[column, row[column]]])),
-  );
   const isReply = row.role === "assistant";
-  const thoughts = isReply ? thoughtsOf(row) : { values: {}, written: new Map<string, string>() };
+  const thoughts = isReply ? thoughtsOf(row) : undefined;
   const isEnding = isReply || isRefused(row) || (row.role === "tool" && isNotedKind(row.finish_reason));
   const message = readRow(
     {
       role: row.role,
       content: row.content,
-      ...texts,
+      tool_call_id: row.tool_call_id ?? undefined,
+      tool_name: row.tool_name ?? undefined,
       tool_calls: row.tool_calls ?? undefined,
       observed: row.observed ? true : undefined,
-      ...thoughts.values,
+      ...thoughts?.values,
       finish_reason: isEnding ? row.finish_reason : undefined,
     },
     withoutUndefined({
@@ -132,7 +129,8 @@ export function fromRow(row: MessageRow): Message | undefined {
     }),
   );
   if (message.role === "assistant") storedCalls.set(message.toolCalls, row.tool_calls);
-  if (message.vendor !== undefined) storedJson.set(message.vendor, thoughts.written);
+  if (message.vendor !== undefined && thoughts !== undefined)
+    storedJson.set(message.vendor, thoughts.written);
   return message;
 }
 
@@ -159,14 +157,9 @@ export function toNewMessage(message: Message): NewMessage & Partial<Record<Thou
     ...(role === "assistant" && meta.partOrder !== undefined
       ? withOrder(own, thoughts, vendor, meta.partOrder)
       : thoughts),
-    ...(role === "tool" ? kindField(message) : {}),
+    ...(message.role === "tool" && isNotedKind(meta.finishReason) ? { finishReason: meta.finishReason } : {}),
     ...(isRefused(message) ? { finishReason: REFUSED_BY_POLICY } : {}),
   };
-}
-
-function kindField(message: Message): NewMessage {
-  const kind = message.role === "tool" ? outputKindOf(message) : undefined;
-  return isNotedKind(kind) ? { finishReason: kind } : {};
 }
 
 function withOrder(
@@ -224,8 +217,6 @@ export function toConversationRow(row: StoredMessageRow, warn?: Warn): OpenAiMes
   });
 }
 
-/** Columns that a message has as text. */
-const ROW_TEXTS = ["tool_call_id", "tool_name"] as const;
 const THOUGHT_TEXTS = { reasoning: "reasoning", reasoning_content: "reasoningContent" } as const;
 const THOUGHT_VALUES = {
   reasoning_details: "reasoningDetails",
@@ -364,6 +355,7 @@ export function decodeContent(stored: string | Uint8Array | null, warn?: Warn): 
 
 /** The text of decoded content, parts joined by a space; null if it has none. */
 export function plainText(value: unknown): string | null {
+  if (typeof value === "string") return value;
   const content = parseContent(value);
   if (content === null || typeof content === "string") return content ?? "";
   return textOf(content, { separator: " " }) || null;

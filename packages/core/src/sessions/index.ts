@@ -49,9 +49,14 @@ export type {
 } from "./search/types.ts";
 export { isStopWord, stem, tokenize } from "./search/words.ts";
 export {
+  answerJson,
   cleanText,
   leftOutRemark,
+  type NamedHit,
+  remarksOn,
+  shortSnippet,
   weakRemark,
+  withTitles,
 } from "./search-tool/answer-parts.ts";
 export {
   sessionSearchEntry,
@@ -63,14 +68,7 @@ export {
   DEFAULT_SESSION_SEARCH_SETTINGS,
   type SessionSearchSettings,
   sessionSearchSettings,
-} from "./search-tool/settings.ts";
-export {
-  answerJson,
-  type NamedHit,
-  remarksOn,
-  shortSnippet,
-  withTitles,
-} from "./search-tool/shown-answer.ts";
+} from "./search-tool/request.ts";
 export { type SessionSearchContext, sessionSearchTool } from "./search-tool/tool.ts";
 export {
   findOrphans,

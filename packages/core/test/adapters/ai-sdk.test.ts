@@ -1,20 +1,10 @@
 // The adapter with the real AI SDK 5, 6 and 7: what a model gets, and what the chat has afterwards.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type AiSdk, type AiSdkOptions, aiSdk, sdkTextModel } from "../../src/adapters/ai-sdk.ts";
-import { type Memory, openMemory, type UserMemory } from "../../src/memory/index.ts";
+import type { UserMemory } from "../../src/memory/index.ts";
 import { type Message, textOf, toolCallsOf } from "../../src/message/index.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+import { ana, openedMemory } from "../fakes/opened-memory.ts";
 import { SDKS } from "./ai-sdk-versions.ts";
-
-async function opened(home = tempDirectory()): Promise<Memory> {
-  const memory = await openMemory({ home });
-  onTestFinished(() => memory.close());
-  return memory;
-}
-
-async function ana(): Promise<UserMemory> {
-  return (await opened()).user({ platform: "web", id: "ana" });
-}
 
 function chat(me: UserMemory, options: Partial<AiSdkOptions> = {}): AiSdk {
   const errors: unknown[] = [];
@@ -376,7 +366,7 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
   );
 
   it("keeps two users with the same chat id apart while both stream", async () => {
-    const memory = await opened();
+    const memory = await openedMemory();
     const names = ["ana", "bob"];
     await Promise.all(
       names.map(async (id) => {
@@ -400,7 +390,8 @@ describe.each(SDKS)("AI SDK $version", (sdk) => {
   });
 
   it("is a model for summaries and extraction", async () => {
-    const scripted = sdk.model(["A short text."]);
+    const parts = ["A short ", "text."].map((text) => ({ type: "text", text }));
+    const scripted = sdk.model([[{ type: "reasoning", text: "Hm" }, ...parts]]);
     const text = sdkTextModel(scripted.model as Parameters<typeof sdkTextModel>[0]);
     expect(await text.complete({ system: "Summarise.", prompt: "A long text." })).toBe("A short text.");
     expect(scripted.prompts[0]).toEqual([

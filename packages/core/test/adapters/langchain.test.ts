@@ -1,15 +1,8 @@
 // Messages of LangChain in the store, with stand-ins for the two functions that a program passes in. The real packages are tried in
 // test/consumers.
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { langChain } from "../../src/adapters/langchain.ts";
-import { openMemory, type UserMemory } from "../../src/memory/index.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
-
-async function ana(): Promise<UserMemory> {
-  const memory = await openMemory({ home: tempDirectory() });
-  onTestFinished(() => memory.close());
-  return memory.user({ platform: "web", id: "ana" });
-}
+import { ana } from "../fakes/opened-memory.ts";
 
 type Like = { readonly role?: string; readonly type?: string; readonly content: unknown };
 const functions = {

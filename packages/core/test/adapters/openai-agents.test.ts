@@ -1,14 +1,7 @@
 // Items of the OpenAI Agents SDK in the store. The real package is tried in test/consumers.
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { openAiAgents } from "../../src/adapters/openai-agents.ts";
-import { openMemory, type UserMemory } from "../../src/memory/index.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
-
-async function ana(): Promise<UserMemory> {
-  const memory = await openMemory({ home: tempDirectory() });
-  onTestFinished(() => memory.close());
-  return memory.user({ platform: "web", id: "ana" });
-}
+import { ana } from "../fakes/opened-memory.ts";
 
 const user = (content: unknown) => ({ type: "message", role: "user", content });
 const said = (text: string) => ({

@@ -1,41 +1,18 @@
 // Chats with the AI SDK 5, 6 and 7: results of generateText and streamText are stored with all their steps, and what `context` gives
 // is accepted by each version, in types and at run time.
-import {
-  generateText as generate7,
-  isStepCount,
-  jsonSchema as json7,
-  type ModelMessage as Message7,
-  modelMessageSchema as schema7,
-  streamText as stream7,
-  tool as tool7,
-} from "ai";
+import * as ai7 from "ai";
 import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
-import {
-  generateText as generate5,
-  jsonSchema as json5,
-  type ModelMessage as Message5,
-  modelMessageSchema as schema5,
-  stepCountIs as steps5,
-  streamText as stream5,
-  tool as tool5,
-} from "ai5";
+import * as ai5 from "ai5";
 import { MockLanguageModelV2 } from "ai5/test";
-import {
-  generateText as generate6,
-  jsonSchema as json6,
-  type ModelMessage as Message6,
-  modelMessageSchema as schema6,
-  stepCountIs as steps6,
-  streamText as stream6,
-  tool as tool6,
-} from "ai6";
+import * as ai6 from "ai6";
 import { MockLanguageModelV3 } from "ai6/test";
 import { describe, expect, it } from "vitest";
 import { type ChatMessage, openMemory } from "../../src/memory/index.ts";
 import { textOf } from "../../src/message/index.ts";
+import { ana } from "../fakes/opened-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
-const ANA = { platform: "web", id: "ana" };
+const SCHEMAS = [ai5.modelMessageSchema, ai6.modelMessageSchema, ai7.modelMessageSchema];
 const SCHEMA = { type: "object", properties: { city: { type: "string" } } } as const;
 const CALL = { type: "tool-call", toolCallId: "w1", toolName: "weather", input: '{"city":"Lyon"}' } as const;
 const ANSWER = { type: "text", text: "It is sunny in Lyon." } as const;
@@ -80,60 +57,32 @@ function replies(flat: boolean) {
   };
 }
 
-const execute = async () => ({ sky: "sunny" });
-const PROMPT = { system: "Be brief.", prompt: "weather?" };
+// biome-ignore lint/suspicious/noExplicitAny: the versions have types of their own; those of the messages are checked below
+type Any = any;
 
-const RESULTS = {
-  "generateText of 5": () =>
-    generate5({
-      ...PROMPT,
-      model: new MockLanguageModelV2(replies(true)),
-      tools: { weather: tool5({ inputSchema: json5(SCHEMA), execute }) },
-      stopWhen: steps5(3),
-    }),
-  "streamText of 5": () =>
-    stream5({
-      ...PROMPT,
-      model: new MockLanguageModelV2(replies(true)),
-      tools: { weather: tool5({ inputSchema: json5(SCHEMA), execute }) },
-      stopWhen: steps5(3),
-    }),
-  "generateText of 6": () =>
-    generate6({
-      ...PROMPT,
-      model: new MockLanguageModelV3(replies(false)),
-      tools: { weather: tool6({ inputSchema: json6(SCHEMA), execute }) },
-      stopWhen: steps6(3),
-    }),
-  "streamText of 6": () =>
-    stream6({
-      ...PROMPT,
-      model: new MockLanguageModelV3(replies(false)),
-      tools: { weather: tool6({ inputSchema: json6(SCHEMA), execute }) },
-      stopWhen: steps6(3),
-    }),
-  "generateText of 7": () =>
-    generate7({
-      instructions: PROMPT.system,
-      prompt: PROMPT.prompt,
-      model: new MockLanguageModelV4(replies(false)),
-      tools: { weather: tool7({ inputSchema: json7(SCHEMA), execute }) },
-      stopWhen: isStepCount(3),
-    }),
-  "streamText of 7": () =>
-    stream7({
-      instructions: PROMPT.system,
-      prompt: PROMPT.prompt,
-      model: new MockLanguageModelV4(replies(false)),
-      tools: { weather: tool7({ inputSchema: json7(SCHEMA), execute }) },
-      stopWhen: isStepCount(3),
-    }),
-};
+const RESULTS = [
+  [5, ai5, MockLanguageModelV2],
+  [6, ai6, MockLanguageModelV3],
+  [7, ai7, MockLanguageModelV4],
+].flatMap(([version, ai, Mock]: Any) =>
+  ["generateText", "streamText"].map((how): [name: string, call: () => Promise<object>] => [
+    `${how} of ${version}`,
+    async () =>
+      ai[how]({
+        [version === 7 ? "instructions" : "system"]: "Be brief.",
+        prompt: "weather?",
+        model: new Mock(replies(version === 5)),
+        tools: {
+          weather: ai.tool({ inputSchema: ai.jsonSchema(SCHEMA), execute: async () => ({ sky: "sunny" }) }),
+        },
+        stopWhen: ai.stepCountIs(3),
+      }),
+  ]),
+);
 
-describe.each(Object.entries(RESULTS))("the result of %s", (_, call) => {
+describe.each(RESULTS)("the result of %s", (_, call) => {
   it("is stored with its tool call and result, once, and comes back as messages that every version accepts", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
+    const me = await ana();
     const result = await call();
     const stored = await me.remember("c", "weather?", result);
     expect(stored.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
@@ -143,7 +92,7 @@ describe.each(Object.entries(RESULTS))("the result of %s", (_, call) => {
     expect(await me.remember("c", "weather?", "It is sunny in Lyon.")).toMatchObject({ stored: 2 });
 
     const { messages } = await me.context("c", { query: "and tomorrow?" });
-    for (const schema of [schema5, schema6, schema7])
+    for (const schema of SCHEMAS)
       for (const message of messages) expect(schema.safeParse(message).success).toBe(true);
     expect(messages.slice(1, 3)).toMatchObject([
       {
@@ -167,8 +116,7 @@ it("a stream that failed is refused, and nothing is stored", async () => {
 });
 
 it("the type of messages fits every version", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.user(ANA);
+  const me = await ana();
   const image =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
   await me.remember("c", [
@@ -204,11 +152,11 @@ it("the type of messages fits every version", async () => {
   ]);
   const { request } = await me.context("c", { query: "and?" });
   const messages: ChatMessage[] = request.messages;
-  const five: Message5[] = messages;
-  const six: Message6[] = messages;
-  const seven: Message7[] = messages;
+  const five: ai5.ModelMessage[] = messages;
+  const six: ai6.ModelMessage[] = messages;
+  const seven: ai7.ModelMessage[] = messages;
   for (const list of [five, six, seven]) expect(list).toHaveLength(4);
-  for (const schema of [schema5, schema6, schema7])
+  for (const schema of SCHEMAS)
     for (const message of messages) expect(schema.safeParse(message).error).toBeUndefined();
   expect(messages[0]?.content).toEqual([
     { type: "text", text: "look" },
@@ -218,32 +166,3 @@ it("the type of messages fits every version", async () => {
   expect(JSON.stringify(messages[2])).toContain("[file: image/png]");
   expect(await me.remember("c", request.messages)).toMatchObject({ stored: 1, known: 3 });
 });
-
-it("the list of context runs in each version", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.user(ANA);
-  await me.remember("c", "weather?", await RESULTS["generateText of 6"]());
-  const turn = await me.context("c", { query: "and tomorrow?", identity: "Be brief." });
-  const usual = { ...turn.request, prompt: undefined };
-  const answers = [
-    await generate5({ ...usual, model: new MockLanguageModelV2(onlyText(true)) }),
-    await generate6({ ...usual, model: new MockLanguageModelV3(onlyText(false)) }),
-    await generate7({
-      instructions: turn.system,
-      messages: turn.request.messages,
-      model: new MockLanguageModelV4(onlyText(false)),
-    }),
-  ];
-  expect(answers.map(({ text }) => text)).toEqual(["rain", "rain", "rain"]);
-});
-
-function onlyText(flat: boolean) {
-  const { doGenerate } = replies(flat);
-  return {
-    doGenerate: async () => {
-      await doGenerate();
-      const answer = (await doGenerate()) as object;
-      return { ...answer, content: [{ type: "text", text: "rain" }] } as never;
-    },
-  };
-}

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { HermesError } from "../../src/lib/index.ts";
 import { ChatTurns } from "../../src/memory/chat-session.ts";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
+import { ana, owner } from "../fakes/opened-memory.ts";
 import { registeringPlugin, writePlugin } from "../fakes/plugins.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
@@ -136,8 +137,7 @@ describe.each(Object.entries(PERSONS))("%s", (_, personOf) => {
 
 describe("remember", () => {
   it("stores nothing of a list with a message that nobody can read, and names it", async () => {
-    await using memory = await open();
-    const me = memory.owner;
+    const me = await owner();
     const bad = await failure(
       me.remember("c", [
         { role: "user", content: "u" },
@@ -156,8 +156,7 @@ describe("remember", () => {
   });
 
   it("refuses an exchange without a question, and says which argument is wrong", async () => {
-    await using memory = await open();
-    const me = memory.owner;
+    const me = await owner();
     const empty = await failure(me.remember("c", " \n", "a reply"));
     expect([empty.code, empty.hint]).toEqual(["bad-message", expect.stringContaining("image")]);
     const missing = await failure(me.remember("c", undefined as never, "a reply"));
@@ -174,8 +173,7 @@ describe("remember", () => {
   });
 
   it("follows a list that was edited: rows it no longer has are taken back, not deleted", async () => {
-    await using memory = await open();
-    const me = memory.owner;
+    const me = await owner();
     const list = (...said: string[]) =>
       said.map((content, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content }));
     await me.remember("c", list("u1", "a1", "u2", "a2"));
@@ -223,8 +221,7 @@ describe("remember", () => {
   });
 
   it("does not store the recall of a request", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     await me.remember("old", "My sister Berta breeds alpacas", "Lovely!");
     const turn = await me.context("new", { query: "What does my sister Berta breed?" });
     expect(turn.recall).toContain("alpacas");
@@ -236,16 +233,14 @@ describe("remember", () => {
   });
 
   it("serialises calls of one process", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     const all = await Promise.all(Array.from({ length: 8 }, () => me.remember("c", "same", "same too")));
     expect(all.map(({ stored }) => stored).sort()).toEqual([0, 0, 0, 0, 0, 0, 0, 2]);
     expect(await me.chat("c")).toMatchObject({ messages: 2 });
   });
 
   it("waits for the lease of another process, until the caller stops it", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     const { sessionId } = await me.remember("c", "one", "two");
     const store = await me.layers.sessions({ mode: "write", create: true });
     await store.acquireSessionLease(sessionId, "pid=1:host=elsewhere:nonce=ab", { ttl: 60 });
@@ -259,8 +254,7 @@ describe("remember", () => {
 
 describe("context", () => {
   it("recalls other chats of the person, fenced, and the same bytes for each step of a turn", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     await me.remember(
       "trip",
       "I am allergic to walnuts",
@@ -302,8 +296,7 @@ describe("a list that comes back", () => {
   });
 
   it("has the result of a stored call: a model gets it, and it is stored once", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     await me.remember("c", [user("q1"), call("t1", "t2")]);
     const list = [user("q1"), call("t1", "t2"), result("t2", "SECOND"), result("t1", "FIRST"), user("q2")];
     const { messages } = await me.context("c", { messages: list, format: "openai" });
@@ -326,8 +319,7 @@ describe("a list that comes back", () => {
   });
 
   it("is known after a compaction, also with a gap behind the summary", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     const say = (at: number) =>
       me.remember("c", `question ${at} ${"lorem ".repeat(120)}`, `answer ${at} ${"ipsum ".repeat(120)}`);
     for (let at = 0; at < 30; at += 1) await say(at);
@@ -345,8 +337,7 @@ describe("a list that comes back", () => {
   });
 
   it("is known when its texts were cut and rounds of its newest turn left out", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     const list = [user("My name is Ana"), assistant("Hello"), user(`look it up ${"now ".repeat(3_000)}`)];
     for (let at = 0; at < 60; at += 1)
       list.push(call(`c${at}`) as never, result(`c${at}`, `${at} ${"word ".repeat(700)}`) as never);
@@ -367,8 +358,7 @@ describe("a list that comes back", () => {
   });
 
   it("completes an exchange whose question was stored under the same id", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     const [q, a] = [user("q"), assistant("the reply")];
     await me.remember("c", [q], { id: "r1" });
     expect(await me.remember("c", [q, a], { id: "r1" })).toMatchObject({ stored: 1, known: 1 });
@@ -414,8 +404,7 @@ describe("a text that looks like the summary of a compaction", () => {
     ["first", [marked, "My name is Ana", "later"]],
     ["in the middle", ["My name is Ana", marked, "later"]],
   ])("hides nothing, %s", async (_, said) => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     for (const text of said) await me.remember("c", text, "ok");
     let prompt = "";
     const model = {
@@ -441,8 +430,7 @@ describe("a text that looks like the summary of a compaction", () => {
 
 describe("what was forgotten", () => {
   it("is not recalled any more, also within the same turn", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     const query = "Which nuts am I allergic to?";
     const ways = { dinner: () => me.forgetChat("trip"), supper: () => me.erase() };
     for (const [chatId, forget] of Object.entries(ways)) {
@@ -457,8 +445,7 @@ describe("what was forgotten", () => {
 
 describe("a chat that another process works on", () => {
   it("is busy after the wait, and the error names the process", async () => {
-    await using memory = await open();
-    const me = memory.user(ANA);
+    const me = await ana();
     const { sessionId } = await me.remember("c", "one", "two");
     const store = await me.layers.sessions({ mode: "write", create: true });
     await store.acquireSessionLease(sessionId, "pid=17:host=elsewhere:nonce=ab", { ttl: 60 });

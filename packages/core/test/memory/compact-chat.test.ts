@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { TextModel } from "../../src/lib/index.ts";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
+import { ana } from "../fakes/opened-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const ANA = { platform: "web", id: "ana" };
@@ -73,8 +74,7 @@ describe.each([
 
 describe("compacting a chat", () => {
   it("keeps what is said while the summary is written", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
+    const me = await ana();
     await talk(me, "c", 30);
     const model = modelThat(async () => {
       await me.remember("c", "said meanwhile", "heard meanwhile");

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Gate } from "../../src/memory/gate.ts";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
 import { holders } from "../fakes/filled-person.ts";
+import { ana } from "../fakes/opened-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const ANA = { platform: "web", id: "ana" };
@@ -52,8 +53,7 @@ describe.each(Object.entries(CALLS))("%s whose model answers later", (name, call
   });
 
   it("writes nothing about messages that are gone, also if the chat began anew", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
+    const me = await ana();
     for (let at = 0; at < 25; at += 1)
       await me.remember("c", `${at} I like ${SECRET} ${"lorem ".repeat(80)}`, "ipsum ".repeat(80));
     const { ended, asked, tell } = call(me);
@@ -114,8 +114,7 @@ it("does not store a block of entries that another process erased meanwhile", as
 });
 
 it("can be erased while a reply arrives that needs this memory", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.user(ANA);
+  const me = await ana();
   const erasing = Promise.withResolvers<void>();
   const reply = erasing.promise.then(async () => `You have ${(await me.list()).length} entries.`);
   const remembered = me.remember("c", "How many entries do I have?", reply);

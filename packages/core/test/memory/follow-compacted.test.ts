@@ -1,6 +1,7 @@
 // Lists that a client sends after a compaction: what the summary stands for cannot be taken back, and nothing is stored twice.
 import { expect, it } from "vitest";
 import { openMemory } from "../../src/memory/index.ts";
+import { owner } from "../fakes/opened-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const TURNS = 12;
@@ -63,8 +64,7 @@ it.each([
 });
 
 it("the whole list is known, also if its first words were said again at the end", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.owner;
+  const me = await owner();
   const list: { role: string; content: string }[] = [];
   const say = async (question: string, answer: string, id?: string) => {
     list.push(user(question), reply(answer));

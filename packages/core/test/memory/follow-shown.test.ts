@@ -1,8 +1,8 @@
 // A stored chat that follows the list of a client, through the door, with the real store.
 import { describe, expect, it } from "vitest";
-import { openMemory, type RememberOptions, type UserMemory } from "../../src/memory/index.ts";
+import type { RememberOptions, UserMemory } from "../../src/memory/index.ts";
 import { textOf, toolCallsOf } from "../../src/message/index.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+import { owner } from "../fakes/opened-memory.ts";
 
 type Row = Readonly<Record<string, unknown>> & { readonly role: string; readonly content: unknown };
 
@@ -33,8 +33,7 @@ async function withChat(
     readonly everything: () => Promise<number>;
   }) => Promise<void>,
 ): Promise<void> {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.owner;
+  const me = await owner();
   const rows = async (includeInactive: boolean) => {
     const store = await me.layers.sessions({ mode: "write", create: true });
     return store.getMessages("chat.c", { includeInactive });

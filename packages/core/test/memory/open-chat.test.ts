@@ -1,6 +1,7 @@
 // The members of the door that a gateway needs: where a chat comes from, its memory block, and recall with a list of what was found.
 import { expect, it } from "vitest";
 import { openMemory } from "../../src/memory/index.ts";
+import { owner } from "../fakes/opened-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const ANN = { platform: "web", id: "ann" };
@@ -76,8 +77,7 @@ it.each([
 });
 
 it("recalls what context adds, with the same bytes for a turn, and stops when it is told to", async () => {
-  await using memory = await openMemory({ home: tempDirectory() });
-  const me = memory.owner;
+  const me = await owner();
   await me.remember("old", "The greenhouse thermostat is set to 19", "Noted.");
   const query = "What is the greenhouse thermostat set to?";
   const first = await me.recall("c", query);

@@ -1,15 +1,9 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { HermesError, type Memory, type MemoryHit, openMemory, type UserMemory } from "../../src/index.ts";
+import { describe, expect, it } from "vitest";
+import { HermesError, type MemoryHit, type UserMemory } from "../../src/index.ts";
+import { openedMemory } from "../fakes/opened-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
-
-async function opened(config = "", home = tempDirectory()): Promise<Memory> {
-  if (config !== "") writeFileSync(join(home, "config.yaml"), config);
-  const memory = await openMemory({ home });
-  onTestFinished(() => memory.close());
-  return memory;
-}
 
 async function say(me: UserMemory, sessionId: string, ...texts: string[]): Promise<void> {
   const store = await me.layers.sessions({ mode: "write", create: true });
@@ -25,7 +19,7 @@ const ARCHIVING = "memory:\n  memory_char_limit: 60\n  overflow: archive\n";
 
 describe("one search over entries, archive and sessions", () => {
   it("finds a word in all three, each hit with the ids that lead to it", async () => {
-    const memory = await opened(ARCHIVING);
+    const memory = await openedMemory(ARCHIVING);
     const me = memory.user({ platform: "web", id: "ana" });
     const old = await me.add("The harbour crane is painted blue every spring");
     const live = await me.add("The crane operator is called Mio");
@@ -50,7 +44,7 @@ describe("one search over entries, archive and sessions", () => {
   });
 
   it("searches only where it is told to", async () => {
-    const memory = await opened(ARCHIVING);
+    const memory = await openedMemory(ARCHIVING);
     const me = memory.owner;
     await me.add("The harbour crane is painted blue every spring");
     await me.add("The crane operator is called Mio");
@@ -67,7 +61,7 @@ describe("one search over entries, archive and sessions", () => {
   });
 
   it("says in words how the sessions were searched, and why nothing was found", async () => {
-    const me = (await opened()).owner;
+    const me = (await openedMemory()).owner;
     await say(me, "s1", "the harbour crane is blue");
     const notes = async (query: string) => (await me.search(query, { in: ["sessions"] })).notes[0];
     expect(await notes("harbour crane")).toBe("Sessions: every word of the query was found.");
@@ -78,7 +72,7 @@ describe("one search over entries, archive and sessions", () => {
   });
 
   it("gives a short message whole and of a long one the part that matches, without marks", async () => {
-    const me = (await opened()).owner;
+    const me = (await openedMemory()).owner;
     const short = "In [1]: >>> print('crane')";
     await say(
       me,
@@ -95,7 +89,7 @@ describe("one search over entries, archive and sessions", () => {
   });
 
   it("in an empty home it finds nothing, says so and creates nothing", async () => {
-    const memory = await opened("", join(tempDirectory(), "none"));
+    const memory = await openedMemory("", join(tempDirectory(), "none"));
     const { hits, notes } = await memory.user({ platform: "web", id: "ana" }).search("crane");
     expect(hits).toEqual([]);
     expect(notes).toEqual([
@@ -107,7 +101,8 @@ describe("one search over entries, archive and sessions", () => {
   });
 
   it("with both files off it still searches the sessions, and says so", async () => {
-    const me = (await opened("memory:\n  memory_enabled: false\n  user_profile_enabled: false\n")).owner;
+    const me = (await openedMemory("memory:\n  memory_enabled: false\n  user_profile_enabled: false\n"))
+      .owner;
     await say(me, "s1", "crane");
     const { hits, notes } = await me.search("crane");
     expect(hits).toHaveLength(1);
@@ -115,7 +110,7 @@ describe("one search over entries, archive and sessions", () => {
   });
 
   it("refuses places, limits and queries that make no sense", async () => {
-    const me = (await opened()).owner;
+    const me = (await openedMemory()).owner;
     const bad = [
       me.search("crane", { in: ["everywhere" as "entries"] }),
       me.search("crane", { in: [] }),

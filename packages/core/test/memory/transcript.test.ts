@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { openMemory, type UserMemory } from "../../src/memory/index.ts";
 import { textOf } from "../../src/message/index.ts";
+import { ana } from "../fakes/opened-memory.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 const ANA = { platform: "web", id: "ana" };
@@ -74,8 +75,7 @@ describe.each([
 
 describe("the transcript", () => {
   it("leaves out what was taken back after a compaction had copied it", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
+    const me = await ana();
     await talk(me, 0, 24);
     await compact(me);
     const { messages } = (await me.transcript("c")) ?? { messages: [] };
@@ -88,8 +88,7 @@ describe("the transcript", () => {
   });
 
   it("begins a page with the question, however many steps its answer has", async () => {
-    await using memory = await openMemory({ home: tempDirectory() });
-    const me = memory.user(ANA);
+    const me = await ana();
     const step = (at: number) => [
       {
         role: "assistant",

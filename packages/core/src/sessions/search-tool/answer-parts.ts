@@ -1,19 +1,11 @@
-// Shared by the modes of session_search: parts of the JSON answer, texts made safe to show, and cutting long messages. Field names
-// and fixed texts of the answer are read by other programs.
-import {
-  codePointLength,
-  HermesError,
-  preview,
-  pyStrip,
-  takeCodePoints,
-  withoutUndefined,
-} from "../../lib/index.ts";
-import { stringForm } from "../../message/index.ts";
+// Parts of an answer that the modes of session_search share: remarks, messages made safe to show and cut to size, and the whole answer for
+// people. Pure. Field names and fixed texts are read by other programs.
+import { codePointLength, preview, pyStrip, takeCodePoints, withoutUndefined } from "../../lib/index.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import { HIDDEN_SOURCES } from "../search/document.ts";
 import type { SearchAnswer, SearchHit } from "../search/types.ts";
-import type { Lookup, SessionFilters } from "./request.ts";
-import type { SessionSearchSettings } from "./settings.ts";
+import type { SessionStore } from "../store.ts";
+import type { Lookup, SessionFilters, SessionSearchSettings } from "./request.ts";
 
 export function hasFilters({ sources, after, before }: SessionFilters): boolean {
   return sources !== undefined || after !== undefined || before !== undefined;
@@ -46,43 +38,17 @@ export type ToolMessage = {
   readonly original_content_chars?: number;
 };
 
-export function failure(error: string): object {
-  return { error, success: false };
-}
-
-/** The call cannot be answered; the message is the tool's error as it is. */
-export class Refusal extends Error {}
-
-export function notFound(sessionId: string): never {
-  throw new Refusal(`session_id not found: ${shown(sessionId)}`);
-}
-
-/** A caught error in one or two sentences: what happened and, if known, what to do. */
-export function explain(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause);
-  const hint = cause instanceof HermesError ? cause.hint : undefined;
-  return hint === undefined ? cause.message : `${cause.message} ${hint}`;
-}
-
 export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
   return withoutUndefined({
     id: row.id,
     role: row.role,
-    content: withoutTerminalCodes(row.content),
+    content: withStrings(row.content, withoutAnsi),
     timestamp: row.timestamp,
     tool_name: row.tool_name ? label(row.tool_name) : undefined,
     tool_calls: isFilled(row.tool_calls) ? row.tool_calls : undefined,
     tool_call_id: row.tool_call_id ? label(row.tool_call_id) : undefined,
     anchor: row.id === anchorId ? true : undefined,
   });
-}
-
-/** Removes terminal codes from a text and from all strings of structured content. */
-function withoutTerminalCodes(value: unknown): unknown {
-  if (typeof value === "string") return withoutAnsi(value);
-  if (Array.isArray(value)) return value.map(withoutTerminalCodes);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutTerminalCodes(each)]));
 }
 
 /** Names are short. A long one was stored by mistake and must not fill the answer. */
@@ -122,22 +88,6 @@ function padded(value: number): string {
 function isFilled(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
-
-/** A value from outside for an error message, cut so that it never fills a page. */
-export function shown(value: unknown): string {
-  const text = typeof value === "string" ? value : jsonForm(value);
-  return preview(text, MAX_SHOWN_CHARS);
-}
-
-function jsonForm(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    return stringForm(value); // a cycle or a bigint
-  }
-}
-
-const MAX_SHOWN_CHARS = 512; // no id is longer, so ids always appear whole
 
 // ---- Remarks and snippets ----
 // How sure an answer is, what was not searched, and snippets as clean text. Pure. The tool, the command line and /search use the
@@ -242,53 +192,61 @@ export function cleanText(text: string): string {
   return withoutAnsi(text).replace(/\r\n?/g, "\n").replace(DIRECTION, "").replace(CONTROL, " ");
 }
 
+// A snippet has 40 words, usually a few hundred characters, but one "word" may be a whole file in base64.
+const MAX_SNIPPET_CHARS = 1000;
+
+export function cutSnippet(snippet: string, most = MAX_SNIPPET_CHARS): string {
+  if (snippet.length <= most) return snippet;
+  const start = Math.max(0, snippet.indexOf(">>>") - Math.floor(most / 4));
+  const part = snippet.slice(start, start + most).toWellFormed();
+  const isEnd = start + most >= snippet.length;
+  return `${start > 0 ? "..." : ""}${part}${isEnd ? "" : "..."}`;
+}
+
+/** The position in the message of the snippet's first match, so that a cut message still shows it. */
+export function matchPosition(snippet: string, content: unknown): number {
+  if (typeof content !== "string") return 0;
+  const cut = snippet.startsWith("...") ? 3 : 0;
+  const [before = "", rest = ""] = snippet.slice(cut).split(">>>", 2);
+  const around = (before + rest.replace("<<<", "")).trimEnd();
+  const at = content.indexOf(around);
+  return Math.max(0, at >= 0 ? at + before.length : content.indexOf(rest.split("<<<", 1)[0] ?? ""));
+}
+
 // ---- Cutting messages to size ----
 // The longest texts are cut first, all to the same length.
 
-/** `mostChars`: a limit for this message, in addition to the general limits. */
-type Cut = (message: ToolMessage, focusAt?: number, mostChars?: number) => ToolMessage;
-
-/** A message with the maximum length of its content in code points. */
-type Sized = { readonly message: ToolMessage; readonly mostChars: number };
-
-type Limits = Pick<SessionSearchSettings, "maxMessageChars" | "maxResultChars">;
+/** A message with the maximum length of its content in code points, in addition to the general limits. */
+type Sized = { readonly message: ToolMessage; readonly mostChars?: number };
 
 /**
- * Returns a function that cuts each of these messages so that all of them fit together. `focusAt`: a position in the content that
- * should stay visible.
+ * How to cut each of these messages so that all of them fit together. `focusAt`: a position in the content that should stay visible.
+ * `isCut`: the limit for all messages together makes some of them shorter.
  */
 export function cutterFor(
-  messages: readonly (ToolMessage | Sized)[],
-  limits: Limits,
+  messages: readonly Sized[],
+  { maxMessageChars, maxResultChars }: Pick<SessionSearchSettings, "maxMessageChars" | "maxResultChars">,
   reservedChars = 0,
-): Cut {
-  const most = mostOfOne(limits);
-  const level = levelFor(sizesOf(messages, limits), limits.maxResultChars - reservedChars);
-  return (message, focusAt = 0, mostChars = most) =>
-    cutMessage(message, Math.min(most, mostChars), level, focusAt);
-}
-
-/** True when the limit for all messages together makes none of them shorter. */
-export function fitTogether(
-  messages: readonly (ToolMessage | Sized)[],
-  limits: Limits,
-  reservedChars: number,
-): boolean {
-  return (
-    levelFor(sizesOf(messages, limits), limits.maxResultChars - reservedChars) === Number.POSITIVE_INFINITY
+) {
+  const most = maxMessageChars > 0 ? maxMessageChars : Number.POSITIVE_INFINITY;
+  const sizes = messages.map(
+    ({ message, mostChars = most }) =>
+      Math.min(sizeOf(message.content), most, mostChars) + sizeOf(message.tool_calls),
   );
+  const level = levelFor(sizes, maxResultChars - reservedChars);
+  const cut = ({ message, mostChars = most }: Sized, focusAt = 0): ToolMessage =>
+    cutMessage(message, Math.min(most, mostChars), level, focusAt);
+  return { cut, isCut: level < Number.POSITIVE_INFINITY };
 }
 
-function sizesOf(messages: readonly (ToolMessage | Sized)[], limits: Limits): number[] {
-  const most = mostOfOne(limits);
-  return messages.map((each) => {
-    const { message, mostChars } = "mostChars" in each ? each : { message: each, mostChars: most };
-    return Math.min(sizeOf(message.content), most, mostChars) + sizeOf(message.tool_calls);
-  });
-}
-
-function mostOfOne({ maxMessageChars }: Limits): number {
-  return maxMessageChars > 0 ? maxMessageChars : Number.POSITIVE_INFINITY;
+/** Messages of one session, from the beginning of each. */
+export function cutTogether(
+  messages: readonly ToolMessage[],
+  settings: SessionSearchSettings,
+): ToolMessage[] {
+  const sized = messages.map((message) => ({ message }));
+  const { cut } = cutterFor(sized, settings);
+  return sized.map((each) => cut(each));
 }
 
 /** The length to which the longest texts must be cut so that the sum stays within the budget. */
@@ -342,22 +300,76 @@ function cutText(text: string, most: number, focusAt: number): string {
 /** Structured values keep their structure with shorter strings. If that is not enough, they become JSON text and are cut. */
 function shrink(value: unknown, most: number): unknown {
   for (let longest = most; longest >= 16; longest = Math.floor(longest / 2)) {
-    const smaller = withShortStrings(value, longest);
+    const smaller = withStrings(value, (text) => takeCodePoints(text, longest));
     if (sizeOf(smaller) <= most) return smaller;
   }
   return takeCodePoints(JSON.stringify(value), most);
 }
 
-function withShortStrings(value: unknown, longest: number): unknown {
-  if (typeof value === "string") return takeCodePoints(value, longest);
-  if (Array.isArray(value)) return value.map((item) => withShortStrings(item, longest));
+/** The value with each of its strings changed. */
+function withStrings(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => withStrings(item, change));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, withShortStrings(item, longest)]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withStrings(item, change)]));
 }
 
 function sizeOf(value: unknown): number {
   if (value === undefined || value === null) return 0;
   return codePointLength(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+// ---- A whole answer, as `hermes sessions search` and /search in a chat show it ----
+
+export type NamedHit = SearchHit & { readonly title: string | null };
+
+/** A session without a title gets the title of the first session of its lineage. */
+export function withTitles(store: SessionStore, hits: readonly SearchHit[]): Promise<NamedHit[]> {
+  const titleOf = (id: string): Promise<string | null> => store.getSessionTitle(id);
+  return Promise.all(
+    hits.map(async (hit) => ({
+      ...hit,
+      title: (await titleOf(hit.session_id)) ?? (await titleOf(hit.lineage_root)),
+    })),
+  );
+}
+
+/** What was not searched, and what the order of the hits leaves out. */
+export function remarksOn(answer: SearchAnswer): string[] {
+  const remarks = [notSearchedRemark(answer), leftOutRemark(answer), orderRemark(answer)];
+  return remarks.filter((line) => line !== undefined);
+}
+
+/** Field names as in the answer of the `session_search` tool. */
+export function answerJson(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
+  const { stage, empty, confidence } = answer;
+  return {
+    query,
+    stage,
+    empty: empty ?? null,
+    confidence: confidence && shownConfidence(answer),
+    is_weak: confidence?.isWeak,
+    message: weakRemark(answer),
+    ...notSearchedField(answer),
+    ...leftOutField(answer),
+    order_note: orderRemark(answer),
+    hits: hits.map((hit) => ({
+      ...hit,
+      snippet: snippetOf(hit),
+      context: hit.context.map(({ role, content }) => ({ role, content: cleanText(content) })),
+      // An earlier search quotes other conversations, which are hits themselves.
+      ...(isEarlierSearch(hit) ? { context: [], folded: true } : {}),
+    })),
+  };
+}
+
+/** As clean text. For the output of an earlier search: one line that says so, without the snippets in it. */
+function snippetOf(hit: SearchHit): string {
+  if (!isEarlierSearch(hit)) return cleanText(hit.snippet);
+  return foldedSearch(hit, hit.context.map(({ content }) => content).join("\n"));
+}
+
+/** With the match in it. */
+export function shortSnippet(hit: SearchHit, mostChars: number): string {
+  return cutSnippet(snippetOf(hit), mostChars);
 }

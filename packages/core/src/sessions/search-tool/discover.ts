@@ -8,8 +8,8 @@ import type { SearchAnswer, SearchFilters, SearchHit, SearchOptions } from "../s
 import { MAX_TITLE_CHARS, startsWithSummary } from "../titles.ts";
 import {
   cleanText,
+  cutSnippet,
   cutterFor,
-  fitTogether,
   foldedSearch,
   hasFilters,
   hiddenSources,
@@ -17,16 +17,22 @@ import {
   label,
   leftOutField,
   linkTo,
+  matchPosition,
   notSearchedField,
   orderRemark,
-  Refusal,
   shownConfidence,
   toToolMessage,
   weakRemark,
   when,
 } from "./answer-parts.ts";
-import type { CurrentConversation, DiscoverRequest, Lookup, Reach } from "./request.ts";
-import { DEFAULT_RESULTS } from "./settings.ts";
+import {
+  type CurrentConversation,
+  DEFAULT_RESULTS,
+  type DiscoverRequest,
+  type Lookup,
+  type Reach,
+  Refusal,
+} from "./request.ts";
 
 /** `fits`: whether the caller has room for this text. */
 export async function discover(
@@ -265,11 +271,12 @@ const WINDOW_CHARS = 4000;
 function toResults(places: readonly Place[], lookup: Lookup, full: number) {
   const drafts = places.map((place, index) => draftOf(place, index < full));
   const all = drafts.flatMap(({ bookendStart, messages, bookendEnd }) => [
-    ...messages.map((message) => ({ message, mostChars: WINDOW_CHARS })),
-    ...[...bookendStart, ...bookendEnd].map((message) => ({ message, mostChars: BOOKEND_CHARS })),
+    ...messages,
+    ...bookendStart,
+    ...bookendEnd,
   ]);
   const snippets = drafts.reduce((sum, { snippet }) => sum + snippet.length, 0);
-  const cut = cutterFor(all, lookup.settings, snippets);
+  const { cut, isCut } = cutterFor(all, lookup.settings, snippets);
   const results = drafts.map(
     ({ hit, root, view, isFull, isFolded, snippet, bookendStart, messages, bookendEnd }) =>
       withoutUndefined({
@@ -277,11 +284,11 @@ function toResults(places: readonly Place[], lookup: Lookup, full: number) {
         matched_role: hit.role,
         match_message_id: hit.id,
         snippet,
-        bookend_start: bookendStart.map((message) => cut(message, 0, BOOKEND_CHARS)),
-        messages: messages.map((message) =>
-          cut(message, message.anchor ? matchPosition(snippet, message.content) : 0, WINDOW_CHARS),
+        bookend_start: bookendStart.map((each) => cut(each)),
+        messages: messages.map((each) =>
+          cut(each, each.message.anchor ? matchPosition(snippet, each.message.content) : 0),
         ),
-        bookend_end: bookendEnd.map((message) => cut(message, 0, BOOKEND_CHARS)),
+        bookend_end: bookendEnd.map((each) => cut(each)),
         messages_before: view.messages_before,
         messages_after: view.messages_after,
         detail: isFull ? "full" : "compact",
@@ -290,7 +297,7 @@ function toResults(places: readonly Place[], lookup: Lookup, full: number) {
         link: linkTo(lookup, hit.session_id),
       }),
   );
-  return { results, isCut: !fitTogether(all, lookup.settings, snippets) };
+  return { results, isCut };
 }
 
 /** In compact form, only the matching message: a scroll shows the messages around it. */
@@ -299,13 +306,16 @@ function draftOf({ hit, view, root }: Place, isFull: boolean) {
   const isFolded = isEarlierSearch(hit);
   const snippet = isFolded
     ? foldedSearch(hit, contentText(anchor?.content))
-    : shortSnippet(cleanText(hit.snippet));
+    : cutSnippet(cleanText(hit.snippet));
   const messages = view.window
     .filter((row) => isFull || row.id === hit.id)
     .map((row) => toToolMessage(row, hit.id))
-    .map((message) => (isFolded && message.anchor ? { ...message, content: snippet } : message));
+    .map((message) => (isFolded && message.anchor ? { ...message, content: snippet } : message))
+    .map((message) => ({ message, mostChars: WINDOW_CHARS }));
   const bookend = (rows: readonly MessageRow[]) =>
-    isFull ? rows.filter((row) => !isHandoff(row)).map((row) => toToolMessage(row)) : [];
+    rows
+      .filter((row) => isFull && !isHandoff(row))
+      .map((row) => ({ message: toToolMessage(row), mostChars: BOOKEND_CHARS }));
   return {
     hit,
     root,
@@ -317,27 +327,6 @@ function draftOf({ hit, view, root }: Place, isFull: boolean) {
     bookendStart: bookend(view.bookend_start).slice(0, BOOKEND),
     bookendEnd: bookend(view.bookend_end).slice(-BOOKEND),
   };
-}
-
-// A snippet has 40 words, usually a few hundred characters, but one "word" may be a whole file in base64.
-const MAX_SNIPPET_CHARS = 1000;
-
-export function shortSnippet(snippet: string, most = MAX_SNIPPET_CHARS): string {
-  if (snippet.length <= most) return snippet;
-  const start = Math.max(0, snippet.indexOf(">>>") - Math.floor(most / 4));
-  const part = snippet.slice(start, start + most).toWellFormed();
-  const isEnd = start + most >= snippet.length;
-  return `${start > 0 ? "..." : ""}${part}${isEnd ? "" : "..."}`;
-}
-
-/** The position in the message of the snippet's first match, so that a cut message still shows it. */
-export function matchPosition(snippet: string, content: unknown): number {
-  if (typeof content !== "string") return 0;
-  const cut = snippet.startsWith("...") ? 3 : 0;
-  const [before = "", rest = ""] = snippet.slice(cut).split(">>>", 2);
-  const around = (before + rest.replace("<<<", "")).trimEnd();
-  const at = content.indexOf(around);
-  return Math.max(0, at >= 0 ? at + before.length : content.indexOf(rest.split("<<<", 1)[0] ?? ""));
 }
 
 // ---- No hits ----

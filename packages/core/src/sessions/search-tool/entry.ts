@@ -13,9 +13,9 @@ import {
 import type { SessionStore } from "../store.ts";
 import { collapseWhitespace } from "../titles.ts";
 import { WEAK_ANSWER } from "./answer-parts.ts";
-import type { SearchRequest } from "./request.ts";
-import { DEFAULT_RESULTS, MAX_RESULTS } from "./settings.ts";
-import { parseCall, type SessionSearchContext, sessionSearchTool } from "./tool.ts";
+import { DEFAULT_RESULTS, MAX_RESULTS, parseCall, type SearchRequest } from "./request.ts";
+
+import { type SessionSearchContext, sessionSearchTool } from "./tool.ts";
 
 type OpenedSessions = {
   /** Undefined when the database could not be opened. The tool then reports why. */

@@ -1,8 +1,7 @@
 // Shortens an answer for a small context window: first its texts, then it drops messages far from the match, then whole results.
 // The result is the same JSON with less text, and says what is missing. Pure.
-import { codePointLength, isRecord, takeCodePoints, withoutUndefined } from "../../lib/index.ts";
-import { cutMessage, type ToolMessage } from "./answer-parts.ts";
-import { matchPosition, shortSnippet } from "./discover.ts";
+import { codePointLength, isRecord, takeCodePoints } from "../../lib/index.ts";
+import { cutMessage, cutSnippet, matchPosition, type ToolMessage } from "./answer-parts.ts";
 
 /** True when the text is short enough. */
 export type Fits = (text: string) => boolean;
@@ -61,24 +60,16 @@ type Missing = { cut: number; messages: number; results: number };
 
 function shaped(answer: Json, shape: Shape, most: number): Json {
   const missing: Missing = { cut: 0, messages: 0, results: 0 };
-  const hasResults = "results" in answer;
+  const part = (each: Json): Json => ({
+    ...each,
+    ...textFields(each, most, missing),
+    ...messageFields(each, shape, most, missing),
+  });
   const results = listOf(answer.results);
   const kept = results.slice(0, shape.results);
   missing.results = results.length - kept.length;
-  const fitted = withoutUndefined({
-    ...answer,
-    ...textFields(answer, most, missing),
-    results: hasResults
-      ? kept.map((result) => (isRecord(result) ? shapedPart(result, shape, most, missing) : result))
-      : undefined,
-    count: hasResults && "count" in answer ? kept.length : answer.count,
-    ...messageFields(answer, shape, most, missing),
-  });
-  return { ...fitted, shortened: told(missing) };
-}
-
-function shapedPart(result: Json, shape: Shape, most: number, missing: Missing): Json {
-  return { ...result, ...textFields(result, most, missing), ...messageFields(result, shape, most, missing) };
+  const found = "results" in answer ? { results: kept.map(part), count: kept.length } : {};
+  return { ...part(answer), ...found, shortened: told(missing) };
 }
 
 /** `query`, and the texts of a result other than its messages. */
@@ -92,7 +83,7 @@ function textFields(part: Json, most: number, missing: Missing): Json {
     }
   }
   if (typeof part.snippet === "string" && part.snippet.length > most) {
-    cut.snippet = shortSnippet(part.snippet, most);
+    cut.snippet = cutSnippet(part.snippet, most);
     missing.cut += 1;
   }
   return cut;
@@ -110,12 +101,8 @@ function messageFields(part: Json, { bookends, messages }: Shape, most: number, 
     missing.messages += all.length - kept.length;
     fields[name] = kept.map((message) => {
       const focus = message.anchor && typeof part.snippet === "string" ? part.snippet : undefined;
-      const short = cutMessage(
-        message,
-        most,
-        most,
-        focus === undefined ? 0 : matchPosition(focus, message.content),
-      );
+      const focusAt = focus === undefined ? 0 : matchPosition(focus, message.content);
+      const short = cutMessage(message, most, most, focusAt);
       if (short !== message) missing.cut += 1;
       return short;
     });
@@ -147,6 +134,6 @@ function told({ cut, messages, results }: Missing): string {
   );
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function listOf(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }

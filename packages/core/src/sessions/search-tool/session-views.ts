@@ -1,18 +1,24 @@
 // The modes of session_search that list or show stored sessions: browse, read and scroll.
-import type { ListedSession, MessageRow, MessageWindow, SessionRow } from "../rows.ts";
+import type { ListedSession, MessageWindow, SessionRow } from "../rows.ts";
 import {
-  cutterFor,
+  cutTogether,
   hasFilters,
   hiddenSources,
   linkTo,
-  notFound,
-  Refusal,
   sessionMeta,
-  shown,
   toToolMessage,
 } from "./answer-parts.ts";
 import { hasSchema17Rules, isClosed, NO_CONVERSATION } from "./discover.ts";
-import type { BrowseRequest, Lookup, ReadRequest, ScrollRequest, SessionFilters } from "./request.ts";
+import {
+  type BrowseRequest,
+  type Lookup,
+  notFound,
+  type ReadRequest,
+  Refusal,
+  type ScrollRequest,
+  type SessionFilters,
+  shown,
+} from "./request.ts";
 
 // ---- Browse: recent sessions ----
 
@@ -86,8 +92,7 @@ export async function read(lookup: Lookup, { sessionId }: ReadRequest): Promise<
   if (session === null) return undefined;
   const rows = await lookup.store.getMessages(session.id);
   const isLong = rows.length > HEAD + TAIL;
-  const messages = endsOf(rows, isLong).map((row) => toToolMessage(row));
-  const cut = cutterFor(messages, lookup.settings);
+  const shownRows = isLong ? [...rows.slice(0, HEAD), ...rows.slice(-TAIL)] : rows;
   return {
     success: true,
     mode: "read",
@@ -96,24 +101,19 @@ export async function read(lookup: Lookup, { sessionId }: ReadRequest): Promise<
     session_meta: sessionMeta(session),
     message_count: rows.length,
     truncated: isLong,
-    messages: messages.map((message) => cut(message)),
-    message: isLong ? howToSeeMore(rows.length) : undefined,
+    messages: cutTogether(
+      shownRows.map((row) => toToolMessage(row)),
+      lookup.settings,
+    ),
+    message: isLong
+      ? `The session has ${rows.length} messages; these are the first ${HEAD} and the last ${TAIL}. ` +
+        "To see the middle, pass the same session_id with around_message_id set to any id above."
+      : undefined,
   };
 }
 
 const HEAD = 20;
 const TAIL = 10;
-
-function endsOf(rows: readonly MessageRow[], isLong: boolean): readonly MessageRow[] {
-  return isLong ? [...rows.slice(0, HEAD), ...rows.slice(-TAIL)] : rows;
-}
-
-function howToSeeMore(total: number): string {
-  return (
-    `The session has ${total} messages; these are the first ${HEAD} and the last ${TAIL}. ` +
-    "To see the middle, pass the same session_id with around_message_id set to any id above."
-  );
-}
 
 // ---- Scroll: the messages around one message ----
 
@@ -179,20 +179,13 @@ async function locate(
   return undefined;
 }
 
-/** Messages that the user took back are not shown, even if the model still knows the id. */
+/** Messages that the user took back are not shown, even if the model still knows the id; those replaced by a summary are. */
 function isShown({ window }: MessageWindow, anchor: number): boolean {
-  return window.some((row) => row.id === anchor && (row.active !== 0 || isCompacted(row)));
-}
-
-/** Schema 17 and later: replaced by a summary, but still readable. */
-function isCompacted(row: MessageRow): boolean {
-  return "compacted" in row && row.compacted === 1;
+  return window.some((row) => row.id === anchor && (row.active !== 0 || row.compacted === 1));
 }
 
 function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found: Found): object {
   const { session, window } = found;
-  const messages = window.window.map((row) => toToolMessage(row, anchor));
-  const cut = cutterFor(messages, lookup.settings);
   const { sessionId } = request;
   return {
     success: true,
@@ -201,7 +194,10 @@ function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found:
     around_message_id: anchor,
     session_meta: sessionMeta(session),
     window: request.window,
-    messages: messages.map((message) => cut(message)),
+    messages: cutTogether(
+      window.window.map((row) => toToolMessage(row, anchor)),
+      lookup.settings,
+    ),
     messages_before: window.messages_before,
     messages_after: window.messages_after,
     warning:

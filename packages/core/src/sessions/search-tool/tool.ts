@@ -10,43 +10,31 @@ import {
   sessionDatabasePath,
   systemHomeContext,
 } from "../../home.ts";
-import {
-  type Clock,
-  isAbsent,
-  isDirectory,
-  isRecord,
-  pyStrip,
-  type TextModel,
-  withoutUndefined,
-} from "../../lib/index.ts";
+import { type Clock, HermesError, isDirectory, type TextModel, withoutUndefined } from "../../lib/index.ts";
 import { listProfiles } from "../../profiles.ts";
 import { sessionDatabaseUnavailable } from "../errors.ts";
 import { readScope, type Scope, WITHOUT_USER } from "../identity.ts";
 import { narrowed, openSessionStore } from "../open.ts";
-import { parseMoment } from "../search/time.ts";
 import type { HomeStore, SessionStore } from "../store.ts";
 import { summarize } from "../summarize/summarize.ts";
-import { explain, failure, notFound, Refusal, shown } from "./answer-parts.ts";
 import { discover } from "./discover.ts";
 import { type Fits, fitAnswer } from "./fit-answer.ts";
-import type {
-  CurrentConversation,
-  DiscoverRequest,
-  Lookup,
-  Reach,
-  ReadRequest,
-  SearchableStore,
-  SearchCall,
-  SearchRequest,
-  SessionFilters,
+import {
+  type CurrentConversation,
+  DEFAULT_SESSION_SEARCH_SETTINGS,
+  type DiscoverRequest,
+  type Lookup,
+  notFound,
+  parseCall,
+  type ReadRequest,
+  Refusal,
+  type SearchableStore,
+  type SearchCall,
+  type SearchRequest,
+  type SessionSearchSettings,
+  shown,
 } from "./request.ts";
 import { browse, read, scroll } from "./session-views.ts";
-import {
-  DEFAULT_RESULTS,
-  DEFAULT_SESSION_SEARCH_SETTINGS,
-  MAX_RESULTS,
-  type SessionSearchSettings,
-} from "./settings.ts";
 
 /** Who searches, from which conversation, and how much the answer may hold. */
 export type SessionSearchContext = {
@@ -71,9 +59,8 @@ export type SessionSearchContext = {
 export async function sessionSearchTool(
   store: HomeStore | SessionStore | undefined,
   args: unknown,
-  given: SessionSearchContext = {},
+  context: SessionSearchContext = {},
 ): Promise<object> {
-  const context: SessionSearchContext = given ?? {};
   let doing = "session_search failed";
   try {
     const call = parseCall(args, context.clock);
@@ -82,8 +69,16 @@ export async function sessionSearchTool(
     const found = withoutUndefined(await answer(store && narrowed(store, scope), scope, call, context));
     return context.fits === undefined ? found : fitAnswer(found, context.fits);
   } catch (cause) {
-    return failure(cause instanceof Refusal ? cause.message : `${doing}: ${explain(cause)}`);
+    const error = cause instanceof Refusal ? cause.message : `${doing}: ${explain(cause)}`;
+    return { error, success: false };
   }
+}
+
+/** A caught error in one or two sentences: what happened and, if known, what to do. */
+export function explain(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const hint = cause instanceof HermesError ? cause.hint : undefined;
+  return hint === undefined ? cause.message : `${cause.message} ${hint}`;
 }
 
 /** How a database error begins, by mode. Other programs match on these texts. */
@@ -159,134 +154,6 @@ async function currentConversation(
   const lineage = new Set([id, ...(await store.listLineage(id))]);
   const live = Array.isArray(liveMessageIds) ? liveMessageIds.filter(Number.isSafeInteger) : undefined;
   return { id, lineage, liveMessageIds: live && new Set(live) };
-}
-
-// ---- Arguments ----
-// Untyped arguments become one of four requests. Numbers are clamped. A filter that cannot be parsed is refused, because an
-// answer without it would look like an answer with it.
-
-type Given = Readonly<Record<string, unknown>>;
-
-/** Throws a `Refusal`. */
-export function parseCall(args: unknown, clock?: Clock): SearchCall {
-  const given = isRecord(args) ? args : {};
-  const { sessionId, profile } = placeOf(given);
-  if (sessionId === undefined) return { profile, request: searchRequest(given, clock) };
-  if (given.around_message_id === undefined || given.around_message_id === null)
-    return { profile, request: { mode: "read", sessionId } };
-  return {
-    profile,
-    request: {
-      mode: "scroll",
-      sessionId,
-      anchor: wholeNumber(given.around_message_id),
-      window: clamp(wholeNumber(given.window) ?? 5, 1, 20),
-      reach: reachOf(given.scope),
-    },
-  };
-}
-
-const LINK_PREFIX = "@session:";
-
-/** The id may name the profile too: `other/20260131`, or as a link. */
-function placeOf(given: Given): {
-  readonly sessionId: string | undefined;
-  readonly profile: string | undefined;
-} {
-  for (const name of ["profile", "session_id"]) {
-    const value = given[name];
-    const isNumber = name === "session_id" && typeof value === "number";
-    if (!isAbsent(value) && typeof value !== "string" && !isNumber)
-      throw new Refusal(`${name} must be a string, but is ${shown(value)}`);
-  }
-  const profile = text(given.profile);
-  const id = typeof given.session_id === "number" ? String(given.session_id) : text(given.session_id);
-  const link = id?.startsWith(LINK_PREFIX) ? id.slice(LINK_PREFIX.length) : id;
-  const slash = link?.indexOf("/") ?? -1;
-  const sessionId = text(link?.slice(slash + 1));
-  if (slash < 0 || sessionId === undefined) return { sessionId: link, profile };
-  return { sessionId, profile: profile ?? text(link?.slice(0, slash)) };
-}
-
-function searchRequest(given: Given, clock: Clock | undefined): SearchRequest {
-  const common = {
-    reach: reachOf(given.scope),
-    filters: filtersOf(given, clock),
-    limit: clamp(wholeNumber(given.limit) ?? DEFAULT_RESULTS, 1, MAX_RESULTS),
-  };
-  const query = text(given.query);
-  if (query === undefined) return { mode: "browse", ...common };
-  return {
-    mode: "discover",
-    query,
-    ...common,
-    detail: choice("detail", given.detail, ["adaptive", "full"]),
-    sort: typeof given.sort === "string" ? given.sort : undefined,
-    roles: names(given.role_filter),
-    summarize: typeof given.summarize === "boolean" ? given.summarize : undefined,
-  };
-}
-
-function filtersOf(given: Given, clock: Clock | undefined): SessionFilters {
-  for (const name of ["source", "role_filter"])
-    if (!isAbsent(given[name]) && typeof given[name] !== "string" && !Array.isArray(given[name]))
-      throw new Refusal(
-        `${name} must be a name or several with commas between them, but is ${shown(given[name])}`,
-      );
-  const bounds: { after?: number; before?: number } = {};
-  for (const name of ["after", "before"] as const) {
-    const value = given[name];
-    if (isAbsent(value)) continue;
-    const isTime = typeof value === "string" || typeof value === "number";
-    const moment = isTime ? parseMoment(value, clock?.now() ?? new Date()) : undefined;
-    if (moment === undefined)
-      throw new Refusal(
-        `${name} is not a time that can be read: ${shown(value)}. Use a date (2026-01-31), a date with time, or an age such as 12h, 7d, 3mo.`,
-      );
-    bounds[name] = moment;
-  }
-  return { sources: names(given.source), ...bounds };
-}
-
-/** `current` is the name of `lineage` in newer versions of Hermes Agent. */
-function reachOf(value: unknown): Reach {
-  const isCurrent = typeof value === "string" && pyStrip(value).toLowerCase() === "current";
-  return choice("scope", isCurrent ? "lineage" : value, ["others", "lineage", "all"]);
-}
-
-/** One of the words; the first when there is none. */
-function choice<Word extends string>(name: string, value: unknown, words: readonly [Word, ...Word[]]): Word {
-  if (isAbsent(value)) return words[0];
-  const given = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
-  const found = words.find((word) => word === given);
-  if (found !== undefined) return found;
-  const list = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-  throw new Refusal(`${name} must be ${list}, but is ${shown(value)}`);
-}
-
-/** A comma-separated string or an array; undefined when it is empty. */
-function names(value: unknown): string[] | undefined {
-  const parts = Array.isArray(value) ? value : typeof value === "string" ? value.split(",") : [];
-  const found = parts.map(text).filter((part) => part !== undefined);
-  return found.length === 0 ? undefined : found;
-}
-
-/** Trimmed; undefined when it is blank or not a string. */
-function text(value: unknown): string | undefined {
-  const trimmed = typeof value === "string" ? pyStrip(value) : "";
-  return trimmed === "" ? undefined : trimmed;
-}
-
-/** Like Python's `int()`: fractions are cut off, numeric strings are parsed, anything else is undefined. */
-function wholeNumber(value: unknown): number | undefined {
-  if (typeof value === "boolean") return Number(value);
-  const isNumeral = typeof value === "string" && /^[+-]?\d+$/.test(pyStrip(value));
-  const number = typeof value === "number" ? Math.trunc(value) : isNumeral ? Number(value) : Number.NaN;
-  return Number.isFinite(number) ? number : undefined;
-}
-
-function clamp(value: number, least: number, most: number): number {
-  return Math.min(Math.max(value, least), most);
 }
 
 // ---- Other profiles ----

@@ -1,6 +1,6 @@
 // The indexed part of a message: its readable text, and the FTS5 document made from it. Pure; messages are indexed whole.
 import { isRecord, parseOutsideJson } from "../../lib/index.ts";
-import { decodeUtf8, STRUCTURED_PREFIX } from "../../message/index.ts";
+import { decodeUtf8, STRUCTURED_PREFIX, type StoredMessageRow } from "../../message/index.ts";
 import { indexText } from "./words.ts";
 
 /** Raise this whenever documents change. An index of another version is rebuilt. */
@@ -28,12 +28,7 @@ export function columnOf({ role, source, is_hidden }: Kind): Column {
 export const MARK = "\u0080";
 
 /** The columns of `messages` that are indexed. */
-export type IndexRow = {
-  readonly role: string;
-  readonly content: string | Uint8Array | null;
-  readonly tool_name: string | null;
-  readonly tool_calls: string | null;
-};
+export type IndexRow = Pick<StoredMessageRow, "role" | "content" | "tool_name" | "tool_calls">;
 
 export type StoredText = IndexRow & { readonly id: number };
 

@@ -138,20 +138,14 @@ function toTerm(
   return { kind: "term", words, text: typed, isQuoted, isPrefix };
 }
 
-const LOWER_CASE_OPERATORS: ReadonlyMap<string, Operator["name"]> = new Map([
-  ["and", "AND"],
-  ["or", "OR"],
-  ["not", "NOT"],
-]);
-
 /** Between two words of a script without blanks, `or` is an operator rather than a search word. */
 function withCjkOperators(lexemes: readonly Lexeme[]): Lexeme[] {
   return lexemes.map((lexeme, index) => {
     if (lexeme.kind !== "term" || lexeme.isQuoted || lexeme.isPrefix) return lexeme;
-    const name = LOWER_CASE_OPERATORS.get(lexeme.text);
-    if (name === undefined || !isUnspacedLexeme(lexemes[index - 1]) || !isUnspacedLexeme(lexemes[index + 1]))
+    const isOperator = /^(?:and|or|not)$/.test(lexeme.text);
+    if (!isOperator || !isUnspacedLexeme(lexemes[index - 1]) || !isUnspacedLexeme(lexemes[index + 1]))
       return lexeme;
-    return { kind: "operator", name };
+    return { kind: "operator", name: lexeme.text.toUpperCase() as Operator["name"] };
   });
 }
 
@@ -242,7 +236,7 @@ export function namedTimes(query: string, years: readonly number[]): TimeSpan[] 
     return month < 0 || !isMonth(words, at) ? [] : monthSpans(words, at, month, years);
   });
   if (spans.length > 0) return spans;
-  return words.flatMap((word) => (isYear(word) ? [yearSpan(Number(word))] : []));
+  return words.flatMap((word) => (isYear(word) ? [span(Number(word))] : []));
 }
 
 function isMonth(words: readonly string[], at: number): boolean {
@@ -266,23 +260,18 @@ function monthSpans(
     (word) => word !== undefined && isYear(word),
   );
   const meant = year === undefined ? years : [Number(year)];
-  return meant.map((each) => (day === "" ? monthSpan(each, month) : daySpan(each, month, Number(day))));
+  return meant.map((each) => span(each, month, day === "" ? undefined : Number(day)));
 }
 
-function yearSpan(year: number): TimeSpan {
-  return span(new Date(year, 0, 1), new Date(year + 1, 0, 1));
-}
-
-function monthSpan(year: number, month: number): TimeSpan {
-  return span(new Date(year, month, 1), new Date(year, month + 1, 1));
-}
-
-function daySpan(year: number, month: number, day: number): TimeSpan {
-  return span(new Date(year, month, day), new Date(year, month, day + 1));
-}
-
-function span(from: Date, to: Date): TimeSpan {
-  return { from: from.getTime() / 1000, to: to.getTime() / 1000 };
+/** A year, a month or a day, in local time. */
+function span(year: number, month?: number, day?: number): TimeSpan {
+  const isDay = month !== undefined && day !== undefined;
+  const end = isDay
+    ? new Date(year, month, day + 1)
+    : month === undefined
+      ? new Date(year + 1, 0, 1)
+      : new Date(year, month + 1, 1);
+  return { from: new Date(year, month ?? 0, day ?? 1).getTime() / 1000, to: end.getTime() / 1000 };
 }
 
 function isDay(word: string): boolean {

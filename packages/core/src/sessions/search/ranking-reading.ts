@@ -185,7 +185,10 @@ function splitter(terms: readonly RankTerm[]): (text: string) => Words {
   if (spaced.length === 0)
     return ({ length }) => ({ terms: [], places: [], length: Math.ceil(length / UNSPACED_PER_WORD) });
   const needles = needlesOf(spaced);
-  const wanted = new RegExp(needles.map(escaped).join("|"), "g");
+  const wanted = new RegExp(
+    needles.map((needle) => needle.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|"),
+    "g",
+  );
   const longest = Math.max(...spaced.map(({ words }) => words.join(" ").length));
   const around = Math.max(AROUND_CHARS, 2 * longest);
   return (text) => {
@@ -248,10 +251,6 @@ function needlesOf(terms: readonly RankTerm[]): string[] {
   });
   const distinct = [...new Set(spellings)].filter((word) => word !== "");
   return distinct.filter((word) => !distinct.some((other) => other !== word && word.startsWith(other)));
-}
-
-function escaped(literal: string): string {
-  return literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
 const NOT_ASCII = /[^\0-\x7f]/;
@@ -356,7 +355,8 @@ function findTerms(terms: readonly RankTerm[]): (words: Words, text: string) => 
   };
 }
 
-function isPhraseAt(
+/** `isPrefix`: the last word may be the beginning of one. */
+export function isPhraseAt(
   terms: readonly string[],
   index: number,
   words: readonly string[],

@@ -358,14 +358,12 @@ function groupScores(
   );
   const best = max(own);
   const scores = facts.map((each, at) => {
-    const previous = each.before[0];
-    const answers = previous !== undefined && facts[previous]?.hasQuestion ? (beside[previous] ?? 0) : 0;
     const score =
       (own[at] ?? 0) +
       weighted(by.beside, each.before, beside) +
       FOLLOWING_SHARE * weighted(by.beside, each.after, beside) +
       by.session * sessionScore(each, weights, by.sessionK, every) +
-      by.answers * answers +
+      by.answers * asked(each, facts, beside) +
       by.cover * coverage(facts, at, weights, 2) +
       (asksWhen ? by.times * Math.min(2, timeWords(each.row.said)) : 0) +
       (asksHowMany ? by.numbers * Math.min(2, numberWords(each.row.said)) : 0);
@@ -383,14 +381,12 @@ function messageScores(facts: readonly Facts[], question: Question): number[] {
   const beside = facts.map((each, at) => each.share * (own[at] ?? 0));
   const best = max(own);
   const scores = facts.map((each, at) => {
-    const previous = each.before[0];
-    const answers = previous !== undefined && facts[previous]?.hasQuestion ? (beside[previous] ?? 0) : 0;
     const cover = sum(MESSAGE.cover.map((share, reach) => share * coverage(facts, at, content, reach + 1)));
     return (
       (own[at] ?? 0) * (each.isAuthor ? 1 + MESSAGE.author : 1) +
       weighted(MESSAGE.before, each.before, beside) +
       weighted(MESSAGE.after, each.after, beside) +
-      MESSAGE.answers * answers +
+      MESSAGE.answers * asked(each, facts, beside) +
       (cover + MESSAGE.proximity * each.proximity) * scale +
       MESSAGE.session * sessionScore(each, content, MESSAGE.sessionK, every) * scale +
       MESSAGE.near * best * each.near +
@@ -399,6 +395,11 @@ function messageScores(facts: readonly Facts[], question: Question): number[] {
     );
   });
   return withPriors(withWholeQuery(scores, facts, total), facts, question);
+}
+
+/** The score of the message before it, if that one asks a question. */
+function asked({ before: [previous] }: Facts, facts: readonly Facts[], scores: readonly number[]): number {
+  return previous !== undefined && facts[previous]?.hasQuestion ? (scores[previous] ?? 0) : 0;
 }
 
 /** Ranks a message with `turn off` above every message with only `turn`. */

@@ -512,22 +512,12 @@ function* outcomeOf(search: Search, options: SearchOptions, found: Found): Steps
 function* whyEmpty(search: Search, match: Expression, options: SearchOptions): Steps<EmptyReason> {
   const finds = (filters: SearchOptions) => matchesAnything({ ...search, filters }, match);
   // Sessions of other users and rewound messages never count.
-  const { includeInactive } = options;
-  if (!isFiltered(options) || !(yield* finds({ includeInactive }))) return "no-match";
+  if (!(yield* finds({ includeInactive: options.includeInactive }))) return "no-match";
   if (options.excludeSessionIds?.length && (yield* finds({ ...options, excludeSessionIds: [] })))
     return "excluded-sessions";
   if (options.excludeSources?.length && (yield* finds({ ...options, excludeSources: [] })))
     return "hidden-sources";
   return "filtered";
-}
-
-function isFiltered(options: SearchOptions): boolean {
-  const { sourceFilter, sessionIds, after, before } = options;
-  const { excludeSources, excludeSessionIds, excludeMessageIds, roleFilter } = options;
-  return (
-    [sourceFilter, sessionIds, after, before].some((filter) => filter !== undefined) ||
-    [excludeSources, excludeSessionIds, excludeMessageIds, roleFilter].some((list) => (list?.length ?? 0) > 0)
-  );
 }
 
 const CONTEXT_CHARS = 200;

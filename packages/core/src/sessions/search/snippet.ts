@@ -1,5 +1,6 @@
 // Chooses and marks the part of a text that shows best why it matches. For words, it picks and formats the window like FTS5's
 // `snippet()`; it is implemented here because some texts that are shown were not matched by FTS5.
+import { isPhraseAt } from "./ranking-reading.ts";
 import { compose, eachWord, foldTerm, isUnspacedTerm, spell, type Token, tokenize } from "./words.ts";
 
 const OPEN = ">>>";
@@ -64,12 +65,9 @@ function phrasesBeginning(text: string, words: readonly string[]): string[][] {
   const tokens = tokenize(text).map(({ term }) => term);
   const found = new Map<string, string[]>();
   for (let place = 0; place + words.length <= tokens.length; place += 1) {
-    const isHere = words.every((word, offset) => {
-      const term = tokens[place + offset] ?? "";
-      return offset === words.length - 1 ? term.startsWith(word) : term === word;
-    });
-    const phrase = isHere ? tokens.slice(place, place + words.length) : [];
-    if (isHere) found.set(phrase.join(" "), phrase);
+    if (!isPhraseAt(tokens, place, words, true)) continue;
+    const phrase = tokens.slice(place, place + words.length);
+    found.set(phrase.join(" "), phrase);
   }
   return [...found.values()];
 }
@@ -136,11 +134,8 @@ export function shortener(terms: readonly ShownTerm[]): (text: string) => string
 function isPhraseFrom(text: string, end: number, { words, isPrefix }: ShownTerm): boolean {
   if (words.length === 1) return true;
   const width = words.reduce((sum, word) => sum + 2 * word.length + 32, 0);
-  const found = tokenize(text.slice(end, end + width));
-  return words.slice(1).every((word, at) => {
-    const term = found[at]?.term ?? "";
-    return isPrefix && at === words.length - 2 ? term.startsWith(word) : term === word;
-  });
+  const found = tokenize(text.slice(end, end + width)).map(({ term }) => term);
+  return isPhraseAt(found, 0, words.slice(1), isPrefix);
 }
 
 function excerpt(text: string, places: (readonly [start: number, end: number])[]): string {

@@ -47,7 +47,7 @@ function fromText(text: string, now: Date): number | undefined {
   if (written === "today") return startOfDay(now, 0);
   if (written === "yesterday") return startOfDay(now, -1);
   // Four digits are a year and eight may be a date: as seconds, both would be in 1970.
-  return fromDate(written) ?? fromDateTime(written) ?? fromAgo(written, now) ?? fromDigits(written);
+  return fromDate(written) ?? fromAgo(written, now) ?? fromDigits(written);
 }
 
 function fromDigits(written: string): number | undefined {
@@ -58,40 +58,19 @@ function fromCount(count: number): number {
   return Math.abs(count) > MOST_SECONDS ? count : count * SECOND;
 }
 
+/** NaN for a month or an hour that does not exist. Without a zone, in local time. */
 function fromDate(written: string): number | undefined {
-  const match = DATE.exec(written) ?? COMPACT_DATE.exec(written);
+  const match = DATE.exec(written) ?? COMPACT_DATE.exec(written) ?? DATE_TIME.exec(written);
   if (match === null) return undefined;
-  const [, year, month = "1", day = "1"] = match;
-  return localTime(Number(year), Number(month), Number(day))?.getTime();
-}
-
-function fromDateTime(written: string): number | undefined {
-  const match = DATE_TIME.exec(written);
-  if (match === null) return undefined;
-  const [, year, month, day, hour, minute, second = "0", zone] = match;
-  const date = localTime(Number(year), Number(month), Number(day));
-  const seconds = Number(second.replace(",", "."));
-  if (date === undefined || Number(hour) > 23 || Number(minute) > 59 || seconds >= 60) return undefined;
-  const clock = [Number(hour), Number(minute), Math.trunc(seconds), (seconds % 1) * SECOND] as const;
-  if (zone === undefined) return date.setHours(...clock);
-  const utc = new Date(0);
-  utc.setUTCFullYear(date.getFullYear(), date.getMonth(), date.getDate());
-  utc.setUTCHours(...clock);
-  return utc.getTime() - offsetOf(zone);
-}
-
-/** Midnight; undefined for the 30th of February. */
-function localTime(year: number, month: number, day: number): Date | undefined {
-  const date = new Date(2000, 0, 1);
-  date.setFullYear(year, month - 1, day);
-  return date.getMonth() === month - 1 && date.getDate() === day ? date : undefined;
-}
-
-function offsetOf(zone: string): number {
-  if (zone === "z" || zone === "utc") return 0;
-  const digits = zone.slice(1).replace(":", "");
-  const offset = Number(digits.slice(0, 2)) * HOUR + Number(digits.slice(2)) * MINUTE;
-  return zone.startsWith("-") ? -offset : offset;
+  const [, year, month = "1", day = "1", hour = "0", minute = "00", second = "00", zone = ""] = match;
+  // `Date.parse` takes the 30th of February for the 2nd of March, and 24:00 for the next day.
+  const days = new Date(Number(year), Number(month), 0).getDate();
+  if (Number(day) > days || Number(hour) > 23) return undefined;
+  const date = [year, month.padStart(2, "0"), day.padStart(2, "0")].join("-");
+  const offset = zone
+    .replace(/^(?:z|utc)$/, "Z")
+    .replace(/^([+-]\d{2}):?(\d{2})?$/, (_, hours, minutes = "00") => `${hours}:${minutes}`);
+  return Date.parse(`${date}T${hour.padStart(2, "0")}:${minute}:${second.replace(",", ".")}${offset}`);
 }
 
 function fromAgo(written: string, now: Date): number | undefined {

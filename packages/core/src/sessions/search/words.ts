@@ -42,36 +42,17 @@ const CLASSES = `
   SuE2ScE4S2EeS9E13ScE1bS1EaS1E55S2gE8SeE42S43L1S2kLaS1L5EseS2U1ekeS2U1ekeSe1vmI6oS1e6oL1ekeS2L1ekeS2
 `;
 
-const LAST_OF_BMP = 0xffff;
-
-/** The class of each UTF-16 unit outside of surrogate pairs. */
-const UNIT_CLASSES: Uint8Array = new Uint8Array(LAST_OF_BMP + 1);
-const astralStarts: number[] = [];
-const astralClasses: number[] = [];
+/** The class of each character. */
+const CHARACTER_CLASSES: Uint8Array = new Uint8Array(0x110000);
 
 let next = 0;
 for (const [, name = "", length = ""] of CLASSES.matchAll(/([SLIUE])([0-9a-z]+)/g)) {
   const from = next;
   next += Number.parseInt(length, 36);
-  const kind = "SLIUE".indexOf(name);
-  if (from <= LAST_OF_BMP) UNIT_CLASSES.fill(kind, from, Math.min(next, LAST_OF_BMP + 1));
-  if (next > LAST_OF_BMP + 1) {
-    astralStarts.push(from);
-    astralClasses.push(kind);
-  }
+  CHARACTER_CLASSES.fill("SLIUE".indexOf(name), from, next);
 }
-
-/** The class of a character beyond U+FFFF. */
-function astralClass(codePoint: number): number {
-  let low = 0;
-  let high = astralStarts.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((astralStarts[middle] ?? 0) <= codePoint) low = middle;
-    else high = middle - 1;
-  }
-  return astralClasses[low] ?? SEPARATOR;
-}
+// Characters after the last run are of its class.
+CHARACTER_CLASSES.fill(CHARACTER_CLASSES[next - 1] ?? SEPARATOR, next);
 
 /**
  * Lower-case letters that the index spells differently: other shapes of a letter, and letters that people replace when typing.
@@ -120,8 +101,7 @@ export function compose(word: string): string {
 }
 
 function classOf(character: string): number {
-  const codePoint = character.codePointAt(0) ?? 0;
-  return codePoint > LAST_OF_BMP ? astralClass(codePoint) : (UNIT_CLASSES[codePoint] ?? SEPARATOR);
+  return CHARACTER_CLASSES[character.codePointAt(0) ?? 0] ?? SEPARATOR;
 }
 
 // ---- Splitting into words ----
@@ -164,7 +144,7 @@ export function eachWord(
     for (; i < length; i += 1) {
       const unit = text.charCodeAt(i);
       if (unit < 0x80) {
-        if (UNIT_CLASSES[unit] !== kind) break;
+        if (CHARACTER_CLASSES[unit] !== kind) break;
         if (unit <= 0x5a && unit >= 0x41) isPlain = false;
         continue;
       }
@@ -251,8 +231,8 @@ function isSingle(run: string): boolean {
 
 function classAt(text: string, index: number): number {
   const unit = text.charCodeAt(index);
-  if ((unit & 0xfc00) !== 0xd800 || !isPairAt(text, index)) return UNIT_CLASSES[unit] ?? SEPARATOR;
-  return astralClass(text.codePointAt(index) ?? 0);
+  const isPair = (unit & 0xfc00) === 0xd800 && isPairAt(text, index);
+  return CHARACTER_CLASSES[isPair ? (text.codePointAt(index) ?? 0) : unit] ?? SEPARATOR;
 }
 
 function isPairAt(text: string, index: number): boolean {

@@ -1,6 +1,6 @@
 // The summarize mode of session_search: like discover, but with a recap of each conversation, written by a model, instead of its
 // messages.
-import { codePointLength, pyStrip, type TextModel, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, pyStrip, type TextModel, takeCodePoints, untilAborted } from "../../lib/index.ts";
 import { readMarks } from "../identity.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import type { SearchHit } from "../search/types.ts";
@@ -16,7 +16,7 @@ import {
 import type { DiscoverRequest, Lookup, SearchableStore } from "../search-tool/request.ts";
 import { cutAroundQuery, formatTranscript, mark } from "./transcript.ts";
 
-type SummaryModel = Pick<SummaryRun, "model" | "signal" | "sleep">;
+type SummaryModel = Pick<SummaryRun, "model" | "signal">;
 
 const MAX_SESSIONS = 5;
 
@@ -170,8 +170,6 @@ export type SummaryRun = {
   /** Limit for all of them together. */
   readonly totalTimeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Waits between two attempts. Rejects when the signal aborts. */
-  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
 };
 
 /** One summary per prompt, in the same order. */
@@ -209,46 +207,27 @@ const PAUSES_MS = [0, 1000, 2000];
 async function attempt(
   model: TextModel,
   prompt: string,
-  run: SummaryRun,
-  signal: AbortSignal,
+  { modelTimeoutMs }: SummaryRun,
+  outer: AbortSignal,
 ): Promise<string | undefined> {
-  const sleep = run.sleep ?? sleepUnlessStopped;
   for (const pauseMs of PAUSES_MS) {
+    const own = new AbortController();
+    const signal = AbortSignal.any([outer, own.signal]);
+    let timer: NodeJS.Timeout | undefined;
     try {
-      if (pauseMs > 0) await sleep(pauseMs, signal);
-      const summary = pyStrip(await ask(model, prompt, run.modelTimeoutMs, signal));
+      if (pauseMs > 0)
+        await untilAborted(outer, new Promise<void>((resolve) => setTimeout(resolve, pauseMs)));
+      timer = setTimeout(() => own.abort(), modelTimeoutMs);
+      const request = { system: SUMMARY_SYSTEM_PROMPT, prompt, maxOutputTokens: MAX_OUTPUT_TOKENS, signal };
+      // At either deadline, even if the model ignores the signal.
+      const summary = pyStrip(await untilAborted(signal, model.complete(request)));
       if (summary !== "") return summary;
     } catch {
       // Whatever failed, the session is shown as a raw preview, which says so.
+    } finally {
+      clearTimeout(timer);
     }
-    if (signal.aborted) return undefined;
+    if (outer.aborted) return undefined;
   }
   return undefined;
-}
-
-/** Settles when the model does, or at either deadline, even if the model ignores the signal. */
-async function ask(model: TextModel, prompt: string, timeoutMs: number, outer: AbortSignal): Promise<string> {
-  const own = new AbortController();
-  const timer = setTimeout(() => own.abort(), timeoutMs);
-  const signal = AbortSignal.any([outer, own.signal]);
-  const stopped = Promise.withResolvers<never>();
-  const stop = () => stopped.reject(new Error("the summary was not ready in time"));
-  signal.addEventListener("abort", stop, { once: true });
-  const request = { system: SUMMARY_SYSTEM_PROMPT, prompt, maxOutputTokens: MAX_OUTPUT_TOKENS, signal };
-  try {
-    signal.throwIfAborted(); // the abort event would not fire again
-    return await Promise.race([model.complete(request), stopped.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
-  }
-}
-
-async function sleepUnlessStopped(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  await promise;
-  clearTimeout(timer);
-  signal.throwIfAborted();
 }

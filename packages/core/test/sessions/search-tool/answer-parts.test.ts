@@ -1,46 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { HermesError } from "../../../src/lib/index.ts";
-import type { MessageRow } from "../../../src/sessions/index.ts";
 import type { SearchAnswer, SearchHit } from "../../../src/sessions/search/types.ts";
 import {
   cleanText,
+  cutTogether,
   cutterFor,
-  explain,
   foldedSearch,
   isEarlierSearch,
   leftOutField,
   leftOutRemark,
   levelFor,
   notSearchedRemark,
-  orderRemark,
   shownConfidence,
   type ToolMessage,
-  toToolMessage,
   weakRemark,
   when,
 } from "../../../src/sessions/search-tool/answer-parts.ts";
-
-const ROW: MessageRow = {
-  id: 4,
-  session_id: "s",
-  role: "assistant",
-  content: null,
-  tool_call_id: null,
-  tool_calls: null,
-  tool_name: null,
-  timestamp: 12.5,
-  token_count: null,
-  finish_reason: "stop",
-  reasoning: "thoughts stay out",
-  reasoning_content: null,
-  reasoning_details: null,
-  codex_reasoning_items: null,
-  codex_message_items: null,
-  platform_message_id: null,
-  observed: 0,
-  active: 1,
-};
+import { DEFAULT_SESSION_SEARCH_SETTINGS } from "../../../src/sessions/search-tool/request.ts";
 
 describe("when", () => {
   it.each([
@@ -59,37 +35,6 @@ describe("when", () => {
     expect(when(value)).toBe(expected);
     vi.unstubAllEnvs();
   });
-});
-
-describe("a message in an answer", () => {
-  it("has four fields, content even when it is null", () => {
-    expect(toToolMessage(ROW)).toEqual({ id: 4, role: "assistant", content: null, timestamp: 12.5 });
-  });
-
-  it("adds what belongs to tools when there is any, and marks the anchor", () => {
-    const calls = [{ id: "c", function: { name: "ls" } }];
-    expect(toToolMessage({ ...ROW, tool_calls: calls, tool_name: "ls", tool_call_id: "c" }, 4)).toEqual({
-      id: 4,
-      role: "assistant",
-      content: null,
-      timestamp: 12.5,
-      tool_name: "ls",
-      tool_calls: calls,
-      tool_call_id: "c",
-      anchor: true,
-    });
-    expect(toToolMessage({ ...ROW, tool_calls: [], tool_name: "", tool_call_id: "" }, 5)).toEqual(
-      toToolMessage(ROW),
-    );
-  });
-});
-
-it("an error says what to do, if that is known", () => {
-  expect(explain(new HermesError("x", "It is locked.", { hint: "Close it." }))).toBe(
-    "It is locked. Close it.",
-  );
-  expect(explain(new Error("plain"))).toBe("plain");
-  expect(explain("text")).toBe("text");
 });
 
 const hit = { id: 7, session_id: "s1", role: "tool", tool_name: "session_search" } as SearchHit;
@@ -129,11 +74,6 @@ describe("what an answer says about itself", () => {
     expect(of(0)).toBeUndefined();
     expect(notSearchedRemark(answer({}))).toBeUndefined();
   });
-});
-
-it("an answer whose matches were not all compared says so", () => {
-  expect(orderRemark(answer({ isPartlyRanked: true }))).toContain("not all of them were compared");
-  expect(orderRemark(answer({}))).toBeUndefined();
 });
 
 describe("the output of an earlier search", () => {
@@ -185,8 +125,8 @@ function message(content: unknown, more: Partial<ToolMessage> = {}): ToolMessage
   return { id: 1, role: "user", content, timestamp: 1, ...more };
 }
 
-function cutAll(messages: readonly ToolMessage[], maxResultChars: number, maxMessageChars = 0) {
-  return messages.map((each) => cutterFor(messages, { maxResultChars, maxMessageChars })(each));
+function cutAll(messages: readonly ToolMessage[], maxResultChars: number) {
+  return cutTogether(messages, { ...DEFAULT_SESSION_SEARCH_SETTINGS, maxResultChars });
 }
 
 describe("the size of an answer", () => {
@@ -201,13 +141,6 @@ describe("the size of an answer", () => {
       message("a".repeat(10)),
       message(`${"b".repeat(99)}…`, { content_truncated: true, original_content_chars: 500 }),
       message(`${"c".repeat(99)}…`, { content_truncated: true, original_content_chars: 900 }),
-    ]);
-  });
-
-  it("limits each message separately when that is set", () => {
-    expect(cutAll([message("abcdef"), message("ab")], 1000, 3)).toEqual([
-      message("ab…", { content_truncated: true, original_content_chars: 6 }),
-      message("ab"),
     ]);
   });
 
@@ -242,8 +175,9 @@ describe("the size of an answer", () => {
 
   it("shows the part of a long message that matched", () => {
     const text = `${"before ".repeat(2000)}the needle is here ${"after ".repeat(2000)}`;
-    const cut = cutterFor([message(text)], { maxResultChars: 400, maxMessageChars: 0 });
-    const shownAt = (at: number) => String(cut(message(text), at).content);
+    const sized = { message: message(text) };
+    const { cut } = cutterFor([sized], { maxResultChars: 400, maxMessageChars: 0 });
+    const shownAt = (at: number) => String(cut(sized, at).content);
     expect(shownAt(text.indexOf("needle"))).toContain("the needle is here after");
     expect(shownAt(text.indexOf("needle"))).toHaveLength(400);
     expect(shownAt(text.indexOf("needle"))).toMatch(/^….*…$/);

@@ -1,7 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { HermesError } from "../../../src/lib/index.ts";
-import { explain } from "../../../src/sessions/search-tool/answer-parts.ts";
-import { sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
+import { explain, sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
 import { toSessionError } from "../../../src/sessions/sqlite/failures.ts";
 import { type Answer, column, openHome, talk } from "./support.ts";
 

@@ -18,20 +18,6 @@ describe("a snippet of words", () => {
     expect(snippet.split(" ")).toHaveLength(40);
   });
 
-  it("begins with a sentence where it can", () => {
-    expect(makeSnippet(words(100, { 30: "w30.", 45: "needle" }), isNeedle)).toMatch(
-      /^\.\.\.w31 .*>>>needle<<<.* w70\.\.\.$/,
-    );
-    expect(makeSnippet(words(100, { 25: "needle" }), isNeedle)).toMatch(/^w0 .*>>>needle<<<.* w39\.\.\.$/);
-    expect(makeSnippet(words(100, { 30: "w30:\n\n", 45: "needle" }), isNeedle)).toMatch(/^\.\.\.w31 /);
-  });
-
-  it("takes no other sign for the end of a sentence", () => {
-    for (const end of ["w30!", "w30?", "w30;", "w30.\u00a0-", "x.y"]) {
-      expect(makeSnippet(words(100, { 30: end, 45: "needle" }), isNeedle)).toMatch(/^\.\.\.w2[67] /);
-    }
-  });
-
   it("keeps the blanks around a short text", () => {
     expect(makeSnippet("gizmo elsewhere  ", (term) => term === "gizmo")).toBe(">>>gizmo<<< elsewhere  ");
     expect(makeSnippet("  Re\u0301sume\u0301, sent\n", (term) => term === "resume")).toBe(

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SearchRequest } from "../../../src/sessions/search-tool/request.ts";
-import { parseCall } from "../../../src/sessions/search-tool/tool.ts";
+import { parseCall, type SearchRequest } from "../../../src/sessions/search-tool/request.ts";
 
 const now = new Date(2026, 0, 31, 12, 0, 0);
 
