@@ -31,15 +31,38 @@ export async function withFileLocks<T>(
   options: LockOptions,
   work: LockedWork<T>,
 ): Promise<Result<T, LockBusy>> {
+  const attempts = attemptsAt(paths, options, work);
+  let attempt = attempts.next();
+  for (; !attempt.done; attempt = attempts.next()) await sleep(attempt.value);
+  return attempt.value;
+}
+
+/** For locks that are held for milliseconds only: waits by blocking this thread. */
+export function withFileLockSync<T>(
+  path: string,
+  options: LockOptions,
+  work: LockedWork<T>,
+): Result<T, LockBusy> {
+  const attempts = attemptsAt([path], options, work);
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  let attempt = attempts.next();
+  for (; !attempt.done; attempt = attempts.next()) Atomics.wait(pause, 0, 0, attempt.value);
+  return attempt.value;
+}
+
+/** Yields the milliseconds to wait before the next attempt. */
+function* attemptsAt<T>(
+  paths: readonly string[],
+  { timeoutMs }: LockOptions,
+  work: LockedWork<T>,
+): Generator<number, Result<T, LockBusy>> {
   const startedAt = performance.now();
-  let pauseMs = 1;
-  for (;;) {
+  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS)) {
     const attempt = tryWithFileLocks(paths, work);
     if (attempt.ok) return attempt;
     const waitedMs = Math.round(performance.now() - startedAt);
-    if (waitedMs >= options.timeoutMs) return err({ ...attempt.error, waitedMs });
-    await sleep(Math.min(pauseMs * (0.5 + Math.random()), options.timeoutMs - waitedMs));
-    pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS);
+    if (waitedMs >= timeoutMs) return err({ ...attempt.error, waitedMs });
+    yield Math.min(pauseMs * (0.5 + Math.random()), timeoutMs - waitedMs);
   }
 }
 
@@ -57,25 +80,6 @@ export function tryWithFileLocks<T>(paths: readonly string[], work: LockedWork<T
     return ok(work(gap));
   } finally {
     for (const release of held.reverse()) release();
-  }
-}
-
-/** For locks that are held for milliseconds only: waits by blocking this thread, at most `timeoutMs`. */
-export function withFileLockSync<T>(
-  path: string,
-  options: LockOptions,
-  work: LockedWork<T>,
-): Result<T, LockBusy> {
-  const startedAt = performance.now();
-  const pause = new Int32Array(new SharedArrayBuffer(4));
-  let pauseMs = 1;
-  for (;;) {
-    const attempt = tryWithFileLocks([path], work);
-    if (attempt.ok) return attempt;
-    const waitedMs = Math.round(performance.now() - startedAt);
-    if (waitedMs >= options.timeoutMs) return err({ ...attempt.error, waitedMs });
-    Atomics.wait(pause, 0, 0, Math.min(pauseMs, options.timeoutMs - waitedMs));
-    pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS);
   }
 }
 

@@ -119,13 +119,3 @@ describe("numbers in messages", () => {
     expect(percentOf(current, limit)).toBe(percent);
   });
 });
-
-describe("half a surrogate pair", () => {
-  it("is found wherever it stands", () => {
-    fc.assert(
-      fc.property(anyText, (text) => {
-        expect(!text.isWellFormed()).toBe([...text].some((point) => /^[\ud800-\udfff]$/.test(point)));
-      }),
-    );
-  });
-});
