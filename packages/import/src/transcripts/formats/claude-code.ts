@@ -1,7 +1,8 @@
 // Claude Code: `projects/<folder>/<session>.jsonl`, one record per line, with subagents in files of their own. Also Claude Cowork.
 
 import { open, readdir, realpath, stat } from "node:fs/promises";
-import { basename, dirname, join, sep } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { isWithin } from "@hermes-memory/core/internal/lib";
 import { isClientSummary, strippedUserText } from "@hermes-memory/core/internal/security";
 import { type Draft, format, isKept, names, type Said } from "../declare.ts";
 import { blocksOf } from "../kit/blocks.ts";
@@ -527,7 +528,7 @@ async function persistedOutput(recorded: string, sessionFolder: string): Promise
   try {
     const inside = await realpath(join(sessionFolder, folder));
     const path = await realpath(join(inside, name));
-    if (!path.startsWith(inside + sep)) return undefined; // a link that leads out of the folder
+    if (!isWithin(inside, path)) return undefined; // a link that leads out of the folder
     const found = await stat(path);
     if (!found.isFile()) return undefined;
     const bytes = await partOf(path, 0, Math.min(found.size, MAX_OUTPUT_BYTES));
