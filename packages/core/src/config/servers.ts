@@ -147,15 +147,15 @@ const SERVER = section({
   url: trimmed(),
   command: trimmed(),
   cwd: trimmed(),
-  args: key<readonly string[], readonly string[]>(TEXTS, [], ""),
-  env: key<Readonly<Record<string, string>>, Readonly<Record<string, string>>>(VALUES, {}, ""),
-  headers: key<Readonly<Record<string, string>>, Readonly<Record<string, string>>>(VALUES, {}, ""),
+  args: key(TEXTS, [], ""),
+  env: key(VALUES, {}, ""),
+  headers: key(VALUES, {}, ""),
   enabled: flag(true, "", { hasDigits: true }),
   timeout: seconds(120),
   connect_timeout: seconds(30),
   tools: section({
     include: key(TEXTS, undefined, ""),
-    exclude: key<readonly string[], readonly string[]>(TEXTS, [], ""),
+    exclude: key(TEXTS, [], ""),
   }),
 });
 
