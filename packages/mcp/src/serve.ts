@@ -1,4 +1,5 @@
 // The MCP server: its life on one pair of streams, its tools, and the texts a client's model gets.
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import type { CommittedWrite, MemoryTarget } from "@hermes-memory/core/internal/curated";
@@ -98,11 +99,8 @@ export function providerMirror(person: Person, log: Log): ProviderMirror {
   };
 }
 
-function aborted(signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) resolve();
-    signal?.addEventListener("abort", () => resolve(), { once: true });
-  });
+async function aborted(signal = new AbortController().signal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
 }
 
 /** A file in the home, because stdout carries the protocol. Does not create the home. */

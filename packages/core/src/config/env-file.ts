@@ -1,8 +1,8 @@
 // `<home>/.env`: secrets for providers and models. An edit changes one assignment and no other byte; the file has mode 0600.
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import {
   err,
-  hasLoneSurrogate,
   ok,
   type ReadFailure,
   type Result,
@@ -118,51 +118,21 @@ export function setEnvValue(path: string, name: string, value: string): Result<E
     const message = `'${name}' cannot be the name of a variable. Use letters, digits and '_', not starting with a digit.`;
     return err({ kind: "bad-name", path, message });
   }
-  if (value.includes("\0") || hasLoneSurrogate(value)) {
+  if (value.includes("\0") || !value.isWellFormed()) {
     const message = `The value of ${name} has a character that no environment variable can hold.`;
     return err({ kind: "bad-value", path, message });
   }
-  return update(
-    path,
-    (text) => {
-      const found = parseEnvText(text).bindings.findLast((binding) => binding.name === name);
-      return found === undefined ? append(text, name, value) : replace(text, found, value);
-    },
-    (values) => values.set(name, value),
-  );
-}
-
-/** Removes every line that sets the name. */
-export function removeEnvValue(path: string, name: string): Result<EnvChange, EnvFileError> {
-  return update(
-    path,
-    (text) => {
-      const found = parseEnvText(text).bindings.filter((binding) => binding.name === name);
-      return found.reduceRight(
-        (rest, binding) => rest.slice(0, binding.start) + rest.slice(binding.end),
-        text,
-      );
-    },
-    (values) => values.delete(name),
-  );
-}
-
-function update(
-  path: string,
-  edit: (text: string) => string,
-  expect: (values: Map<string, string>) => void,
-): Result<EnvChange, EnvFileError> {
   return updateTextFile<EnvChange, EnvFileError>(path, {
     unreadable,
     modes: SECRET_MODES,
-    change: (before): Result<TextUpdate<EnvChange>, EnvFileError> => {
-      const text = before ?? "";
-      const next = edit(text);
+    change: (text = ""): Result<TextUpdate<EnvChange>, EnvFileError> => {
       const parsed = parseEnvText(text);
-      const expected = toValues(parsed.bindings);
-      expect(expected);
+      const found = parsed.bindings.findLast((binding) => binding.name === name);
+      const next = found === undefined ? append(text, name, value) : replace(text, found, value);
+      const expected = toValues(parsed.bindings).set(name, value);
       // An unclosed quote further up can swallow the new line, or the new line can close it.
-      const isSafe = !meetsOpenQuote(text, next) && isSame(toValues(parseEnvText(next).bindings), expected);
+      const isSafe =
+        !meetsOpenQuote(text, next) && isDeepStrictEqual(toValues(parseEnvText(next).bindings), expected);
       if (isSafe) return ok({ text: next, outcome: { changed: next !== text } });
       const lines = parsed.malformedLines.join(", ");
       const message = `Cannot change ${path} safely: line ${lines} is not a complete assignment. Repair it, then try again.`;
@@ -194,10 +164,6 @@ function meetsOpenQuote(text: string, next: string): boolean {
 
 function toValues(bindings: readonly EnvBinding[]): Map<string, string> {
   return new Map(bindings.map((binding) => [binding.name, binding.value]));
-}
-
-function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
-  return one.size === other.size && [...one].every(([name, value]) => other.get(name) === value);
 }
 
 function unreadable(failure: ReadFailure): EnvFileError {

@@ -6,7 +6,6 @@ export {
   envFilePath,
   environmentOf,
   readEnvFile,
-  removeEnvValue,
   setEnvValue,
   useEnvFile,
 } from "./env-file.ts";

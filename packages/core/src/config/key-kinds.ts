@@ -319,12 +319,12 @@ export function required<K extends Key<unknown, unknown>>(inner: K): K {
 }
 
 export function flag(standard: boolean, meaning: string, rules: Pick<Rules, "hasDigits"> = {}): Key<boolean> {
-  return key<boolean, boolean>(FLAG, standard, meaning, rules);
+  return key(FLAG, standard, meaning, rules);
 }
 
 /** Never refused: anything but `true` and the known words means off, as in the Python original. */
 export function approval(standard: boolean, meaning: string): Key<boolean> {
-  return key<boolean, boolean>(APPROVAL, standard, meaning);
+  return key(APPROVAL, standard, meaning);
 }
 
 export function whole<const S extends number | undefined>(
@@ -332,7 +332,7 @@ export function whole<const S extends number | undefined>(
   bounds: Pick<Rules, "min" | "floor" | "ceiling">,
   meaning: string,
 ): Key<number, S> {
-  return key<number, S>(WHOLE, standard, meaning, bounds);
+  return key(WHOLE, standard, meaning, bounds);
 }
 
 /** A whole number above 0. Anything else, such as `256K`, is ignored, as in the Python original. */
@@ -341,7 +341,7 @@ export function count<const S extends number | undefined>(
   meaning: string,
   rules: Pick<Rules, "example"> = {},
 ): Key<number, S> {
-  return key<number, S>(COUNT, standard, meaning, { ...rules, isLenient: true });
+  return key(COUNT, standard, meaning, { ...rules, isLenient: true });
 }
 
 /** Fractions allowed. */
@@ -350,7 +350,7 @@ export function number<const S extends number | undefined>(
   bounds: Pick<Rules, "above" | "min" | "max" | "floor" | "ceiling" | "must">,
   meaning: string,
 ): Key<number, S> {
-  return key<number, S>(NUMBER, standard, meaning, bounds);
+  return key(NUMBER, standard, meaning, bounds);
 }
 
 export function choice<const O extends readonly string[], const S extends O[number] | undefined>(
@@ -367,42 +367,33 @@ export function text(
   meaning: string,
   rules: Pick<Rules, "must" | "allowed" | "isTrimmed" | "isNeverBlank"> = {},
 ): Key<string> {
-  return key<string, string>(TEXT, standard, meaning, rules);
+  return key(TEXT, standard, meaning, rules);
 }
 
 /** Default: empty, for the time zone of the machine. */
 export function zone(meaning: string): Key<string> {
-  return key<string, string>(ZONE, "", meaning);
+  return key(ZONE, "", meaning);
 }
 
 export function secret(meaning: string): Key<string> {
-  return key<string, string>(SECRET, "", meaning);
+  return key(SECRET, "", meaning);
 }
 
 export function list(
   rules: Pick<Rules, "of" | "example" | "isOneEnough" | "allowed">,
   meaning: string,
 ): Key<readonly string[]> {
-  return key<readonly string[], readonly string[]>(LIST, Object.freeze([]), meaning, rules);
+  return key(LIST, Object.freeze([]), meaning, rules);
 }
 
 /** Keys and values that are passed on unchecked. */
 export function anyFields(meaning: string): Key<Readonly<Record<string, unknown>>> {
-  return key<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>>(
-    ANY_FIELDS,
-    Object.freeze({}),
-    meaning,
-  );
+  return key(ANY_FIELDS, Object.freeze({}), meaning);
 }
 
 /** Which profile each identity of a gateway belongs to. */
 export function profilesByIdentity(meaning: string): Key<Readonly<Record<string, string>>> {
-  const none: Readonly<Record<string, string>> = Object.freeze({});
-  return key<Readonly<Record<string, string>>, Readonly<Record<string, string>>>(
-    PROFILES_BY_IDENTITY,
-    none,
-    meaning,
-  );
+  return key(PROFILES_BY_IDENTITY, Object.freeze({}), meaning);
 }
 
 /** A section that is set, listed and documented as one key. */
@@ -415,7 +406,7 @@ export function block<F extends Fields>(fields: F, allowed: string, meaning: str
     parse: (value, _rules, _wrong, note) => readNode(inner, value, note) as SectionValue<F>,
   };
   const standard = undefined as unknown as SectionValue<F>; // never used: the key is required
-  return required(key<SectionValue<F>, SectionValue<F>>(kind, standard, meaning));
+  return required(key(kind, standard, meaning));
 }
 
 /** A key of the Python original that this program does not read. */

@@ -30,7 +30,7 @@ import {
   wordOf,
   zone,
 } from "./key-kinds.ts";
-import { CUSTOM_PROVIDERS, type CustomProvider, MCP_SERVERS, type McpServerConfig } from "./servers.ts";
+import { CUSTOM_PROVIDERS, MCP_SERVERS } from "./servers.ts";
 
 /** Keys, and sections whose keys, the Python original does not know, June's or today's. */
 const OURS = [
@@ -177,7 +177,7 @@ const agent = section({
     "Toolsets the agent never gets; memory takes the provider's tools too.",
   ),
   task_completion_guidance: flag(true, "Ask the agent to finish what it has begun."),
-  tool_use_enforcement: key<ToolUseEnforcement, "auto">(
+  tool_use_enforcement: key(
     ENFORCEMENT,
     "auto",
     "Insist on tool calls instead of talk about them: for models that need it, always, never, or by model name.",
@@ -502,11 +502,7 @@ export const KEYS = section({
     ),
   }),
   mcp_servers: {
-    ...key<readonly McpServerConfig[], readonly McpServerConfig[]>(
-      MCP_SERVERS,
-      Object.freeze([]),
-      "An MCP server whose tools the agent may use.",
-    ),
+    ...key(MCP_SERVERS, Object.freeze([]), "An MCP server whose tools the agent may use."),
     hasNoDefault: true,
     entryName: "server",
   },
@@ -541,7 +537,7 @@ export const KEYS = section({
   models,
   auxiliary,
   custom_providers: {
-    ...key<readonly CustomProvider[], readonly CustomProvider[]>(
+    ...key(
       CUSTOM_PROVIDERS,
       Object.freeze([]),
       "Servers of your own; models.<model>.context_length of the one at model.base_url counts.",

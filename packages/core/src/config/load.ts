@@ -8,6 +8,7 @@ import {
   configPath,
   DEFAULT_MEMORY_CONFIG,
   type RawConfig,
+  readConfig,
   readConfigText,
   readMemoryConfig,
 } from "./read.ts";
@@ -19,16 +20,16 @@ export async function loadMemoryConfig(home: string): Promise<Result<MemoryConfi
   if (text.value === undefined) return ok(DEFAULT_MEMORY_CONFIG);
   const quick = quickReadMemoryConfig(text.value);
   if (quick !== undefined) return ok(quick);
-  const { fullReadMemoryConfig } = await import("./yaml-file.ts");
-  return fullReadMemoryConfig(text.value, configPath(home));
+  const { fullRead } = await import("./yaml-file.ts");
+  return fullRead(text.value, configPath(home), readMemoryConfig);
 }
 
 /** Reads config.yaml of a home. A missing file gives the defaults. */
 export async function loadConfig(home: string): Promise<Result<HermesConfig, ConfigError>> {
   const text = readConfigText(home);
   if (!text.ok) return text;
-  const { fullReadConfig } = await import("./yaml-file.ts");
-  return fullReadConfig(text.value ?? "", configPath(home));
+  const { fullRead } = await import("./yaml-file.ts");
+  return fullRead(text.value ?? "", configPath(home), readConfig);
 }
 
 /** The value in the file, or else the default; `source` says which. */

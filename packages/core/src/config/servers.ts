@@ -2,7 +2,19 @@
 // models. Entries that cannot be used are left out with a remark. A remark about an MCP server never repeats a value: environment,
 // headers, addresses and arguments may hold secrets.
 import { isRecord } from "../lib/index.ts";
-import { type ConfigIssue, countOf, type Kind, type Note } from "./key-kinds.ts";
+import {
+  type ConfigIssue,
+  countOf,
+  flag,
+  type Kind,
+  key,
+  type Note,
+  number,
+  readNode,
+  type SectionValue,
+  section,
+  text,
+} from "./key-kinds.ts";
 
 export type McpServerConfig = {
   readonly name: string;
@@ -34,10 +46,6 @@ export type CustomProvider = {
 };
 
 const CONTEXT_LENGTH = "must be a whole number above 0, such as 256000";
-const TIMEOUT_SECONDS = 120;
-const CONNECT_TIMEOUT_SECONDS = 30;
-const ON: readonly unknown[] = [true, 1, "1", "true", "yes", "on"];
-const OFF: readonly unknown[] = [false, 0, "0", "false", "no", "off"];
 
 export const MCP_SERVERS: Kind<readonly McpServerConfig[]> = {
   name: "section",
@@ -102,113 +110,77 @@ function readCustomProviders(value: readonly unknown[], note: Note): readonly Cu
   });
 }
 
-type Entry = Readonly<Record<string, unknown>>;
-type Remark = (keys: readonly string[], message: string) => void;
-
-function toServer(name: string, entry: unknown, remark: Remark): McpServerConfig | undefined {
-  if (!isRecord(entry)) {
-    remark([], "must be a section with a command or a url; the server is left out");
-    return undefined;
-  }
-  const reach = toReach(entry, remark);
-  const cwd = toText(entry, "cwd", remark);
-  // Checked even if the server is left out: `config set` may be writing the entry key by key, and refuses wrong values.
-  const rest = {
-    args: toTexts(entry.args, ["args"], remark) ?? [],
-    env: toValues(entry, "env", remark),
-    cwd,
-    headers: toValues(entry, "headers", remark),
-    enabled: toSwitch(entry.enabled, remark),
-    timeout: toSeconds(entry, "timeout", TIMEOUT_SECONDS, remark),
-    connectTimeout: toSeconds(entry, "connect_timeout", CONNECT_TIMEOUT_SECONDS, remark),
-    tools: toFilter(entry.tools, remark),
-  };
-  return reach && { name, ...reach, ...rest };
-}
-
-/** `url` wins over `command`, as in the Python original. */
-function toReach(entry: Entry, remark: Remark): { url: string } | { command: string } | undefined {
-  const url = toText(entry, "url", remark);
-  const command = toText(entry, "command", remark);
-  if (url !== undefined) {
-    if (!isWebAddress(url)) {
-      remark(["url"], "must be an address that begins with http:// or https://; the server is left out");
-      return undefined;
-    }
-    if (command !== undefined) remark(["command"], "is ignored, because the server has a url");
-    return { url };
-  }
-  if (command !== undefined) return { command };
-  remark([], "has neither a command nor a url that can be used; the server is left out");
-  return undefined;
-}
-
-function toText(entry: Entry, key: string, remark: Remark): string | undefined {
-  const value = entry[key];
-  if (value === undefined || value === null) return undefined;
-  if (typeof value === "string") return value.trim() || undefined;
-  remark([key], "must be text; it is ignored");
-  return undefined;
-}
+// ---- One MCP server ----
 
 /** Numbers and booleans in the list become texts. */
-function toTexts(value: unknown, path: readonly string[], remark: Remark): readonly string[] | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value)) {
-    remark(path, "must be a list of texts; it is ignored");
-    return undefined;
+const TEXTS: Kind<readonly string[]> = {
+  name: "list",
+  must: () => "must be a list of texts",
+  allowed: () => "list of texts",
+  parse: (value, _rules, wrong, note) => {
+    if (!Array.isArray(value)) return wrong();
+    const texts = value.filter(isScalar).map(String);
+    if (texts.length < value.length) note("remark", "must hold texts only; the rest is ignored");
+    return texts;
+  },
+};
+
+const VALUES: Kind<Readonly<Record<string, string>>> = {
+  name: "section",
+  must: () => "must be a section of names and texts",
+  allowed: () => "names and texts",
+  parse: (value, _rules, wrong, note) => {
+    if (!isRecord(value)) return wrong();
+    const given = Object.entries(value).filter(([, held]) => held !== undefined && held !== null);
+    for (const [name, held] of given) if (!isScalar(held)) note("remark", "must be text", [name]);
+    return Object.fromEntries(
+      given.flatMap(([name, held]) => (isScalar(held) ? [[name, String(held)]] : [])),
+    );
+  },
+};
+
+const trimmed = () => text("", "", { isTrimmed: true });
+const seconds = (standard: number) =>
+  number(standard, { above: 0, must: `must be a number of seconds above 0; ${standard} counts` }, "");
+
+const SERVER = section({
+  url: trimmed(),
+  command: trimmed(),
+  cwd: trimmed(),
+  args: key(TEXTS, [], ""),
+  env: key(VALUES, {}, ""),
+  headers: key(VALUES, {}, ""),
+  enabled: flag(true, "", { hasDigits: true }),
+  timeout: seconds(120),
+  connect_timeout: seconds(30),
+  tools: section({
+    include: key(TEXTS, undefined, ""),
+    exclude: key(TEXTS, [], ""),
+  }),
+});
+
+type Remark = (keys: readonly string[], message: string) => undefined;
+
+function toServer(name: string, entry: unknown, remark: Remark): McpServerConfig | undefined {
+  if (!isRecord(entry))
+    return remark([], "must be a section with a command or a url; the server is left out");
+  // All of it is read even if the server is left out: `config set` may be writing the entry key by key, and refuses wrong values.
+  const { url, command, cwd, tools, ...rest } = readNode(SERVER, entry, (_kind, message, at = []) =>
+    remark(at, message.includes(";") ? message : `${message}; it is ignored`),
+  ) as SectionValue<(typeof SERVER)["fields"]>;
+  const shared = { name, ...rest, cwd: cwd || undefined, tools: tools ?? { exclude: [] } };
+  // `url` wins over `command`, as in the Python original.
+  if (url !== "") {
+    if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+      return remark(
+        ["url"],
+        "must be an address that begins with http:// or https://; the server is left out",
+      );
+    if (command !== "") remark(["command"], "is ignored, because the server has a url");
+    return { ...shared, url };
   }
-  const texts = value.filter(isScalar).map(String);
-  if (texts.length < value.length) remark(path, "must hold texts only; the rest is ignored");
-  return texts;
-}
-
-function toValues(entry: Entry, key: string, remark: Remark): Readonly<Record<string, string>> {
-  const value = entry[key];
-  if (value === undefined || value === null) return {};
-  if (!isRecord(value)) {
-    remark([key], "must be a section of names and texts; it is ignored");
-    return {};
-  }
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, text]): [string, string][] => {
-      if (text === undefined || text === null) return [];
-      if (isScalar(text)) return [[name, String(text)]];
-      remark([key, name], "must be text; it is ignored");
-      return [];
-    }),
-  );
-}
-
-function toSwitch(value: unknown, remark: Remark): boolean {
-  const word = typeof value === "string" ? value.trim().toLowerCase() : value;
-  if (OFF.includes(word)) return false;
-  if (word !== undefined && word !== null && !ON.includes(word))
-    remark(["enabled"], "must be true or false; it counts as true");
-  return true;
-}
-
-function toSeconds(entry: Entry, key: string, standard: number, remark: Remark): number {
-  const value = entry[key];
-  if (value === undefined || value === null) return standard;
-  if (typeof value === "number" && Number.isFinite(value) && value > 0) return value;
-  remark([key], `must be a number of seconds above 0; ${standard} counts`);
-  return standard;
-}
-
-function toFilter(value: unknown, remark: Remark): McpServerConfig["tools"] {
-  if (value === undefined || value === null) return { exclude: [] };
-  if (!isRecord(value)) {
-    remark(["tools"], "must be a section with include or exclude; it is ignored");
-    return { exclude: [] };
-  }
-  const include = toTexts(value.include, ["tools", "include"], remark);
-  const exclude = toTexts(value.exclude, ["tools", "exclude"], remark) ?? [];
-  return { include, exclude };
-}
-
-function isWebAddress(text: string): boolean {
-  return /^https?:\/\//i.test(text) && URL.canParse(text);
+  if (command !== "") return { ...shared, command };
+  return remark([], "has neither a command nor a url that can be used; the server is left out");
 }
 
 function isScalar(value: unknown): value is string | number | boolean {

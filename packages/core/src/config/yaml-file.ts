@@ -4,17 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type Document, isMap, isScalar, LineCounter, type Pair, type ParsedNode, parseDocument } from "yaml";
 import { describeCause, err, isRecord, ok, type Result } from "../lib/index.ts";
 import { type ConfigIssue, shown } from "./key-kinds.ts";
-import type { HermesConfig, MemoryConfig } from "./keys.ts";
-import {
-  type ConfigError,
-  configError,
-  type Finding,
-  findingText,
-  type RawConfig,
-  readConfig,
-  readMemoryConfig,
-  valueAt,
-} from "./read.ts";
+import { type ConfigError, configError, type Finding, findingText, type RawConfig, valueAt } from "./read.ts";
 
 export type ParsedConfig = {
   readonly document: Document.Parsed<ParsedNode>;
@@ -48,15 +38,7 @@ export function parseConfigText(text: string, path: string): Result<ParsedConfig
   return ok({ document, raw: raw.value, lineOf });
 }
 
-export function fullReadMemoryConfig(text: string, path: string): Result<MemoryConfig, ConfigError> {
-  return fullRead(text, path, readMemoryConfig);
-}
-
-export function fullReadConfig(text: string, path: string): Result<HermesConfig, ConfigError> {
-  return fullRead(text, path, readConfig);
-}
-
-function fullRead<T>(
+export function fullRead<T>(
   text: string,
   path: string,
   read: (raw: RawConfig) => { readonly config: T; readonly findings: readonly Finding[] },

@@ -5,7 +5,6 @@ import {
   codePointLength,
   err,
   groupThousands,
-  hasLoneSurrogate,
   normalizeNewlines,
   ok,
   percentOf,
@@ -293,7 +292,7 @@ export function newTextProblem(content: string, options: ScanOptions): MemoryErr
  * hides an entry that is in a file, so neither keeps it from coming back.
  */
 export function problemComingBack(text: string, { allow }: ScanOptions): MemoryError | undefined {
-  if (hasLoneSurrogate(text)) {
+  if (!text.isWellFormed()) {
     return invalid(
       "it holds half of a surrogate pair, which cannot be stored as UTF-8. Send complete characters.",
     );

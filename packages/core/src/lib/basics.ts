@@ -271,11 +271,6 @@ export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** True when the text has half a surrogate pair, which UTF-8 cannot encode. */
-export function hasLoneSurrogate(text: string): boolean {
-  return !text.isWellFormed();
-}
-
 function isPairAt(text: string, index: number): boolean {
   const high = text.charCodeAt(index);
   if (high < 0xd800 || high > 0xdbff) return false;

@@ -8,7 +8,6 @@ export {
   errnoCode,
   groupThousands,
   HermesError,
-  hasLoneSurrogate,
   isAbsent,
   isRecord,
   isStringList,

@@ -1,7 +1,7 @@
 // Which process holds a lease or a lock in a shared file, and whether that process has ended. A holder is a text that contains
 // a process id, in our format or in Hermes Agent's. A process id has no meaning on another machine or in another container, so a
 // process counts as ended only when this system can tell.
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { threadId } from "node:worker_threads";
 import { errnoCode, randomHex } from "./basics.ts";
@@ -35,9 +35,6 @@ function namespace(): string {
   return known;
 }
 
-/** The outermost namespace has this fixed number in the Linux kernel. */
-const OUTERMOST = "/pid:[4026531836]";
-
 /** Part of the holder, because each thread knows only its own agents. */
 const THREAD = threadId === 0 ? "" : `${threadId}_`;
 
@@ -45,7 +42,8 @@ const THREAD = threadId === 0 ? "" : `${threadId}_`;
 export function isDeadHere(holder: string): boolean {
   const { pid, host, thread } = partsOf(holder);
   if (pid === undefined) return false;
-  if (host === undefined) return isStrangerDead(pid);
+  // Holders of Hermes Agent name no machine: with pid namespaces, the process may be in a container. Its lease expires.
+  if (host === undefined) return namespace() === "" && isProcessGone(pid);
   if (!isHere(host)) return false;
   // In a container, a restarted program often has the same pid as before.
   if (pid === process.pid && thread !== undefined) return thread === THREAD && !liveHolders.has(holder);
@@ -72,40 +70,6 @@ function isProcessGone(pid: number): boolean {
   } catch (cause) {
     return errnoCode(cause) === "ESRCH"; // EPERM: alive, owned by another user
   }
-}
-
-/**
- * Holders of Hermes Agent name no machine, so the pid may belong to a process in a container. The outermost namespace sees the
- * processes of all containers; from inside one container the others are invisible.
- */
-function isStrangerDead(pid: number): boolean {
-  if (!isProcessGone(pid)) return false;
-  if (namespace() === "") return true; // a system without pid namespaces
-  return namespace() === OUTERMOST && !isNumberInContainer(pid);
-}
-
-function isNumberInContainer(pid: number): boolean {
-  try {
-    return readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .some((name) => innerNumbers(statusOf(name)).includes(pid));
-  } catch {
-    return true; // unknown, so assume it is alive
-  }
-}
-
-function statusOf(name: string): string {
-  try {
-    return readFileSync(`/proc/${name}/status`, "utf8");
-  } catch {
-    return ""; // the process has ended meanwhile
-  }
-}
-
-/** The pids of a process in the namespaces below ours, from `/proc/<pid>/status`. */
-function innerNumbers(status: string): number[] {
-  const line = /^NSpid:\s*(.*)$/m.exec(status)?.[1] ?? "";
-  return line.split(/\s+/).slice(1).map(Number);
 }
 
 /** A host without a namespace comes from a system that has none. */

@@ -4,12 +4,13 @@ import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Clock, systemClock } from "./basics.ts";
 
-export type LogLevel = "debug" | "info" | "warn" | "error";
+type LogLevel = "info" | "warn" | "error";
 /** Values that belong to a line of a log. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** Receives lines for a log. Pass an object of your own, or one that writes to a file. */
 export interface Logger {
+  /** Not written to files. */
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
@@ -20,8 +21,6 @@ export interface Logger {
 
 export type LoggerOptions = {
   readonly path: string;
-  /** The lowest level that is written, default `info`. */
-  readonly level?: LogLevel;
   /** Masks secrets in a text. Passed in, because `security/` is above this folder. */
   readonly redact?: (text: string) => string;
   readonly clock?: Clock;
@@ -29,7 +28,6 @@ export type LoggerOptions = {
   readonly maxBytes?: number;
 };
 
-const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 const DEFAULT_MAX_BYTES = 5 * 1024 * 1024;
 const MAX_DEPTH = 6; // deeper fields are data dumps, not log fields; this also ends cycles
 
@@ -42,13 +40,11 @@ export const silentLogger: Logger = {
 };
 
 export function createLogger(options: LoggerOptions): Logger {
-  const least = LEVELS.indexOf(options.level ?? "info");
   const clock = options.clock ?? systemClock;
   const redact = options.redact ?? ((text: string) => text);
   let dropped = 0;
 
   function write(level: LogLevel, message: string, fields: LogFields | undefined): void {
-    if (LEVELS.indexOf(level) < least) return;
     try {
       const event = { time: clock.now().toISOString(), level, message: redact(message) };
       const line = toLine(event, fields, redact);
@@ -59,7 +55,7 @@ export function createLogger(options: LoggerOptions): Logger {
   }
 
   return {
-    debug: (message, fields) => write("debug", message, fields),
+    debug() {},
     info: (message, fields) => write("info", message, fields),
     warn: (message, fields) => write("warn", message, fields),
     error: (message, fields) => write("error", message, fields),

@@ -7,7 +7,6 @@ import {
   errnoCode,
   groupThousands,
   HermesError,
-  hasLoneSurrogate,
   namesIn,
   readTextFile,
   withFileLocks,
@@ -47,7 +46,7 @@ export function checkedPath(names: readonly string[], shown: string): FilePath {
 function problemWith(name: string): string | undefined {
   if (name === "") return "it has an empty name";
   if (name.startsWith(".")) return "names must not begin with a dot";
-  if (/[\\:\x00-\x1f\x7f]/.test(name) || hasLoneSurrogate(name))
+  if (/[\\:\x00-\x1f\x7f]/.test(name) || !name.isWellFormed())
     return "it has a character that names cannot have";
   return name.length > MOST_NAME_CHARS ? `a name has more than ${MOST_NAME_CHARS} characters` : undefined;
 }

@@ -2,13 +2,7 @@
 // same model request. A tool message has its output kind in `finish_reason`, if that is neither text nor parts. `vendor` of a message has columns for reasoning only, its other fields are not stored; parts and tool calls are
 // stored as JSON, with their `vendor` (ai-sdk.ts lists the consequences for the AI SDK).
 import { inspect } from "node:util";
-import {
-  hasLoneSurrogate,
-  outsideJsonOr,
-  parseOutsideJson,
-  pyStrip,
-  withoutUndefined,
-} from "../lib/index.ts";
+import { outsideJsonOr, parseOutsideJson, pyStrip, withoutUndefined } from "../lib/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import {
   isNotedKind,
@@ -401,7 +395,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
 
 // Other libraries cut text at U+0000, and lone surrogates have no UTF-8 form. JSON has escapes for both.
 function encodeText(text: string): string {
-  return text.includes("\u0000") || hasLoneSurrogate(text) ? STRUCTURED_PREFIX + JSON.stringify(text) : text;
+  return text.includes("\u0000") || !text.isWellFormed() ? STRUCTURED_PREFIX + JSON.stringify(text) : text;
 }
 
 function encodeStructure(value: object): string {

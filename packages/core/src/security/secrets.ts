@@ -21,7 +21,7 @@ export function findSecrets(text: string): FoundSecret[] {
     ...inFormats(text, EXACT_FORMATS),
     ...findTokens(text),
     ...inFormats(text, PLACED_FORMATS),
-    ...(SECRET_NAME.test(text) ? [...namedValues(text)].flatMap((named) => namedSecret(named, text)) : []),
+    ...[...namedValues(text)].flatMap((named) => namedSecret(named, text)),
     ...proseValues(text),
   ];
   return withoutOverlaps(found);
@@ -83,9 +83,6 @@ function inFormats(text: string, formats: readonly Format[]): FoundSecret[] {
 
 /** Quick check: every format has a separator or a run without blanks. */
 const MAY_HOLD_SECRET = /[=:]|\S{16}|-----BEGIN /;
-
-/** Every name of a secret contains one of these. */
-const SECRET_NAME = /pass|kennwort|pwd|secret|credential|token|key/i;
 
 /** Shorter values after a name are too often ordinary words. */
 const FEWEST_NAMED_CHARS = 16;
@@ -361,27 +358,15 @@ export function alternatives(literals: readonly string[]): string {
 const PROSE_VALUE =
   /(?<![A-Za-z0-9])((?:api|access|secret|private|auth|signing|encryption|master|service|deploy|client)[_ -]?(?:key|token|secret)|token|secret|password|passphrase)["'`*]{0,3}(?:[ \t]{1,4}(?:is|was|equals)[ \t]{0,4}:?[ \t]{1,4}|[ \t]{0,4}[:=]?[ \t]{0,4}\(|[ \t]{0,8}[:=][*]{0,2}[ \t]{0,8}(?:\r?\n){1,2}[ \t>]{0,8}|[ \t]{0,24}\|[ \t]{0,24})["'`*]{0,3}([^\s"'`|()<>]{16,256})/gi;
 
-/** The word for password in other languages. */
-const FOREIGN_PASSWORD =
-  /(passwort|kennwort|contrase\u00f1a|contrasena|mot de passe|senha|wachtwoord|has\u0142o|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6[\u7801\u78bc]|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)[^\S\n]{0,4}(?:[:=\uff1a\uff1d]|ist|lautet|es|est|\u00e9|jest|\u662f|\u306f|\u2014|-)?[^\S\n]{0,4}[:\uff1a]?[^\S\n]{0,4}["'`\u00ab\u201e\u300c]?([!-~]{16,256})/giu;
-
 function proseValues(text: string): FoundSecret[] {
-  return [PROSE_VALUE, FOREIGN_PASSWORD].flatMap((pattern) =>
-    [...text.matchAll(pattern)].flatMap((match): FoundSecret[] => {
-      const [whole, name = "", rest = ""] = match;
-      const value = rest.replace(/["'`)\]},;.:!?]+$/, "");
-      const isMeant = pattern === PROSE_VALUE ? isProseValue(value, name) : isPasswordValue(value, ":");
-      if (value.length < FEWEST_NAMED_CHARS || !isMeant) return [];
-      const start = match.index + whole.length - rest.length;
-      const kind = /key|token|secret/i.test(name) ? NAMED_VALUE : PASSWORD;
-      return [{ ...kind, start, end: start + value.length }];
-    }),
-  );
-}
-
-/** Neither empty, a placeholder nor the name of a place. */
-function isPasswordValue(value: string, separator: string): boolean {
-  return !isNoSecret(value) && !isPlaceholder(value) && !isReference(value) && isPassword(value, separator);
+  return [...text.matchAll(PROSE_VALUE)].flatMap((match): FoundSecret[] => {
+    const [whole, name = "", rest = ""] = match;
+    const value = rest.replace(/["'`)\]},;.:!?]+$/, "");
+    if (value.length < FEWEST_NAMED_CHARS || !isProseValue(value, name)) return [];
+    const start = match.index + whole.length - rest.length;
+    const kind = /key|token|secret/i.test(name) ? NAMED_VALUE : PASSWORD;
+    return [{ ...kind, start, end: start + value.length }];
+  });
 }
 
 function isProseValue(value: string, name: string): boolean {
@@ -419,7 +404,7 @@ function namedSecret(named: NamedValue, text: string): FoundSecret[] {
   if (content.replace(/[^!-~]/g, "").length < FEWEST_NAMED_CHARS || /\s/.test(content)) return [];
   if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return [];
   if (/(?:hash|hashes|digest|checksum|fingerprint|sum|salt)$/i.test(pair.name)) return [];
-  if (/(?:password|passwd|passphrase|pwd|passwort|kennwort|passcode)|[_.-]pass$/i.test(pair.name))
+  if (/(?:password|passwd|passphrase|pwd|passcode)|[_.-]pass$/i.test(pair.name))
     return isPassword(content, pair.separator) ? found(PASSWORD) : [];
   const isClear = named.strength === "strong" || isOwnedKey(named, text);
   if (!isClear && (pair.name.toLowerCase() === "key" || !isKeyMaterial(content))) return [];
@@ -524,9 +509,9 @@ const MASKED_VALUE = new RegExp(
 const NAME =
   /(?<![A-Za-z0-9_.-])([A-Za-z0-9_.-]+)(\\?["']?)([ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}|[ \t]{1,8}(?<=--[a-z-]{1,40}[ \t]{1,8}))/g;
 const SECRET_WORD =
-  /(?:password|passwd|passphrase|passwort|kennwort|pwd|secret|credentials?|token|apikey|accesskey|privatekey|authkey)$/;
+  /(?:password|passwd|passphrase|pwd|secret|credentials?|token|apikey|accesskey|privatekey|authkey)$/;
 /** In every name that `nameStrength` calls strong or weak; most texts have none of it, and `NAME` is slow. */
-const IN_SECRET_NAME = /pass|kennwort|pwd|secret|credential|token|key/i;
+const IN_SECRET_NAME = /pass|pwd|secret|credential|token|key/i;
 const KEY_OWNER =
   /^(?:api|access|secret|private|auth|signing|encryption|master|license|service|account|admin|deploy|ssh|app|shared|client|subscription)$/;
 const PLAIN_KEY = /^(?:primary|foreign|cache|sort|public|partition|idempotency|group|index|row)$/;

@@ -1,13 +1,6 @@
 // The identity of a session: its id, the user it belongs to, and the marks in `model_config` that say which session it comes from.
 import { isDistinctName } from "../home.ts";
-import {
-  codePointLength,
-  hasLoneSurrogate,
-  isRecord,
-  outsideJsonOr,
-  randomHex,
-  sha256,
-} from "../lib/index.ts";
+import { codePointLength, isRecord, outsideJsonOr, randomHex, sha256 } from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
 import type { SessionRow } from "./rows.ts";
 
@@ -32,7 +25,7 @@ export function checkSessionId(id: unknown): string {
   if (id === "") throw badId("is empty");
   if (id.includes("/")) throw badId("contains a slash, and ids also name files");
   if (id.includes("\u0000")) throw badId("contains the character U+0000, which the database cannot keep");
-  if (hasLoneSurrogate(id)) throw badId("contains half a surrogate pair, which the database cannot keep");
+  if (!id.isWellFormed()) throw badId("contains half a surrogate pair, which the database cannot keep");
   const length = codePointLength(id);
   if (length > MAX_ID_CHARS) throw badId(`has ${length} characters, and ${MAX_ID_CHARS} is the most`);
   return id;

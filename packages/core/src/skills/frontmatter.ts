@@ -4,7 +4,6 @@ import {
   describeCause,
   err,
   groupThousands,
-  hasLoneSurrogate,
   isRecord,
   normalizeNewlines,
   ok,
@@ -203,7 +202,7 @@ export function textProblem(text: string): SkillError | undefined {
 }
 
 export function characterProblem(text: string): SkillError | undefined {
-  if (hasLoneSurrogate(text)) {
+  if (!text.isWellFormed()) {
     const message =
       "The text holds half of a surrogate pair, which cannot be stored as UTF-8. Send complete characters.";
     return { kind: "invalid", message };

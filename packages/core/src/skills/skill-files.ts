@@ -1,7 +1,7 @@
 // The files of a skill: which paths are allowed, where they are on disk, and reading them.
 import { type Dirent, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describeCause, err, errnoCode, hasLoneSurrogate, ok, type Result } from "../lib/index.ts";
+import { describeCause, err, errnoCode, ok, type Result } from "../lib/index.ts";
 import { pathWithin } from "./paths.ts";
 import { MAX_FILE_BYTES, SKILL_FILE, type SkillError, SUPPORT_DIRECTORIES, shownName } from "./skill.ts";
 
@@ -14,7 +14,7 @@ export function parseFilePath(path: string): Result<string, SkillError> {
   if (path === "") return invalid("file_path is empty.");
   if (path.length > MAX_PATH_BYTES || byteLength(path) > MAX_PATH_BYTES)
     return invalid(`file_path is too long: '${shown}'.`);
-  if (/[\x00-\x1f\x7f\\]/.test(path) || hasLoneSurrogate(path))
+  if (/[\x00-\x1f\x7f\\]/.test(path) || !path.isWellFormed())
     return invalid(
       `file_path '${shown}' has characters that do not belong into a path. Use '/' between names.`,
     );

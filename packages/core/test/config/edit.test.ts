@@ -185,10 +185,7 @@ describe("setting a value", () => {
   });
 
   it.each([
-    ["memory.memory_char_limit", "lots", "must be a whole number of at least 0"],
     ["memory.write_approval", "maybe", "must be true or false"],
-    ["memory.overflow", "drop", "must be refuse or archive"],
-    ["memory.scan_allow", "hermes_env", "must be a list of threat ids"],
     ["memory", "5", "must be a section"],
     ["database", "5", "must be a section"],
     ["plugins", "[a]", "must be a section"],

@@ -3,14 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  envFilePath,
-  environmentOf,
-  readEnvFile,
-  removeEnvValue,
-  setEnvValue,
-  useEnvFile,
-} from "../../src/config/index.ts";
+import { envFilePath, environmentOf, readEnvFile, setEnvValue, useEnvFile } from "../../src/config/index.ts";
 
 let directory: string;
 let path: string;
@@ -101,18 +94,10 @@ describe("writing .env", () => {
     expect(values()).toEqual({ KEY: "v" });
   });
 
-  it("changes the assignment that counts and removes all of them", () => {
+  it("changes the assignment that counts", () => {
     writeFileSync(path, "A=1\nB=2\nA=3\n");
     setEnvValue(path, "A", "4");
     expect(content()).toBe("A=1\nB=2\nA=4\n");
-    removeEnvValue(path, "A");
-    expect(content()).toBe("B=2\n");
-    expect(removeEnvValue(path, "A")).toEqual({ ok: true, value: { changed: false } });
-  });
-
-  it("does not create a file in order to remove from it", () => {
-    expect(removeEnvValue(path, "A")).toEqual({ ok: true, value: { changed: false } });
-    expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
   });
 
   it("writes through a link", () => {

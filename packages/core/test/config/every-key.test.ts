@@ -12,7 +12,8 @@ import {
   setConfigValue,
 } from "../../src/config/index.ts";
 import { quickReadMemoryConfig } from "../../src/config/load.ts";
-import { fullReadConfig } from "../../src/config/yaml-file.ts";
+import { readConfig } from "../../src/config/read.ts";
+import { fullRead } from "../../src/config/yaml-file.ts";
 import { tempHome } from "./support.ts";
 
 type Row = (typeof CONFIG_KEYS)[number];
@@ -90,7 +91,7 @@ describe("every config key", () => {
         if (!outcome.ok) throw new Error(outcome.error.message);
         expect(await getConfigValue(temp.home, key)).toMatchObject({ value: { source: "file", value } });
         const text = temp.readConfig();
-        const full = fullReadConfig(text, temp.configFile);
+        const full = fullRead(text, temp.configFile, readConfig);
         if (!full.ok) throw new Error(full.error.message);
         expect(settingOf(full.value, row)).toEqual(value);
         const quick = quickReadMemoryConfig(text);
@@ -110,7 +111,7 @@ describe("every config key", () => {
   it.each(strict)("%s takes no %s", async (_key, _shown, row, value) => {
     using temp = tempHome();
     temp.writeConfig(fileWith(row, value));
-    const full = fullReadConfig(temp.readConfig(), temp.configFile);
+    const full = fullRead(temp.readConfig(), temp.configFile, readConfig);
     const { errors, warnings } = await checkConfig(temp.home);
     const told = full.ok ? warnings : errors;
     expect(told).toHaveLength(1);
@@ -140,7 +141,7 @@ describe("every config key", () => {
   });
 
   it("has its default when the file is empty", () => {
-    const empty = fullReadConfig("", "config.yaml");
+    const empty = fullRead("", "config.yaml", readConfig);
     if (!empty.ok) throw new Error(empty.error.message);
     expect(empty.value.memory).toEqual(DEFAULT_MEMORY_CONFIG);
     const memoryKeys = SETTINGS.map(pathOf).filter(([section]) => section === "memory");

@@ -81,12 +81,6 @@ describe("a config that cannot be used", () => {
 
   it.each([
     ["memory: 5", "memory must be a section with keys of its own, but is 5"],
-    ["memory: {scan_allow: [1]}", "memory.scan_allow.0 must be a list of threat ids"],
-    ["memory: {provider: [a]}", "memory.provider must be a provider's name"],
-    [
-      "display: {platforms: {x: {memory_notifications: 3}}}",
-      "display.platforms.x.memory_notifications must be off, on",
-    ],
     ["- a\n- b", "must hold keys and values"],
     ["just text", 'must hold keys and values, but is "just text"'],
   ])("refuses %s", async (text, message) => {

@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { quickReadMemoryConfig } from "../../src/config/load.ts";
-import { fullReadMemoryConfig } from "../../src/config/yaml-file.ts";
+import { readMemoryConfig } from "../../src/config/read.ts";
+import { fullRead } from "../../src/config/yaml-file.ts";
 
 /** The one promise: the same answer as the full loader, or none. Returns whether there was an answer. */
 function agrees(text: string): boolean {
   const quick = quickReadMemoryConfig(text);
   if (quick === undefined) return false;
-  expect(fullReadMemoryConfig(text, "config.yaml"), text).toEqual({ ok: true, value: quick });
+  expect(fullRead(text, "config.yaml", readMemoryConfig), text).toEqual({ ok: true, value: quick });
   return true;
 }
 

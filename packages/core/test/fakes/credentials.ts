@@ -189,9 +189,6 @@ export const CREDENTIALS: Readonly<Record<string, Credential>> = {
     label: "a secret value",
   },
   "a table row": { text: join("| api_key | ", chance(24), " |"), id: "named_value", label: "a secret value" },
-  Passwort: { text: join("Das Passwort ist ", chance(18)), id: "password", label: "a password" },
-  "mot de passe": { text: join("mot de passe : ", chance(18)), id: "password", label: "a password" },
-  senha: { text: join("senha: ", chance(18)), id: "password", label: "a password" },
   "query string": {
     text: join("https://api.example.com/v1?access_token=", chance(24), "&page=2"),
     id: "named_value",

@@ -1,5 +1,5 @@
 // Memory providers for tests: well-behaved ones that record their calls, and bad ones of every kind.
-import type { Logger, LogLevel } from "../../src/lib/logger.ts";
+import type { Logger } from "../../src/lib/logger.ts";
 import type { MemoryProvider } from "../../src/providers/contract.ts";
 import type { MemoryManager } from "../../src/providers/manager/manager.ts";
 import type { ToolDefinition } from "../../src/tools/index.ts";
@@ -134,6 +134,7 @@ export const THROWN: Readonly<Record<string, () => unknown>> = {
   "a symbol": () => Symbol("odd"),
 };
 
+type LogLevel = Exclude<keyof Logger, "dropped">;
 type LogLine = {
   readonly level: LogLevel;
   readonly message: string;

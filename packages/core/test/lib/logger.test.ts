@@ -24,6 +24,7 @@ function lines(file = path): { message: string; fields?: unknown }[] {
 describe("logger", () => {
   it("appends one JSON line per event to a private file", () => {
     const logger = createLogger({ path, clock });
+    logger.debug("not written");
     logger.info("started", { count: 2 });
     logger.error("two\nlines");
     expect(lines()).toEqual([
@@ -33,15 +34,6 @@ describe("logger", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(dirname(path)).mode & 0o777).toBe(0o700);
     expect(logger.dropped).toBe(0);
-  });
-
-  it("leaves out what is below its level", () => {
-    const logger = createLogger({ path, level: "warn" });
-    logger.debug("no");
-    logger.info("no");
-    logger.warn("yes");
-    logger.error("yes too");
-    expect(lines().map((line) => line.message)).toEqual(["yes", "yes too"]);
   });
 
   it("masks secrets in messages, nested fields, errors, and behind telling names", () => {

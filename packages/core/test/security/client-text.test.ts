@@ -27,6 +27,9 @@ it.each([
   ['<user_input mode="act">fix it</user_input>\n<environment_details>x</environment_details>', "fix it"],
   ["[Tue 2026-11-17 10:00 UTC] fix it", "fix it"],
   ["[Tue 2026-11-17 10:00 UTC] fix\n\nit\n\nRuntime: agent=main | host=x", "fix\n\nit"],
+  ["<memory-context>a<memory-context>b</memory-context>c</memory-context> mine", "mine"],
+  ["<memory-context>a<memory-context>b</memory-context> mine", "mine"],
+  ["<system-reminder><memory-context>x</memory-context></system-reminder>", ""],
   [CLAW, ""],
   [`${CLAW}\n\n[Tue 2026-11-17 10:00 GMT+2] fix it`, "fix it"],
 ])("reads the user text %j", (recorded, text) => {

@@ -1,7 +1,6 @@
 // Damaged and hostile transcripts: what is bad is counted and named, everything else is imported.
 import { mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { strippedUserText } from "@hermes-memory/core/internal/security";
 import { describe, expect, it } from "vitest";
 import { readerNamed, type TranscriptReader } from "../../../import/src/internal.ts";
 import { line, linesOf, writeClaude } from "../../../import/test/transcripts/claude-lines.ts";
@@ -137,23 +136,5 @@ describe("a damaged transcript", () => {
     });
     expect(texts).toHaveLength(2);
     expect(report.errors.map(({ path }) => path.split("/").at(-1))).toEqual(["self.jsonl"]);
-  });
-});
-
-describe("injected text", () => {
-  it.each([
-    ["<memory-context>a<memory-context>b</memory-context>c</memory-context> mine", "mine"],
-    ["<memory-context>a<memory-context>b</memory-context> mine", "mine"],
-    ["mine <memory-context> without an end", "mine <memory-context> without an end"],
-    ["<system-reminder><memory-context>x</memory-context></system-reminder>", ""],
-  ])("%s", (text, kept) => {
-    expect(strippedUserText(text)).toBe(kept);
-  });
-
-  it("takes linear time when spans are nested without an end", () => {
-    const text = "<memory-context><memory-context></memory-context> ".repeat(40_000);
-    const start = performance.now();
-    strippedUserText(text);
-    expect(performance.now() - start).toBeLessThan(2000);
   });
 });

@@ -233,14 +233,6 @@ describe("a session that the user", () => {
     expect(sources[0]?.skipped).toEqual({ "continued here": 1 });
     expect((await store.getMessages(ID)).at(-1)?.content).toBe("my own turn");
   });
-
-  it("opted out of later is taken away", async () => {
-    await withImport(async ({ store, path, run }) => {
-      await grow(path, "<NOTE>DO NOT INDEX THIS CHAT</NOTE>");
-      expect(await run()).toMatchObject({ skipped: { "opted out": 1 } });
-      expect(await store.getSession(ID)).toBeNull();
-    });
-  });
 });
 
 describe("a file that", () => {

@@ -1,14 +1,16 @@
 // Runs the threat patterns over a text in linear time. Each pattern becomes a nondeterministic automaton, which a lazy DFA makes
-// deterministic state by state. One pass over the text finds the literals that every pattern needs, and rules most patterns out.
+// deterministic state by state. The literals that a pattern needs rule most patterns out before that.
 import {
   CLASS_COUNT,
   CLASS_SHIFT,
   type ClassSet,
   CONTINUATION,
+  classify,
   END,
   including,
   isWordClass,
   literalClass,
+  ODD_LETTERS,
   parseShape,
   requiredLiterals,
   reversed,
@@ -22,62 +24,64 @@ type Matcher = {
   readonly id: string;
   readonly scope: ThreatScope;
   readonly shape: Shape;
-  /** The result of `requiredLiterals`, as indexes into the literal index. */
-  readonly required: readonly (readonly number[])[];
+  /** Every match begins with one of these literals. */
+  readonly opening: RegExp;
+  /** Each finds something in every text that has a match. */
+  readonly needed: readonly RegExp[];
   forward?: LazyDfa;
   backward?: LazyDfa;
 };
 
-type Matchers = { readonly literals: LiteralIndex; readonly matchers: readonly Matcher[] };
+/** `sign`: for each pattern its longest needed literals. Most notes have none of them, and then nothing else has to be looked at. */
+type Matchers = { readonly sign: RegExp; readonly matchers: readonly Matcher[] };
 
 /** Parsed once, in a fraction of a millisecond; automata are built when a text needs them. */
 let compiled: Matchers | undefined;
 
 /** For each wanted pattern that matches, in the order of the table, the match that ends first with its leftmost start. */
 export function findMatches(
-  classes: Uint8Array,
+  text: string,
   isWanted: (pattern: Pick<ThreatPattern, "id" | "scope">) => boolean,
 ): Found[] {
   compiled ??= compile(THREAT_PATTERNS);
-  const starts = compiled.literals.firstStarts(classes);
-  const searches: { readonly matcher: Matcher; readonly search: Search }[] = [];
-  for (const matcher of compiled.matchers) {
-    const from = isWanted(matcher) ? firstPossibleStart(matcher, starts) : -1;
-    if (from < 0) continue;
+  const plain = text.replace(ODD_LETTER, (letter) => ODD_LETTERS.get(letter.charCodeAt(0)) ?? letter);
+  if (!compiled.sign.test(plain)) return [];
+  const possible = compiled.matchers.filter(
+    (matcher) => isWanted(matcher) && matcher.needed.every((literals) => literals.test(plain)),
+  );
+  const classes = possible.length === 0 ? new Uint8Array() : classify(text);
+  return possible.flatMap((matcher) => {
+    const from = plain.search(matcher.opening);
+    if (from < 0) return [];
     matcher.forward ??= new LazyDfa(buildAutomaton(matcher.shape), { anchored: false });
-    searches.push({ matcher, search: beginSearch(matcher.forward, classes, from) });
-  }
-  for (let i = 0; i + 1 < searches.length; i += 2) {
-    const [one, two] = searches.slice(i, i + 2);
-    if (one !== undefined && two !== undefined) readTogether(one.search, two.search, classes);
-  }
-  return searches.flatMap(({ matcher, search }) => {
-    const end = finishSearch(search, classes);
+    const end = findEnd(matcher.forward, classes, from);
     if (end < 0) return [];
     matcher.backward ??= new LazyDfa(buildAutomaton(reversed(matcher.shape)), { anchored: true });
     return { id: matcher.id, start: findStart(matcher.backward, classes, end), end };
   });
 }
 
-/** -1 when a required literal is missing. */
-function firstPossibleStart({ required }: Matcher, starts: Int32Array): number {
-  for (const group of required) if (!group.some((literal) => starts[literal] !== -1)) return -1;
-  const opening = (required[0] ?? []).map((literal) => starts[literal] as number);
-  return Math.min(...opening.filter((start) => start !== -1));
-}
+const ODD_LETTER = new RegExp(`[${String.fromCharCode(...ODD_LETTERS.keys())}]`, "g");
 
 function compile(patterns: readonly ThreatPattern[]): Matchers {
-  const numbers = new Map<string, number>();
-  const numberOf = (literal: string): number => {
-    const number = numbers.get(literal) ?? numbers.size;
-    numbers.set(literal, number);
-    return number;
-  };
+  const signs: string[] = [];
   const matchers = patterns.map(({ id, scope, shape: source }): Matcher => {
     const shape = parseShape(source);
-    return { id, scope, shape, required: requiredLiterals(shape).map((group) => group.map(numberOf)) };
+    const [opening, ...needed] = requiredLiterals(shape);
+    signs.push(
+      ...[opening, ...needed].reduce((best, group) => (shortest(group) > shortest(best) ? group : best)),
+    );
+    return { id, scope, shape, opening: anyOf(opening), needed: needed.map(anyOf) };
   });
-  return { literals: new LiteralIndex([...numbers.keys()]), matchers };
+  return { sign: anyOf(signs), matchers };
+}
+
+function shortest(literals: readonly string[]): number {
+  return Math.min(...literals.map((literal) => literal.length));
+}
+
+function anyOf(literals: readonly string[]): RegExp {
+  return new RegExp(literals.map((literal) => literal.replace(/[.$+]/g, "\\$&")).join("|"), "i");
 }
 
 // ---- Nondeterministic automaton: nodes that refer to each other by index ----
@@ -250,58 +254,18 @@ export class LazyDfa {
 
 // ---- Search: one pass forwards to the end of the match that ends first, one backwards to its leftmost start ----
 
-/** A forward pass: everything before `at` is read, `row` is the current state, `end` is -1 before a match. */
-type Search = { readonly dfa: LazyDfa; at: number; row: number; end: number };
-
 /** Work done since the process started; tests read it to show that it grows linearly with the text. */
 export const work = { units: 0, transitionsBuilt: 0 };
 
-/** A search for matches that start at `from` or later. */
-export function beginSearch(dfa: LazyDfa, classes: Uint8Array, from: number): Search {
+/** The end of the match that ends first among those that start at `from` or later; -1 when there is none. */
+export function findEnd(dfa: LazyDfa, classes: Uint8Array, from: number): number {
   const before = classes[from - 1] === CONTINUATION ? classes[from - 2] : classes[from - 1];
-  return { dfa, at: from, row: dfa.start(before !== undefined && isWordClass(before)), end: -1 };
-}
-
-/** The end of the match that ends first; -1 when there is none. */
-export function finishSearch(search: Search, classes: Uint8Array): number {
-  readUntil(search, classes, classes.length);
-  if (search.end < 0 && step(search.dfa, search.row, END) < 0) search.end = classes.length;
-  return search.end;
-}
-
-/**
- * Advances two searches together, to the end of the text or to the first match of either. The processor waits for memory at every
- * step of one search and works on the other meanwhile, so a pair takes little longer than one.
- */
-export function readTogether(one: Search, two: Search, classes: Uint8Array): void {
-  const from = Math.max(one.at, two.at);
-  readUntil(one, classes, from);
-  readUntil(two, classes, from);
-  if (one.end >= 0 || two.end >= 0) return;
-  let rowOne = one.row;
-  let rowTwo = two.row;
+  let row = dfa.start(before !== undefined && isWordClass(before));
   let at = from;
-  while (at < classes.length && rowOne > 0 && rowTwo > 0) {
-    // Constants inside this loop let the compiler keep both tables in registers, which halves the time.
-    const tableOne = one.dfa.table;
-    const tableTwo = two.dfa.table;
-    let nextOne = 0;
-    let nextTwo = 0;
-    for (; at < classes.length; at += 1) {
-      const symbol = classes[at] as number;
-      nextOne = tableOne[rowOne + symbol] as number;
-      nextTwo = tableTwo[rowTwo + symbol] as number;
-      if (nextOne <= 0 || nextTwo <= 0) break;
-      rowOne = nextOne;
-      rowTwo = nextTwo;
-    }
-    if (at === classes.length) break;
-    rowOne = nextOne || build(one.dfa, rowOne, classes[at] as number);
-    rowTwo = nextTwo || build(two.dfa, rowTwo, classes[at] as number);
-    at += 1;
-  }
-  arrive(one, rowOne, at);
-  arrive(two, rowTwo, at);
+  for (; at < classes.length && row > 0; at += 1) row = step(dfa, row, classes[at] as number);
+  work.units += at - from;
+  if (row < 0) return at - 1;
+  return step(dfa, row, END) < 0 ? classes.length : -1;
 }
 
 /** The leftmost start of a match that ends at `end`. `dfa` is the anchored DFA of the reversed pattern. */
@@ -319,118 +283,9 @@ export function findStart(dfa: LazyDfa, classes: Uint8Array, end: number): numbe
   return classes[start] === CONTINUATION ? start + 1 : start;
 }
 
-function readUntil(search: Search, classes: Uint8Array, limit: number): void {
-  let { row, at } = search;
-  while (at < limit && search.end < 0) {
-    const { table } = search.dfa;
-    let next = 0;
-    for (; at < limit; at += 1) {
-      next = table[row + (classes[at] as number)] as number;
-      if (next <= 0) break;
-      row = next;
-    }
-    if (at < limit) {
-      row = next || build(search.dfa, row, classes[at] as number);
-      at += 1;
-    }
-    arrive(search, row, at);
-    row = search.row;
-  }
-}
-
-/** Stores the progress of a search; `row` is negative when a match ends before the last unit read. */
-function arrive(search: Search, row: number, at: number): void {
-  work.units += at - search.at;
-  search.at = at;
-  search.row = Math.abs(row);
-  if (row < 0) search.end = at - 1;
-}
-
 function step(dfa: LazyDfa, row: number, symbol: number): number {
-  return dfa.table[row + symbol] || build(dfa, row, symbol);
-}
-
-function build(dfa: LazyDfa, row: number, symbol: number): number {
+  const known = dfa.table[row + symbol];
+  if (known) return known;
   work.transitionsBuilt += 1;
   return dfa.advance(row, symbol);
-}
-
-// ---- The first occurrence of many literals in one pass (Aho-Corasick) ----
-// Nearly every text lacks a literal of nearly every pattern.
-
-const ROOT = 0;
-
-type Link = { readonly parent: number; readonly symbol: number; readonly node: number };
-
-export class LiteralIndex {
-  readonly #lengths: readonly number[];
-  /** For each node the literals that end there, as indexes into the list of literals. */
-  readonly #endings: number[][] = [[]];
-  readonly #links: Link[] = [];
-  readonly #hasEndings: Uint8Array;
-  readonly #table: Uint16Array;
-
-  constructor(literals: readonly string[]) {
-    this.#lengths = literals.map((literal) => literal.length);
-    const mostNodes = this.#lengths.reduce((sum, length) => sum + length, 1);
-    this.#table = new Uint16Array(mostNodes << CLASS_SHIFT);
-    for (const [index, literal] of literals.entries()) this.#insert(literal, index);
-    this.#linkFailures();
-    this.#hasEndings = Uint8Array.from(this.#endings, (endings) => (endings.length > 0 ? 1 : 0));
-  }
-
-  /** For each literal the start of its first occurrence, or -1. */
-  firstStarts(classes: Uint8Array): Int32Array {
-    const starts = new Int32Array(this.#lengths.length).fill(-1);
-    const isNews = this.#hasEndings.slice();
-    const table = this.#table;
-    let node = ROOT;
-    for (let i = 0; i < classes.length; i += 1) {
-      node = table[(node << CLASS_SHIFT) + (classes[i] as number)] as number;
-      if (isNews[node] === 0) continue;
-      isNews[node] = 0; // only the first occurrence counts
-      for (const literal of this.#endings[node] as number[])
-        if (starts[literal] === -1) starts[literal] = i + 1 - (this.#lengths[literal] as number);
-    }
-    return starts;
-  }
-
-  #insert(literal: string, index: number): void {
-    let node = ROOT;
-    for (const character of literal) {
-      const symbol = literalClass(character);
-      const known = this.#table[(node << CLASS_SHIFT) + symbol] as number;
-      node = known === ROOT ? this.#addNode(node, symbol) : known;
-    }
-    this.#endings[node]?.push(index);
-  }
-
-  #addNode(parent: number, symbol: number): number {
-    const node = this.#endings.push([]) - 1;
-    this.#table[(parent << CLASS_SHIFT) + symbol] = node;
-    this.#links.push({ parent, symbol, node });
-    return node;
-  }
-
-  // Breadth first, so that the row of the longest proper suffix is complete before it is copied. Copying whole rows and then setting
-  // the children is faster than looking at all 64 classes of each node, which would slow the first scan.
-  #linkFailures(): void {
-    const table = this.#table;
-    const suffixOf = new Uint16Array(this.#endings.length);
-    const childrenOf = Map.groupBy(this.#links, (link) => link.parent);
-    const queue = [ROOT];
-    for (const node of queue) {
-      const suffix = suffixOf[node] as number;
-      const suffixRow = table.slice(suffix << CLASS_SHIFT, (suffix + 1) << CLASS_SHIFT);
-      if (node !== ROOT) {
-        table.set(suffixRow, node << CLASS_SHIFT);
-        this.#endings[node]?.push(...(this.#endings[suffix] as number[]));
-      }
-      for (const { symbol, node: child } of childrenOf.get(node) ?? []) {
-        table[(node << CLASS_SHIFT) + symbol] = child;
-        suffixOf[child] = node === ROOT ? ROOT : (suffixRow[symbol] as number);
-        queue.push(child);
-      }
-    }
-  }
 }

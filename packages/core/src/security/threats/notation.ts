@@ -46,7 +46,9 @@ const TELLING_LENGTH = 3;
  * A text must contain at least one literal of every group for the pattern to match. Every match begins with a literal of the first
  * group, so the search may start at the first of those.
  */
-export function requiredLiterals(shape: Shape): readonly (readonly string[])[] {
+export function requiredLiterals(
+  shape: Shape,
+): readonly [opening: readonly string[], ...others: (readonly string[])[]] {
   const parts = (shape.kind === "sequence" ? shape.parts : [shape]).filter(
     (part) => part.kind !== "boundary",
   );
@@ -219,8 +221,9 @@ export function isWordClass(symbol: number): boolean {
   return symbol >= WORD && symbol <= LAST_WORD;
 }
 
-/** Writes the class of every unit of the text. */
-export function classify(text: string, classes: Uint8Array): void {
+/** The class of every unit of the text. */
+export function classify(text: string): Uint8Array {
+  const classes = new Uint8Array(text.length);
   const ascii = asciiClasses();
   for (let i = 0; i < text.length; i += 1) {
     const unit = text.charCodeAt(i);
@@ -235,6 +238,7 @@ export function classify(text: string, classes: Uint8Array): void {
       classes[i] = CONTINUATION;
     }
   }
+  return classes;
 }
 
 /** Class of a character in a pattern. Throws for one that shares its class with other characters. */
@@ -326,9 +330,9 @@ function fillPage(number: number): Uint8Array {
 }
 
 /** Letters that Python's case folding adds to the 26: dotted and dotless i, long s, the Kelvin sign. */
-const ODD_LETTERS: readonly (readonly [number, string])[] = [
+export const ODD_LETTERS: ReadonlyMap<number, string> = new Map([
   [0x130, "i"],
   [0x131, "i"],
   [0x17f, "s"],
   [0x212a, "k"],
-];
+]);

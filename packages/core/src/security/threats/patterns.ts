@@ -1,5 +1,4 @@
-// The threat patterns with their scopes, in reporting order. notation.ts explains the notation; the words of a new pattern also go
-// into SIGNS of threat-scan.ts (a test compares the two).
+// The threat patterns with their scopes, in reporting order. notation.ts explains the notation.
 
 /** Which patterns `scanThreats` tries: `all` has the fewest (those that matter everywhere), `strict` the most. */
 export type ThreatScope = "all" | "context" | "strict";

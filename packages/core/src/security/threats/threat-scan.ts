@@ -1,6 +1,5 @@
 // The threat scan: finds texts that must not enter a system prompt. Time is linear in the text.
 import { findMatches } from "./automaton.ts";
-import { classify } from "./notation.ts";
 import { THREAT_PATTERNS, type ThreatScope } from "./patterns.ts";
 
 /** UTF-16 offsets of the match that ends first, with the leftmost start a match ending there can have. */
@@ -35,12 +34,7 @@ export function scanThreats(
   const findings: ThreatFinding[] = isAscii(text)
     ? []
     : findInvisible(text).filter(({ id }) => !isAllowed(id));
-  if (!mayMatch(text)) return findings;
-  const classes = buffer(text.length);
-  classify(text, classes);
-  findings.push(
-    ...findMatches(classes, (pattern) => included.includes(pattern.scope) && !isAllowed(pattern.id)),
-  );
+  findings.push(...findMatches(text, ({ id, scope: each }) => included.includes(each) && !isAllowed(id)));
   return findings;
 }
 
@@ -62,43 +56,6 @@ export function isThreatId(id: string): boolean {
 
 function isAscii(text: string): boolean {
   return !/[^\0-\x7f]/.test(text);
-}
-
-const KEPT_UNITS = 65_536; // covers every memory entry and most context files
-let kept: Uint8Array | undefined;
-
-// One buffer is shared by all ordinary scans: a scan is synchronous, so no two use it at once.
-function buffer(length: number): Uint8Array {
-  if (length > KEPT_UNITS) return new Uint8Array(length);
-  kept ??= new Uint8Array(KEPT_UNITS);
-  return kept.subarray(0, length);
-}
-
-// ---- Quick check of short texts ----
-// Most notes have no word that any pattern needs, and then no automaton has to run.
-
-/**
- * For every pattern, all alternatives at one place of its shape, the rarest place: without any of them the pattern cannot match. A
- * test compares this list with the pattern table.
- */
-export const SIGNS: readonly string[] = (
-  "instructions override disregard restrictions limits rules <!-- display translate tell now pretend " +
-  "prompt without updated upgraded patched yourself register heartbeat beacon check pull network must " +
-  "liner disk unset praxis cobalt sliver havoc mythic metasploit brainworm c2 command curl wget .env " +
-  "credentials .netrc .pgpass .npmrc .pypirc :// conversation chat previous full entire authorized_keys " +
-  "/.ssh agents.md claude.md .cursorrules .clinerules .hermes/ api token secret password"
-).split(" ");
-
-/** Longer texts go straight to the scan, whose literal index is faster per character. */
-const SHORT = 4096;
-
-const SIGN = new RegExp(SIGNS.map((sign) => sign.replace(/[.$]/g, "\\$&")).join("|"), "i");
-// Python folds these to i, s and k; the expression above does not.
-const ODD_LETTER = /[\u0130\u0131\u017f\u212a]/;
-
-/** False only when no pattern of the table can match. */
-export function mayMatch(text: string): boolean {
-  return text.length > SHORT || SIGN.test(text) || ODD_LETTER.test(text);
 }
 
 // ---- Invisible characters ----

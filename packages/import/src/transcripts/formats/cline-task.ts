@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { type Draft, names, type Said } from "../declare.ts";
 import { isInBetterStore } from "../kit/better-store.ts";
 import { type Blocks, blocksOf } from "../kit/blocks.ts";
-import { recordAt, wholeJson } from "../kit/json-array.ts";
+import { lastRead, recordAt, wholeJson } from "../kit/json-array.ts";
 import { joined } from "../kit/parts.ts";
 import {
   type Json,
@@ -104,19 +104,15 @@ async function historyItem(folder: string, id: string): Promise<Json | undefined
   return undefined;
 }
 
-/** The list parsed last: it has a line for each of up to thousands of tasks, which are read one after the other. */
-let history: { readonly stamp: string; readonly items: ReadonlyMap<string, Json> } | undefined;
+const lastHistory = lastRead<ReadonlyMap<string, Json>>();
 
-async function historyAt(path: string): Promise<ReadonlyMap<string, Json>> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return new Map();
-  const stamp = `${path} ${found.size} ${found.mtimeMs}`;
-  if (history?.stamp === stamp) return history.items;
-  const value = jsonOf(await readFile(path, "utf8").catch(() => undefined));
-  const list = recordsOf(Array.isArray(value) ? value : recordOf(value)?.entries);
-  const items = new Map(list.map((item) => [String(item.id), item]));
-  history = { stamp, items };
-  return items;
+/** The list has a line for each of up to thousands of tasks. */
+function historyAt(path: string): Promise<ReadonlyMap<string, Json>> {
+  return lastHistory([path], async () => {
+    const value = jsonOf(await readFile(path, "utf8").catch(() => undefined));
+    const list = recordsOf(Array.isArray(value) ? value : recordOf(value)?.entries);
+    return new Map(list.map((item) => [String(item.id), item]));
+  });
 }
 
 /** Older ids are the time in milliseconds; newer ones are UUIDs of version 7, which begin with it. */

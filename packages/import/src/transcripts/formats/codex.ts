@@ -1,17 +1,18 @@
 // Codex CLI: one rollout file per thread, plain or compressed, of three generations. Titles and parents of threads stand beside them: in
 // a list of names, later in a database.
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { describeCause } from "@hermes-memory/core/internal/lib";
-import { type Draft, format, isKept, type Said } from "../declare.ts";
-import { wholeJson } from "../kit/json-array.ts";
+import { strippedUserText } from "@hermes-memory/core/internal/security";
+import { type Draft, format, isKept, names, type Said } from "../declare.ts";
+import { blocksOf } from "../kit/blocks.ts";
+import { lastRead, wholeJson } from "../kit/json-array.ts";
 import { jsonLines } from "../kit/json-lines.ts";
-import { joined } from "../kit/parts.ts";
+import { joined, toolCall } from "../kit/parts.ts";
 import { databaseStamps, openSource } from "../kit/sqlite-source.ts";
-import { type Json, listOf, numbered, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
+import { type Json, jsonOf, listOf, numbered, numberOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow, isFolder } from "../kit/walk.ts";
 import type { Reading, SessionFacts, Unit, Usage } from "../reader.ts";
-import { contextFolder, itemDraft } from "./codex-items.ts";
 
 const FOLDERS = ["sessions", "archived_sessions"] as const;
 const ROLLOUT = /^rollout-.*\.(?:jsonl|jsonl\.zst|json)$/;
@@ -320,15 +321,20 @@ type CodexThreads = {
   readonly parents: ReadonlyMap<string, string>;
 };
 
-/** What was read last: all transcripts of one home ask for the same, and it is read again when a file changed. */
-let last: { readonly stamp: string; readonly threads: CodexThreads } | undefined;
+const lastThreads = lastRead<CodexThreads>();
 
 async function codexThreads(home: string, reading: Reading): Promise<CodexThreads> {
   const list = join(home, "session_index.jsonl");
   const database = await stateDatabase(home, textOf(reading.env?.CODEX_SQLITE_HOME));
   const files = [list, ...(database === undefined ? [] : databaseStamps(database))];
-  const stamp = [home, ...(await Promise.all(files.map(stampOf)))].join(" ");
-  if (last?.stamp === stamp) return last.threads;
+  return lastThreads(files, () => readThreads(list, database, reading));
+}
+
+async function readThreads(
+  list: string,
+  database: string | undefined,
+  reading: Reading,
+): Promise<CodexThreads> {
   const titles = new Map<string, string>();
   const parents = new Map<string, string>();
   const quiet = { ...reading, malformed: () => {}, advanced: () => {} };
@@ -342,8 +348,7 @@ async function codexThreads(home: string, reading: Reading): Promise<CodexThread
     reading.signal.throwIfAborted(); // newer releases have no such file
   }
   if (database !== undefined) await readDatabase(database, { titles, parents }, reading);
-  last = { stamp, threads: { titles, parents } };
-  return last.threads;
+  return { titles, parents };
 }
 
 async function readDatabase(
@@ -382,7 +387,104 @@ async function stateDatabase(home: string, named: string | undefined): Promise<s
   return undefined;
 }
 
-async function stampOf(path: string): Promise<string> {
-  const found = await stat(path).catch(() => undefined);
-  return `${path}:${found?.size}:${found?.mtimeMs}`;
+// ---- One response item as a message, without the text that Codex puts into user messages and no user wrote ----
+
+/** Encrypted, or a recap of turns that are still in the file. `other` is what Codex writes for items that it does not know itself. */
+const SKIPPED_ITEMS = names(`
+  additional_tools compaction compaction_summary compaction_trigger context_compaction ghost_snapshot
+  other
+`);
+
+/** Undefined for items that are no part of the conversation. */
+function itemDraft(item: Json, id: string, isSubagent: boolean, reading: Reading): Draft | undefined {
+  const type = textOf(item.type) ?? (item.role === undefined ? "" : "message");
+  if (type === "message") {
+    if (item.role === "user") return { id, role: "user", text: userText(item.content, reading.unknown) };
+    const role = item.role === "developer" ? "system" : item.role;
+    return { id, role, text: outputText(item.content, reading) };
+  }
+  // A message between agents: the task of a subagent, or in its parent's file the report that comes back.
+  if (type === "agent_message") {
+    const text = outputText(item.content, reading);
+    if (isSubagent) return { id, role: "user", text };
+    return text === ""
+      ? undefined
+      : { id, role: "tool", text, toolName: textOf(item.author) ?? "agent_message" };
+  }
+  const call = callOf(type, item);
+  if (call !== undefined) {
+    const toolCalls = [toolCall(textOf(item.call_id) ?? textOf(item.id) ?? id, ...call)];
+    // `result` is the picture itself.
+    return { id, role: "assistant", text: type === "image_generation_call" ? "[image]" : "", toolCalls };
+  }
+  if (type.endsWith("_output")) {
+    const output =
+      type === "tool_search_output"
+        ? joined(listOf(item.tools).map((tool) => textOf(recordOf(tool)?.name)))
+        : resultText(item.output, reading);
+    return { id, role: "tool", text: output, toolCallId: textOf(item.call_id) };
+  }
+  if (!SKIPPED_ITEMS.has(type)) reading.unknown(`item ${type || "without type"}`);
+  return undefined;
+}
+
+/** The name of the tool, and what it was given. */
+function callOf(type: string, item: Json): [name: unknown, given: unknown] | undefined {
+  if (type === "function_call") return [item.name, item.arguments];
+  if (type === "custom_tool_call") return [item.name, { input: item.input ?? "" }];
+  if (type === "local_shell_call") return ["local_shell", item.action];
+  if (type === "web_search_call") return ["web_search", item.action];
+  if (type === "tool_search_call") return ["tool_search", item.arguments];
+  if (type === "image_generation_call") return ["image_generation", { prompt: item.revised_prompt ?? "" }];
+  return undefined;
+}
+
+/** The output is text, a list of blocks, or JSON text with both the output and facts about the run. */
+function resultText(output: unknown, reading: Reading): string {
+  if (typeof output !== "string")
+    return Array.isArray(output)
+      ? outputText(output, reading)
+      : (textOf(recordOf(output)?.content) ?? textOf(recordOf(output)?.output) ?? "");
+  if (!output.startsWith('{"output":')) return output;
+  return textOf(recordOf(jsonOf(output))?.output) ?? output;
+}
+
+function outputText(content: unknown, reading: Reading): string {
+  return blocksOf(content, reading.unknown, (block) => {
+    const text = textOf(block.text) ?? textOf(block.refusal);
+    if (text !== undefined) return { type: "text", text };
+    return /text$|^encrypted/.test(textOf(block.type) ?? "") ? undefined : block;
+  }).text;
+}
+
+/** Editors put open files before the prompt, and this line between them. */
+const REQUEST_MARK = /^## My request for Codex:[ \t]*\n?/m;
+/** Codex writes the first around an image that the user attached, the others around what comes from other agents. */
+const OWN_TAG = /^\s*(?:<\/?(?:image|audio)\b[^>]*>\s*$|<external_)/;
+
+/** Empty when every block is injected. */
+function userText(content: unknown, unknown: (type: string) => void): string {
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return blocksOf(blocks, unknown, (block) => {
+    const text = textOf(block.text);
+    if (text === undefined) return block.type === "input_text" || block.type === "text" ? undefined : block;
+    return { type: "text", text: OWN_TAG.test(text) ? "" : requestOf(strippedUserText(text)) };
+  }).text;
+}
+
+/** The folder in the first message of the releases that record it nowhere else. */
+function contextFolder(content: unknown): string | undefined {
+  for (const item of listOf(content)) {
+    const text = textOf(recordOf(item)?.text);
+    if (text?.startsWith("<environment_context>") !== true) continue;
+    return (
+      /<cwd>([^<]+)<\/cwd>/.exec(text)?.[1] ?? /^Current working directory: (.+)$/m.exec(text)?.[1]
+    )?.trim();
+  }
+  return undefined;
+}
+
+function requestOf(text: string): string {
+  const mark = REQUEST_MARK.exec(text);
+  return mark === null ? text : text.slice(mark.index + mark[0].length).trim();
 }

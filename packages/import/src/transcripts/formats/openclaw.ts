@@ -1,11 +1,9 @@
 // OpenClaw and its earlier names: per agent a folder of JSONL files in pi's shape with an index, or a database with the same records.
-import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
-import { describeCause } from "@hermes-memory/core/internal/lib";
 import { strippedUserText } from "@hermes-memory/core/internal/security";
 import { format, type Said } from "../declare.ts";
-import { wholeJson } from "../kit/json-array.ts";
+import { lastRead, recordIn } from "../kit/json-array.ts";
 import { databaseStamps, openSource, type SourceDatabase } from "../kit/sqlite-source.ts";
 import { type Json, jsonOf, recordOf, textOf, timeOf } from "../kit/values.ts";
 import { filesBelow, isFolder } from "../kit/walk.ts";
@@ -103,25 +101,12 @@ type SessionIndex = {
   readonly bySession: ReadonlyMap<string, Kind>;
 };
 
-const EMPTY: SessionIndex = { byFile: new Map(), bySession: new Map() };
-/** The last index that was read: every transcript of an agent asks for the same one. */
-let last: { readonly stamp: string; readonly index: SessionIndex } | undefined;
+const lastIndex = lastRead<SessionIndex>();
 
-async function sessionIndex(path: string, agent: string, reading: Reading): Promise<SessionIndex> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return EMPTY;
-  const stamp = `${path} ${found.size} ${found.mtimeMs}`;
-  if (last?.stamp !== stamp) {
-    try {
-      const quiet = { ...reading, advanced: () => {} };
-      last = { stamp, index: indexOf(recordOf(await wholeJson(path, quiet)) ?? {}, agent) };
-    } catch (cause) {
-      reading.signal.throwIfAborted();
-      reading.unreadable(path, describeCause(cause));
-      last = { stamp, index: EMPTY };
-    }
-  }
-  return last.index;
+function sessionIndex(path: string, agent: string, reading: Reading): Promise<SessionIndex> {
+  return lastIndex([path], async () =>
+    indexOf((await recordIn(path, { ...reading, advanced: () => {} })) ?? {}, agent),
+  );
 }
 
 function indexOf(keys: Json, agent: string): SessionIndex {

@@ -8,8 +8,10 @@ import { joined, toolCall, usageOf } from "../kit/parts.ts";
 import { dataFolder } from "../kit/places.ts";
 import { databaseStamps, type SourceDatabase } from "../kit/sqlite-source.ts";
 import { type Json, jsonOf, recordOf, recordsOf, textOf, timeOf } from "../kit/values.ts";
+import { vscodeUserFolders } from "../kit/vscode-user.ts";
 import { filesBelow } from "../kit/walk.ts";
 import type { Place, Reading, SessionFacts, TranscriptReader, Unit, Usage, Walking } from "../reader.ts";
+import { isTaskFile, KILO, readTask, taskUnits } from "./cline-task.ts";
 
 type Product = {
   readonly source: string;
@@ -35,7 +37,7 @@ export const opencode: TranscriptReader = readerOf({
   variable: "OPENCODE_DB",
 });
 
-export function readerOf(product: Product): TranscriptReader {
+function readerOf(product: Product): TranscriptReader {
   return format({
     source: product.source,
     title: product.title,
@@ -395,3 +397,31 @@ function countsOf(tokens: Json | undefined): Usage | undefined {
   const counts = tokens && { ...tokens, ...recordOf(tokens.cache) };
   return usageOf(counts, ["input", "output", "read", "write", "reasoning"]);
 }
+
+// ---- Kilo: since it is built on opencode, the same tables in a database of its own; before, task folders like those of Roo Code ----
+
+const currentKilo: TranscriptReader = readerOf({
+  source: "kilo",
+  title: "Kilo",
+  folder: "kilo",
+  database: /^kilo(?:-.+)?\.db$/,
+});
+
+const kiloTasks = format({ ...currentKilo, keepsEmpty: true, read: readTask });
+
+/** Tasks first: those that Kilo has moved into its database have the same ids there, and the longer version is kept. */
+export const kilo: TranscriptReader = {
+  ...currentKilo,
+  version: 2,
+  roots: (place) => [
+    ...vscodeUserFolders(place).map((user) => join(user, "globalStorage", KILO, "tasks")),
+    ...currentKilo.roots(place),
+  ],
+  async *units(root, walking) {
+    if (basename(root) !== "kilo") yield* taskUnits(root, walking);
+    yield* currentKilo.units(root, walking);
+  },
+  recognises: (sample) => isTaskFile(sample, KILO) || currentKilo.recognises(sample),
+  // The unit of a task is its folder, that of a session a file.
+  read: (unit, reading) => (unit.stamps?.includes(unit.path) ? currentKilo : kiloTasks).read(unit, reading),
+};

@@ -83,6 +83,23 @@ export async function recordIn(path: string, reading: Reading): Promise<Json | u
   }
 }
 
+/**
+ * For a list beside many transcripts, which all ask for it: what was read last is kept until one of its files changes, also where there
+ * is none of them.
+ */
+export function lastRead<T>(): (files: readonly string[], read: () => Promise<T>) => Promise<T> {
+  let last: { readonly stamp: string; readonly value: T } | undefined;
+  return async (files, read) => {
+    const stamps = files.map(async (path) => {
+      const found = await stat(path).catch(() => undefined);
+      return `${path}:${found?.size}:${found?.mtimeMs}`;
+    });
+    const stamp = (await Promise.all(stamps)).join(" ");
+    if (last?.stamp !== stamp) last = { stamp, value: await read() };
+    return last.value;
+  };
+}
+
 /** The value of bytes that come from elsewhere, such as an archive. */
 export async function parsedWhole(
   chunks: AsyncIterable<Uint8Array>,

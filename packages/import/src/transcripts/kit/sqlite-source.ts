@@ -4,16 +4,12 @@ import { copyFile, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { sqliteCode } from "@hermes-memory/core/internal/lib";
+import { retryWhileBusy } from "@hermes-memory/core/internal/sqlite";
 import type { Reading } from "../reader.ts";
 import type { Json } from "./values.ts";
 
 const BUSY_MS = 5_000;
-const BUSY_PAUSE_MS = 100;
-const SQLITE_BUSY = 5;
-const SQLITE_LOCKED = 6;
 /** Bytes 18 and 19 of the header: the file format versions for writing and reading. 2 means a write-ahead log. */
 const WAL_FORMAT = 2;
 const HEADER_BYTES = 100;
@@ -74,9 +70,8 @@ export async function howToOpen(path: string): Promise<Opening> {
 }
 
 /** The first query is where SQLite finds out that another program holds a lock. */
-async function connected(address: string, signal: AbortSignal): Promise<DatabaseSync> {
-  const deadline = performance.now() + BUSY_MS;
-  for (;;) {
+function connected(address: string, signal: AbortSignal): Promise<DatabaseSync> {
+  return retryWhileBusy(() => {
     signal.throwIfAborted();
     const db = new DatabaseSync(address, { readOnly: true, timeout: 0 });
     try {
@@ -85,11 +80,9 @@ async function connected(address: string, signal: AbortSignal): Promise<Database
       return db;
     } catch (cause) {
       db.close();
-      const code = (sqliteCode(cause) ?? 0) & 0xff;
-      if ((code !== SQLITE_BUSY && code !== SQLITE_LOCKED) || performance.now() > deadline) throw cause;
+      throw cause;
     }
-    await sleep(BUSY_PAUSE_MS, undefined, { signal });
-  }
+  }, BUSY_MS);
 }
 
 /**

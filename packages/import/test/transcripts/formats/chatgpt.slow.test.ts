@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { chatgpt } from "../../../src/transcripts/formats/chatgpt.ts";
-import type { Reading } from "../../../src/transcripts/reader.ts";
+import { OFF, plainReading } from "./plain-reading.ts";
 
 const MIB = 1024 ** 2;
 let folder = "";
@@ -24,22 +24,13 @@ it("300 MB within 150 MiB of memory", { timeout: 120_000 }, async () => {
   writeSync(file, "]");
   closeSync(file);
 
-  const reading: Reading = {
-    signal: new AbortController().signal,
-    options: {
-      includeBranches: false,
-      includeReasoning: false,
-      includeSystem: false,
-      tools: "brief" as const,
-    },
-    advanced: () => {},
-    malformed: (_, reason) => expect.unreachable(reason),
-    unknown: (type) => expect.unreachable(type),
-    unreadable: (_, reason) => expect.unreachable(reason),
-    isUnchanged: () => false,
-    sessionBeginningWith: () => undefined,
-    messageIdsOf: () => new Set(),
-  };
+  const problem = (reason: string): never => expect.unreachable(reason);
+  const reading = plainReading({
+    options: OFF,
+    malformed: (_, reason) => problem(reason),
+    unknown: problem,
+    unreadable: (_, reason) => problem(reason),
+  });
   const used = (): number => process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
   const before = used();
   let [sessions, most] = [0, 0];

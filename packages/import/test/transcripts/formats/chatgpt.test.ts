@@ -36,28 +36,6 @@ function conversation(...messages: { id: string }[]) {
     current_node: messages.at(-1)?.id,
   };
 }
-const OFF = {
-  includeBranches: false,
-  includeReasoning: false,
-  includeSystem: false,
-  tools: "brief" as const,
-};
-
-it("leaves reasoning and system messages out unless asked", async () => {
-  const path = join(folder, "conversations.json");
-  const one = conversation(
-    message("s", "system", "Be brief."),
-    message("u", "user", "hi"),
-    message("r", "assistant", "hm", { channel: "analysis" }),
-    message("a", "assistant", "hello"),
-  );
-  writeFileSync(path, JSON.stringify([one]));
-  const { sessions } = await readHome(chatgpt, folder, { path, options: OFF });
-  expect(sessions[0]?.messages.map(({ id }) => id)).toEqual(["u", "a"]);
-  const all = await readHome(chatgpt, folder, { path });
-  expect(all.sessions[0]?.messages.map(({ id }) => id)).toEqual(["s", "u", "r", "a"]);
-});
-
 it("reports an archive it cannot read and goes on", async () => {
   writeFileSync(join(folder, "a.zip"), "PK\x03\x04 cut off");
   writeFileSync(

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { cline, roo } from "../../../src/transcripts/formats/cline.ts";
-import { eventsOf, textsOf } from "./reading.ts";
+import { eventsOf, textsOf } from "./plain-reading.ts";
 
 let folder = "";
 beforeEach(async () => {

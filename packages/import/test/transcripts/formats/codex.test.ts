@@ -5,8 +5,7 @@ import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codex } from "../../../src/transcripts/formats/codex.ts";
 import { readHome } from "../read-fixture.ts";
-import { plainReading } from "./plain-reading.ts";
-import { eventsOf } from "./reading.ts";
+import { eventsOf, OFF, plainReading } from "./plain-reading.ts";
 
 const THREAD = "0199a000-0001-7000-8000-000000000001";
 const OTHER = "0199a000-0002-7000-8000-000000000002";
@@ -66,13 +65,7 @@ describe("Codex transcripts", () => {
         record("response_item", thought) +
         message("assistant", "hi"),
     );
-    const options = {
-      includeBranches: false,
-      includeReasoning: false,
-      includeSystem: false,
-      tools: "brief" as const,
-    };
-    const [session] = (await readHome(codex, home, { options })).sessions;
+    const [session] = (await readHome(codex, home, { options: OFF })).sessions;
     expect(session?.messages.map(({ role, reasoning }) => [role, reasoning])).toEqual([
       ["user", undefined],
       ["assistant", undefined],

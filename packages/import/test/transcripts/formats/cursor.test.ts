@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cursor } from "../../../src/transcripts/formats/cursor.ts";
-import { eventsOf, textsOf } from "./reading.ts";
+import { eventsOf, textsOf } from "./plain-reading.ts";
 
 let folder = "";
 beforeEach(async () => {

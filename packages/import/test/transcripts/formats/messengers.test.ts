@@ -9,6 +9,7 @@ import { telegram } from "../../../src/transcripts/formats/telegram.ts";
 import type { TranscriptReader } from "../../../src/transcripts/reader.ts";
 import { makeFixtureHome } from "../fixture-home.ts";
 import { readHome } from "../read-fixture.ts";
+import { OFF } from "./plain-reading.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -18,13 +19,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function said(reader: TranscriptReader, people: { me?: string; assistant?: string; chat?: string }) {
-  const options = {
-    includeBranches: false,
-    includeReasoning: false,
-    includeSystem: false,
-    tools: "brief" as const,
-    ...people,
-  };
+  const options = { ...OFF, ...people };
   const home = join(folder, reader.source);
   const { sessions } = await readHome(reader, home, { path: join(home, "exports"), options });
   return sessions.flatMap(({ messages }) => messages.map(({ role, text }) => `${role}| ${text}`));

@@ -1,5 +1,19 @@
 // What a reader may ask, answered as in an import without anything imported before. Tests change single answers.
-import type { Reading, TranscriptMessage, TranscriptReader, Unit } from "../../../src/transcripts/reader.ts";
+import type {
+  Reading,
+  TranscriptEvent,
+  TranscriptMessage,
+  TranscriptReader,
+  Unit,
+} from "../../../src/transcripts/reader.ts";
+
+/** Nothing that an import leaves out unless asked. */
+export const OFF = {
+  includeBranches: false,
+  includeReasoning: false,
+  includeSystem: false,
+  tools: "brief",
+} as const;
 
 export function plainReading(answers: Partial<Reading> = {}): Reading {
   return {
@@ -21,6 +35,23 @@ export async function unitsBelow(reader: TranscriptReader, root: string): Promis
   const walking = { signal: new AbortController().signal, unreadable: () => {} };
   for await (const unit of reader.units(root, walking)) units.push(unit);
   return units;
+}
+
+/** The events of every unit at or below the path, with all options off. */
+export async function eventsOf(
+  reader: TranscriptReader,
+  path: string,
+  answers: Partial<Reading> = {},
+): Promise<TranscriptEvent[]> {
+  const events: TranscriptEvent[] = [];
+  for (const unit of await unitsBelow(reader, path))
+    for await (const event of reader.read(unit, plainReading({ options: OFF, ...answers })))
+      events.push(event);
+  return events;
+}
+
+export function textsOf(events: readonly TranscriptEvent[]): string[] {
+  return events.flatMap((event) => (event.kind === "message" ? [event.message.text] : []));
 }
 
 /** The messages by native id of their session, with `isActive` after all `inactive` events. */
