@@ -244,7 +244,6 @@ export function externalRecord(
 /** Keeps the newest `keepChanges` changes undoable, and the refusals among them. */
 export function compactRecords(
   records: readonly JournalRecord[],
-  currentHash: string | null,
   keepChanges: number,
   now: Date,
 ): readonly JournalRecord[] {
@@ -257,8 +256,7 @@ export function compactRecords(
   const survivors = kept.filter((record) => record.kind !== "refusal" || !dropRefusals.has(record));
   const older = records.slice(0, cut);
   if (older.length === 0) return survivors;
-  const first = kept[0];
-  const hashAtCut = first?.kind === "change" ? first.fileBefore : currentHash;
+  const hashAtCut = (kept[0] as ChangeRecord).fileBefore;
   const past = replayJournal(older, hashAtCut);
   const former = older[0]?.kind === "checkpoint" ? older[0].dropped - 1 : 0;
   const checkpoint: CheckpointRecord = {

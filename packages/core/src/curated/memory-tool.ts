@@ -168,7 +168,8 @@ async function answerFor(store: MemoryStore, args: unknown, context: MemoryToolC
   const { target } = call.value;
   if ("query" in call.value) return searchArchive(store, target, call.value.query);
   if (!store.isEnabled(target)) return disabledTarget(target);
-  const resolved = resolveIds(store, target, call.value.ops);
+  // Ids become the entries' texts, so that the user who is asked, and the provider that is told, see the text.
+  const resolved = store.resolveAll(target, call.value.ops);
   if (!resolved.ok) return failed(store, target, resolved.error);
   const { ops, followed } = resolved.value;
   const meta = { origin: journalOrigin(context.origin), sessionId: context.sessionId };
@@ -179,7 +180,7 @@ async function answerFor(store: MemoryStore, args: unknown, context: MemoryToolC
     if (decision === "stage") return stage(target, ops, context, store.dir);
     if (decision === "deny") {
       const message = "Memory write denied by user. The change was not saved.";
-      for (const op of ops) await store.noteRefusal(target, op, { kind: "denied", message }, meta);
+      for (const op of ops) store.noteRefusal(target, op, { kind: "denied", message }, meta);
       return refusedCall(message);
     }
   }
@@ -188,27 +189,6 @@ async function answerFor(store: MemoryStore, args: unknown, context: MemoryToolC
   announce(outcome.value, context.onCommitted);
   const told = followed.length === 0 ? outcome.value : { ...outcome.value, followed };
   return call.value.isBatch ? batchJson(told) : outcomeJson(told);
-}
-
-/** Replaces ids by the entries' texts, so that the user who is asked, and the provider that is told, see the text. */
-function resolveIds(
-  store: MemoryStore,
-  target: MemoryTarget,
-  given: readonly MemoryOp[],
-): Result<{ readonly ops: readonly MemoryOp[]; readonly followed: readonly string[] }, MemoryError> {
-  const ops: MemoryOp[] = [];
-  const followed: string[] = [];
-  for (const [index, op] of given.entries()) {
-    if (op.action === "add") {
-      ops.push(op);
-      continue;
-    }
-    const resolved = store.resolve(target, op);
-    if (!resolved.ok) return given.length === 1 ? resolved : err(atStep(resolved.error, index));
-    ops.push(resolved.value.op);
-    followed.push(...resolved.value.followed);
-  }
-  return ok({ ops, followed });
 }
 
 function searchArchive(store: MemoryStore, target: MemoryTarget, query: string): object {
