@@ -15,7 +15,6 @@ import type {
   SummaryFailure,
   UnchangedReason,
 } from "../engine.ts";
-import { repairPairs } from "../list-repair.ts";
 import { localHandoff } from "../summary/local-summary.ts";
 import { focusOf, serialiseTurns, summarise, type Unsummarised } from "../summary/summarise.ts";
 import { SummaryModels, type SummaryOptions } from "../summary/summary-models.ts";
@@ -30,12 +29,12 @@ import {
 import { assemble, handoffPrefix, handoffText } from "./handoff.ts";
 import {
   abortedNotice,
-  droppedOrphans,
   leftOut,
   localSummaryNotice,
   rescuedNotice,
   shortenedNotice,
   tooLargeNotice,
+  withoutSummary,
 } from "./notices.ts";
 import { type Plan, planCompaction } from "./plan.ts";
 
@@ -94,13 +93,12 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     signal?.throwIfAborted();
     if (body.method === "model") return this.#withSummary(plan, body, noticesOf(body, stored), stored);
     const { failure } = body;
-    if (this.#settings.abortOnSummaryFailure)
-      return this.#aborted(messages, plan, failure, abortedNotice(failure));
+    if (this.#settings.abortOnSummaryFailure) return this.#aborted(messages, failure, abortedNotice(failure));
     if (confirmDigest === undefined) return this.#withSummary(plan, body, noticesOf(body, stored), stored);
     const count = body.leftOut.reduce((sum, missing) => sum + missing.count, 0);
     const isAgreed = await confirmDigest({ failure, messages: count });
     signal?.throwIfAborted();
-    return isAgreed ? this.#withSummary(plan, body, [], stored) : this.#aborted(messages, plan, failure);
+    return isAgreed ? this.#withSummary(plan, body, [], stored) : this.#aborted(messages, failure);
   }
 
   override onSessionReset(): void {
@@ -166,44 +164,27 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   /** Only pruning and repair. The input array when neither changes anything. */
   #withoutSummary(
     messages: readonly Message[],
-    { pruned, tooLarge, tokensBefore }: Plan,
+    { pruned, tooLarge }: Plan,
     reason: UnchangedReason,
   ): CompressOutcome {
-    const before = tooLarge === undefined ? pruned.messages : messages;
-    const repaired = repairPairs(before);
-    const tokensAfter = estimateMessages(repaired);
-    if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
     const window = { tokens: this.contextLength, factor: this.tokenFactor };
-    return {
-      kind: repaired === messages ? "unchanged" : "pruned",
-      messages: repaired,
-      reason,
-      leftOut: droppedOrphans(before),
-      prunedResults: tooLarge === undefined ? pruned.results : 0,
-      tokensBefore,
-      tokensAfter,
-      notices: this.newNotices([tooLarge && tooLargeNotice(tooLarge, window)]),
-    };
+    const notices = this.newNotices([tooLarge && tooLargeNotice(tooLarge, window)]);
+    if (tooLarge) return withoutSummary(messages, messages, { reason, notices });
+    const facts = { reason, notices, prunedResults: pruned.results };
+    const outcome = withoutSummary(messages, pruned.messages, facts);
+    const { tokensBefore, tokensAfter } = outcome;
+    if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
+    return outcome;
   }
 
-  #aborted(
-    messages: readonly Message[],
-    plan: Plan,
-    failure: SummaryFailure,
-    notice?: Notice,
-  ): CompressOutcome {
-    const repaired = repairPairs(messages);
-    return {
-      kind: "aborted",
-      messages: repaired,
+  #aborted(messages: readonly Message[], failure: SummaryFailure, notice?: Notice): CompressOutcome {
+    const notices = this.newNotices([notice]);
+    return withoutSummary(messages, messages, {
+      isAborted: true,
       reason: "summary_failed",
-      leftOut: droppedOrphans(messages),
-      prunedResults: 0,
-      tokensBefore: plan.tokensBefore,
-      tokensAfter: estimateMessages(repaired),
       failure,
-      notices: this.newNotices([notice]),
-    };
+      notices,
+    });
   }
 
   #withSummary(

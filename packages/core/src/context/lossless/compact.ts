@@ -1,20 +1,22 @@
 // One compaction of the lossless engine: messages without a summary are summarised, the summaries are stored, and the list gets
 // an overview of them. The database is read at the beginning and checked at the end. If another process stored summaries
-// meanwhile, the compaction starts again from the new state.
+// meanwhile, the compaction starts again from the new state. The notices of an outcome may repeat those of an earlier one.
 import { type Clock, randomHex } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import type { SessionStore, SummaryNode } from "../../sessions/index.ts";
 import { type Assembled, assemble, handoffText } from "../compressor/handoff.ts";
-import type { TooLarge } from "../compressor/plan.ts";
+import { localSummaryNotice, rescuedNotice, tooLargeNotice, withoutSummary } from "../compressor/notices.ts";
 import type {
+  CompressOutcome,
   ConfirmDigest,
   DigestQuestion,
+  LeftOut,
+  Notice,
   Redact,
-  Span,
   StoredMessages,
-  SummaryFailure,
   UnchangedReason,
 } from "../engine.ts";
+import type { ReadingWindow } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Budgets } from "../trigger.ts";
 import { cutIntoLeaves, sourceTexts, toCovered, toMessage } from "./leaves.ts";
@@ -34,30 +36,6 @@ import { type Overview, overviewOf, type Part } from "./overview.ts";
 import type { LcmSettings } from "./settings.ts";
 import type { NodeSource, NodeText, NodeWriter } from "./writer.ts";
 
-export type Compaction =
-  | {
-      readonly kind: "unchanged";
-      readonly reason: UnchangedReason;
-      /** Messages that had to stay because they are not stored. */
-      readonly unstored: number;
-      readonly tooLarge?: TooLarge;
-    }
-  /** The user was asked whether excerpts will do and said no. */
-  | { readonly kind: "declined"; readonly failure: SummaryFailure }
-  | {
-      readonly kind: "compacted";
-      /** The user agreed to excerpts, so no notice is needed. */
-      readonly isAgreed: boolean;
-      readonly assembled: Assembled;
-      readonly overview: Overview;
-      readonly span: Span;
-      /** New parts that no model has summarised. */
-      readonly excerpts: readonly Part[];
-      readonly failure?: SummaryFailure;
-      readonly rescuedFrom?: SummaryFailure;
-      readonly unstored: number;
-    };
-
 /** Input of one compaction. All token counts are estimates. */
 export type CompactionJob = {
   readonly store: SessionStore;
@@ -65,6 +43,8 @@ export type CompactionJob = {
   readonly settings: LcmSettings;
   readonly budgets: Budgets;
   readonly contextLength: number;
+  /** As the model's server counts. */
+  readonly window: ReadingWindow;
   /** Limit for the list so that the request fits; undefined when no limit is known. */
   readonly roomTokens: number | undefined;
   readonly writer: NodeWriter;
@@ -82,29 +62,42 @@ const ATTEMPTS = 4;
 /** A shorter text is no overview; a very small list may grow by this much. */
 const LEAST_OVERVIEW_TOKENS = 500;
 
-export async function compactLossless(messages: readonly Message[], job: CompactionJob): Promise<Compaction> {
+export async function compactLossless(
+  messages: readonly Message[],
+  job: CompactionJob,
+): Promise<CompressOutcome> {
+  const keep = (reason: UnchangedReason, notice?: Notice): CompressOutcome =>
+    withoutSummary(messages, messages, { reason, notices: notice ? [notice] : [] });
   const drafts: Drafts = new Map();
   let isAgreed = false;
   const { settings, contextLength, roomTokens } = job;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const lineage = await loadLineage(job.store, job.sessionId);
     const plan = planLossless(messages, lineage, { ...settings, contextLength, roomTokens }, job.budgets);
-    if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, job.contextLength));
-    const bare = assemble(messages, plan.boundaries, "");
-    const tooLarge = tooLargeIn(bare.messages, job.contextLength);
-    if (tooLarge) return unchanged({ reason: "message_too_large", unstored: plan.unstored }, tooLarge);
+    const bare = plan.kind === "unchanged" ? messages : assemble(messages, plan.boundaries, "").messages;
+    const tooLarge = tooLargeIn(bare, job.contextLength);
+    if (tooLarge) return keep("message_too_large", tooLargeNotice(tooLarge, job.window));
+    if (plan.kind === "unchanged")
+      return keep(plan.reason, plan.reason === "not_stored" ? notStored(plan.unstored) : undefined);
     // Checked as early as possible, before a model is asked.
-    if (!isWorthIt(messages, bare.messages, plan)) return nothingToGain(plan);
+    if (!isWorthIt(messages, bare, plan)) return keep("nothing_to_gain");
 
     const leaves = await writeLeaves(plan.toCover, lineage, drafts, job);
     const improved = attempt === 1 ? await improveExcerpts(lineage, job) : [];
     const grown = await addNodesAbove(leaves, improved, lineage, drafts, job);
     const list = withOverview(messages, plan, grown, lineage, job);
-    if (!isWorthIt(messages, list.assembled.messages, plan)) return nothingToGain(plan);
+    if (!isWorthIt(messages, list.assembled.messages, plan)) return keep("nothing_to_gain");
     const question = isAgreed ? undefined : digestQuestion(leaves);
     if (question !== undefined && job.confirmDigest !== undefined) {
       isAgreed = await job.confirmDigest(question);
-      if (!isAgreed) return { kind: "declined", failure: question.failure };
+      const { failure } = question;
+      if (!isAgreed)
+        return withoutSummary(messages, messages, {
+          isAborted: true,
+          reason: "summary_failed",
+          failure,
+          notices: [],
+        });
     }
     job.signal?.throwIfAborted();
     // If another program split a chain of sessions in two, both halves have the same root. A unique root resolves the conflict.
@@ -112,11 +105,69 @@ export async function compactLossless(messages: readonly Message[], job: Compact
     const root = attempt < ATTEMPTS ? first : `${job.sessionId}:${randomHex(4)}`;
     const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
     if (nodes.length > 0 && !(await job.store.summaries.insertSummaryNodes(nodes))) continue;
-    const { unstored, boundaries } = plan;
-    const span = { from: boundaries.headEnd, to: boundaries.tailStart };
-    return { kind: "compacted", isAgreed, ...list, ...excerptsAndFailures(grown), span, unstored };
+    return compacted(messages, plan, list, grown, { isAgreed, stored: job.stored });
   }
-  return unchanged({ reason: "not_stored", unstored: 0 });
+  return keep("not_stored", CONFLICT);
+}
+
+function compacted(
+  messages: readonly Message[],
+  { boundaries, unstored }: CompactPlan,
+  { assembled, overview }: WithOverview,
+  { forest, added }: Grown,
+  { isAgreed, stored }: { readonly isAgreed: boolean; readonly stored: StoredMessages },
+): CompressOutcome {
+  const excerpts = added.filter(({ written }) => written.method === "extract");
+  const failure = excerpts.find(({ written }) => written.failure)?.written.failure;
+  const rescuedFrom = added.find(({ written }) => written.method === "model" && written.failure)?.written
+    .failure;
+  const leaves = excerpts.filter(({ node }) => node.depth === 0);
+  const unread = missing(
+    leaves.map(({ node }) => ({ node, messages: messageCount(forest, node) })),
+    "summary_failed",
+  );
+  const notices = [
+    // The user who agreed to excerpts knows about them.
+    failure && unread[0] && !isAgreed ? localSummaryNotice(failure, unread[0], stored) : undefined,
+    rescuedFrom && rescuedNotice(rescuedFrom),
+    unstored > 0 ? notStored(unstored) : undefined,
+  ];
+  return {
+    kind: "compacted",
+    messages: assembled.messages,
+    summarised: { from: boundaries.headEnd, to: boundaries.tailStart },
+    summaryIndex: assembled.summaryIndex,
+    summary: overview.text,
+    method: failure === undefined ? "model" : "local",
+    leftOut: [...unread, ...missing(overview.shortened, "summary_shortened")],
+    prunedResults: 0,
+    tokensBefore: estimateMessages(messages),
+    tokensAfter: estimateMessages(assembled.messages),
+    failure,
+    notices: notices.filter((notice) => notice !== undefined),
+  };
+}
+
+function missing(parts: readonly Part[], reason: LeftOut["reason"]): readonly LeftOut[] {
+  const [first] = parts;
+  const last = parts.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const count = parts.reduce((sum, { messages }) => sum + messages, 0);
+  const [firstRowId, lastRowId] = [first.node.first_message_id, last.node.last_message_id];
+  return [{ count, reason, firstRowId, lastRowId }];
+}
+
+const CONFLICT: Notice = {
+  cause: "lcm_conflict",
+  text: "The conversation was not compacted: other processes kept compacting it at the same time. It is tried again later.",
+};
+
+function notStored(count: number): Notice {
+  const messages = count === 1 ? "1 message is" : `${count} messages are`;
+  return {
+    cause: "lcm_not_stored",
+    text: `${messages} not in the session database yet and could not be read again once summarised, so they stay in the conversation.`,
+  };
 }
 
 type Draft = { readonly node: SummaryNode; readonly written: NodeText };
@@ -247,13 +298,15 @@ function digestQuestion(leaves: readonly Draft[]): DigestQuestion | undefined {
 
 type CompactPlan = Extract<LosslessPlan, { kind: "compact" }>;
 
+type WithOverview = { readonly assembled: Assembled; readonly overview: Overview };
+
 function withOverview(
   messages: readonly Message[],
   { boundaries }: CompactPlan,
   { forest }: Grown,
   { positionOf }: Lineage,
   { budgets, settings, stored }: CompactionJob,
-): { readonly assembled: Assembled; readonly overview: Overview } {
+): WithOverview {
   const parts = topNodes(forest, positionOf).map((node) => ({ node, messages: messageCount(forest, node) }));
   const bare = assemble(messages, boundaries, "");
   const room = estimateMessages(messages) - estimateMessages(bare.messages);
@@ -272,32 +325,6 @@ function isWorthIt(
   return (
     leavingMessages(before, boundaries).length >= 2 || estimateMessages(after) < estimateMessages(before)
   );
-}
-
-function nothingToGain({ unstored }: CompactPlan): Compaction {
-  return unchanged({ reason: "nothing_to_gain", unstored });
-}
-
-function excerptsAndFailures({ forest, added }: Grown) {
-  const excerpts = added.filter(({ written }) => written.method === "extract");
-  const failure = excerpts.find(({ written }) => written.failure)?.written.failure;
-  const rescuedFrom = added.find(({ written }) => written.method === "model" && written.failure)?.written
-    .failure;
-  return {
-    excerpts: excerpts
-      .filter(({ node }) => node.depth === 0)
-      .map(({ node }) => ({ node, messages: messageCount(forest, node) })),
-    failure,
-    rescuedFrom,
-  };
-}
-
-function unchanged(
-  { reason, unstored }: { readonly reason: UnchangedReason; readonly unstored: number },
-  tooLarge?: TooLarge,
-): Compaction {
-  if (tooLarge === undefined) return { kind: "unchanged", reason, unstored };
-  return { kind: "unchanged", reason: "message_too_large", unstored, tooLarge };
 }
 
 // Excerpts that were made while no model answered get a model's summary once one answers again.
