@@ -1,6 +1,6 @@
 // Chat rows (`OpenAiMessage`) for engines that work on messages, and messages for plugin engines that work on chat rows.
 import { isDeepStrictEqual } from "node:util";
-import { isRecord, randomHex } from "../lib/index.ts";
+import { isRecord } from "../lib/index.ts";
 import {
   isMessage,
   type Message,
@@ -8,7 +8,6 @@ import {
   parseMessage,
   readRow,
   toOpenAi,
-  withMeta,
 } from "../message/index.ts";
 import type { CompressOutcome, ContextEngine } from "./engine.ts";
 
@@ -18,26 +17,21 @@ import type { CompressOutcome, ContextEngine } from "./engine.ts";
 export type InKind<M extends Message | OpenAiMessage> = M extends Message ? Message : OpenAiMessage;
 
 type ReadList<M extends Message | OpenAiMessage> = {
-  /** The list itself when it holds only messages. Holes and entries that are no objects are left out. */
+  /** The list itself when it holds only messages. */
   readonly messages: readonly Message[];
   /** Gives chat rows when the list held no message. An unchanged message becomes the same row object it was read from. */
   readonly inKind: (outcome: CompressOutcome) => CompressOutcome<InKind<M>>;
 };
 
-/** Accepts every entry: a row of any depth, or without a role, becomes a message of an unknown role. */
+/** A row of any depth, or without a role, becomes a message of an unknown role. Entries that are no objects are left out. */
 export function readList<M extends Message | OpenAiMessage>(list: readonly M[]): ReadList<M> {
   const asItIs = (outcome: CompressOutcome) => outcome as CompressOutcome<InKind<M>>;
   if (isMessageList(list)) return { messages: list, inKind: asItIs };
   const rows = new Map<Message, OpenAiMessage>();
-  const ids = new Set<string>();
   const messages = list.filter(isRecord).map((entry): Message => {
     if (isMessage(entry)) return entry;
-    const row = withSoundCalls(entry);
-    const read = readRow(row);
-    // Rows are matched by id, so a repeated id is replaced.
-    const message = ids.has(read.meta.id) ? withMeta(read, { id: randomHex(6) }) : read;
-    ids.add(message.meta.id);
-    rows.set(message, row as OpenAiMessage);
+    const message = readRow(entry);
+    rows.set(message, entry as OpenAiMessage);
     return message;
   });
   if (list.some(isMessage)) return { messages, inKind: asItIs };
@@ -67,22 +61,6 @@ function ownKeys(row: OpenAiMessage = { role: "" }): Readonly<Record<string, unk
   return Object.fromEntries(
     Object.entries(row).filter(([key]) => key.startsWith("_") && key !== "_compressed_summary"),
   );
-}
-
-type Row = Readonly<Record<string, unknown>>;
-
-/** Drops tool calls that no result can answer: entries without an id, and a `tool_calls` that is no list. */
-function withSoundCalls(row: Row): Row {
-  if (row.role !== "assistant" || row.tool_calls === undefined || row.tool_calls === null) return row;
-  const given: readonly unknown[] = Array.isArray(row.tool_calls) ? row.tool_calls : [];
-  const sound = given.filter((call) => isRecord(call) && (isText(call.call_id) || isText(call.id)));
-  if (sound.length > 0 && sound.length === given.length) return row;
-  const { tool_calls: _, ...rest } = row;
-  return sound.length > 0 ? { ...rest, tool_calls: sound } : { ...rest, content: row.content ?? "" };
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string" && value !== "";
 }
 
 // Plugin engines of contract version 1 work on chat rows. Each row carries the id of its message, so that the rows the engine

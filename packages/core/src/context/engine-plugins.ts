@@ -71,13 +71,7 @@ export async function listEngines(home: string): Promise<ListedEngines> {
 
 /** Undefined when there is no such engine. */
 export async function findEngine(home: string, name: string): Promise<ListedEngine | undefined> {
-  const builtIn = BUILT_IN_ENGINES.find((engine) => engine.name === name);
-  if (builtIn || !isProviderName(name)) return builtIn;
-  for (const parent of parentsIn(home)) {
-    const looked = await readPluginFolder(join(parent, name), name);
-    if (looked && "engine" in looked) return looked.engine;
-  }
-  return undefined;
+  return (await listEngines(home)).engines.find((engine) => engine.name === name);
 }
 
 /** `plugins/context_engine/` has engines only and comes first; in `plugins/` they are beside other plugins. */

@@ -126,7 +126,8 @@ function valueText(part: OtherPart): string {
 }
 
 export function estimateMessage(message: Message | OpenAiMessage): number {
-  let tokens = MESSAGE_OVERHEAD_TOKENS + contentTokens(message);
+  const content = isMessage(message) ? message.content : parseContent(message.content);
+  let tokens = MESSAGE_OVERHEAD_TOKENS + estimateContent(content);
   for (const call of callsOf(message)) tokens += estimateText(call.name) + estimateText(call.arguments);
   return tokens;
 }
@@ -134,22 +135,6 @@ export function estimateMessage(message: Message | OpenAiMessage): number {
 function callsOf(message: Message | OpenAiMessage): readonly ToolCall[] {
   if (message.role !== "assistant") return [];
   return isMessage(message) ? toolCallsOf(message) : parseToolCalls(message.tool_calls);
-}
-
-/** A list is measured several times per turn, and its long texts rarely change. */
-const measured = new WeakMap<object, { readonly text: string; readonly tokens: number }>();
-const WORTH_KEEPING = 200;
-
-function contentTokens(message: Message | OpenAiMessage): number {
-  const { content } = message;
-  if (typeof content !== "string")
-    return estimateContent(isMessage(message) ? message.content : parseContent(content));
-  if (content.length < WORTH_KEEPING) return estimateText(content);
-  const known = measured.get(message);
-  if (known?.text === content) return known.tokens;
-  const tokens = estimateText(content);
-  measured.set(message, { text: content, tokens });
-  return tokens;
 }
 
 /** Estimates the tokens of a list of messages, tool calls and images included. */

@@ -1,6 +1,6 @@
 // The built-in engine. One compaction: plan it (plan.ts), ask a model for a summary of the turns between head and tail
 // (summary/), put a handoff in their place (handoff.ts), report what happened. The decision when to compact is in trigger.ts.
-import { type Clock, codePointLength, systemClock } from "../../lib/index.ts";
+import { type Clock, codePointLength, systemClock, withoutUndefined } from "../../lib/index.ts";
 import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import { type InKind, readList } from "../chat-rows.ts";
@@ -57,8 +57,8 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   readonly #settings: CompressorSettings;
 
   constructor(options: ContextCompressorOptions) {
-    const settings = settingsFrom(options);
-    super({ ...settings, tokenFactor: options.tokenFactor });
+    const settings = { ...DEFAULT_SETTINGS, ...withoutUndefined(options) };
+    super(settings);
     this.#options = options;
     this.#settings = settings;
     this.#models = new SummaryModels(options);
@@ -268,20 +268,6 @@ function noticesOf(body: SummaryBody, stored: StoredMessages | undefined): reado
   const [missing] = body.leftOut;
   if (body.method === "local") return [missing && localSummaryNotice(body.failure, missing, stored)];
   return [body.rescuedFrom && rescuedNotice(body.rescuedFrom), missing && shortenedNotice(missing, stored)];
-}
-
-/** A value that is absent or no usable number counts as not given. */
-function settingsFrom(options: ContextCompressorOptions): CompressorSettings {
-  const number = (value: number | undefined, standard: number): number =>
-    value !== undefined && Number.isFinite(value) && value >= 0 ? value : standard;
-  return {
-    contextLength: options.contextLength,
-    threshold: number(options.threshold, DEFAULT_SETTINGS.threshold),
-    targetRatio: number(options.targetRatio, DEFAULT_SETTINGS.targetRatio),
-    protectFirstN: Math.trunc(number(options.protectFirstN, DEFAULT_SETTINGS.protectFirstN)),
-    protectLastN: Math.trunc(number(options.protectLastN, DEFAULT_SETTINGS.protectLastN)),
-    abortOnSummaryFailure: options.abortOnSummaryFailure ?? DEFAULT_SETTINGS.abortOnSummaryFailure,
-  };
 }
 
 /** `YYYY-MM-DD`, or undefined when the clock or the zone cannot be read. */

@@ -111,11 +111,7 @@ export function withCompactionNote(message: Message): Message {
   return { ...message, content: [...content, { type: "text", text: COMPACTION_NOTE }] };
 }
 
-const [SPACE, DELETE, BRACKET] = [0x20, 0x7f, 0x5b];
-
 function markerOf(text: string): string | undefined {
-  const first = text.charCodeAt(0);
-  if (first > SPACE && first < DELETE && first !== BRACKET) return undefined; // true for nearly every message
   const start = pyStrip(text);
   return [HANDOFF_MARKER, HYPHEN_MARKER, LEGACY_MARKER].find((marker) => start.startsWith(marker));
 }
