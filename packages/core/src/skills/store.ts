@@ -100,10 +100,7 @@ export class SkillStore {
 
   /** By path, directory, frontmatter name or flat file. Finds hidden skills too. */
   async find(asked: string): Promise<Result<Skill, SkillError>> {
-    const known = findIn(await this.catalog.current(), asked);
-    if (known.ok && this.catalog.isCurrent(known.value)) return known;
-    if (!known.ok && known.error.kind === "ambiguous") return known;
-    return findIn(await this.catalog.refresh(), asked);
+    return findIn(await this.contents(), asked);
   }
 }
 
