@@ -16,8 +16,14 @@ import type {
   UnchangedReason,
 } from "../engine.ts";
 import { localHandoff } from "../summary/local-summary.ts";
-import { focusOf, serialiseTurns, summarise, type Unsummarised } from "../summary/summarise.ts";
-import { SummaryModels, type SummaryOptions } from "../summary/summary-models.ts";
+import {
+  focusOf,
+  SummaryModels,
+  type SummaryOptions,
+  serialiseTurns,
+  summarise,
+  type Unsummarised,
+} from "../summary/summarise.ts";
 import { estimateMessages, fitTokens, shortenSections } from "../tokens.ts";
 import {
   type CompressorSettings,

@@ -68,7 +68,6 @@ export async function compactLossless(
 ): Promise<CompressOutcome> {
   const keep = (reason: UnchangedReason, notice?: Notice): CompressOutcome =>
     withoutSummary(messages, messages, { reason, notices: notice ? [notice] : [] });
-  const drafts: Drafts = new Map();
   let isAgreed = false;
   const { settings, contextLength, roomTokens } = job;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
@@ -82,9 +81,9 @@ export async function compactLossless(
     // Checked as early as possible, before a model is asked.
     if (!isWorthIt(messages, bare, plan)) return keep("nothing_to_gain");
 
-    const leaves = await writeLeaves(plan.toCover, lineage, drafts, job);
+    const leaves = await writeLeaves(plan.toCover, lineage, job);
     const improved = attempt === 1 ? await improveExcerpts(lineage, job) : [];
-    const grown = await addNodesAbove(leaves, improved, lineage, drafts, job);
+    const grown = await addNodesAbove(leaves, improved, lineage, job);
     const list = withOverview(messages, plan, grown, lineage, job);
     if (!isWorthIt(messages, list.assembled.messages, plan)) return keep("nothing_to_gain");
     const question = isAgreed ? undefined : digestQuestion(leaves);
@@ -172,9 +171,6 @@ function notStored(count: number): Notice {
 
 type Draft = { readonly node: SummaryNode; readonly written: NodeText };
 
-/** Keyed by their sources, so that a second attempt does not ask a model again. */
-type Drafts = Map<string, Draft>;
-
 type Grown = { readonly forest: Forest; readonly added: readonly Draft[] };
 
 /** Adds nodes above as long as there are enough neighbours for one. If two nodes have the same id, the later one counts. */
@@ -182,7 +178,6 @@ async function addNodesAbove(
   leaves: readonly Draft[],
   improved: readonly SummaryNode[],
   { forest, positionOf }: Lineage,
-  drafts: Drafts,
   job: CompactionJob,
 ): Promise<Grown> {
   const added = [...leaves];
@@ -190,7 +185,7 @@ async function addNodesAbove(
     toForest([...forest.nodes.values(), ...improved, ...added.map(({ node }) => node)]);
   for (let depth = 0; depth < job.settings.maxDepth; depth += 1) {
     const groups = groupsToMerge(topNodes(forestNow(), positionOf), depth, job.settings.fanout);
-    added.push(...(await writeAbove(groups, drafts, job)));
+    added.push(...(await writeAbove(groups, job)));
   }
   return { forest: forestNow(), added };
 }
@@ -198,7 +193,6 @@ async function addNodesAbove(
 async function writeLeaves(
   toCover: readonly number[],
   { forest, rowOf }: Lineage,
-  drafts: Drafts,
   job: CompactionJob,
 ): Promise<readonly Draft[]> {
   const rowIds = toCover.flatMap((key) => rowOf(key) ?? []);
@@ -223,12 +217,11 @@ async function writeLeaves(
       providerText: at === leaves.length - 1 ? job.providerText : undefined,
     };
   });
-  return writeNodes(planned, drafts, job);
+  return writeNodes(planned, job);
 }
 
 function writeAbove(
   groups: readonly (readonly SummaryNode[])[],
-  drafts: Drafts,
   job: CompactionJob,
 ): Promise<readonly Draft[]> {
   return writeNodes(
@@ -243,7 +236,6 @@ function writeAbove(
       kind: "summaries",
       texts: group.map(({ summary }) => summary),
     })),
-    drafts,
     job,
   );
 }
@@ -255,38 +247,24 @@ type PlannedNode = Omit<NodeSource, "sourceTokens"> & {
   >;
 };
 
-async function writeNodes(
-  planned: readonly PlannedNode[],
-  drafts: Drafts,
-  job: CompactionJob,
-): Promise<readonly Draft[]> {
-  const keyOf = ({ fields }: PlannedNode): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
-  const missing = planned.filter((each) => !drafts.has(keyOf(each)));
-  const written = await job.writer.writeAll(
-    missing.map(({ fields, ...source }) => ({ ...source, sourceTokens: fields.source_tokens })),
+async function writeNodes(planned: readonly PlannedNode[], job: CompactionJob): Promise<readonly Draft[]> {
+  const texts = await job.writer.writeAll(
+    planned.map(({ fields, ...source }) => ({ ...source, sourceTokens: fields.source_tokens })),
   );
-  for (const [at, each] of missing.entries()) {
-    const text = written[at];
-    if (text) drafts.set(keyOf(each), { node: toNode(each, text, job), written: text });
-  }
-  return planned.flatMap((each) => drafts.get(keyOf(each)) ?? []);
-}
-
-function toNode(
-  { fields }: PlannedNode,
-  { text, tokens, method }: NodeText,
-  job: CompactionJob,
-): SummaryNode {
-  return {
-    node_id: `lcm_${randomHex(6)}`,
-    lineage_root: job.sessionId,
-    session_id: job.sessionId,
-    ...fields,
-    summary: text,
-    tokens,
-    method,
-    created_at: job.clock.now().getTime() / 1000,
-  };
+  return planned.map(({ fields }, at): Draft => {
+    const written = texts[at] as NodeText;
+    const node = {
+      node_id: `lcm_${randomHex(6)}`,
+      lineage_root: job.sessionId,
+      session_id: job.sessionId,
+      ...fields,
+      summary: written.text,
+      tokens: written.tokens,
+      method: written.method,
+      created_at: job.clock.now().getTime() / 1000,
+    };
+    return { node, written };
+  });
 }
 
 /** Undefined when a model has written at least one of them: it will write the others at a later compaction. */
