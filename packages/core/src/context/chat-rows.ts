@@ -26,7 +26,8 @@ type ReadList<M extends Message | OpenAiMessage> = {
 /** A row of any depth, or without a role, becomes a message of an unknown role. Entries that are no objects are left out. */
 export function readList<M extends Message | OpenAiMessage>(list: readonly M[]): ReadList<M> {
   const asItIs = (outcome: CompressOutcome) => outcome as CompressOutcome<InKind<M>>;
-  if (isMessageList(list)) return { messages: list, inKind: asItIs };
+  if (list.every((entry): entry is M & Message => isMessage(entry)))
+    return { messages: list, inKind: asItIs };
   const rows = new Map<Message, OpenAiMessage>();
   const messages = list.filter(isRecord).map((entry): Message => {
     if (isMessage(entry)) return entry;
@@ -36,10 +37,6 @@ export function readList<M extends Message | OpenAiMessage>(list: readonly M[]):
   });
   if (list.some(isMessage)) return { messages, inKind: asItIs };
   return { messages, inKind: (outcome) => asRows(outcome, list, rows) as CompressOutcome<InKind<M>> };
-}
-
-function isMessageList(list: readonly unknown[]): list is readonly Message[] {
-  return list.every(isMessage);
 }
 
 function asRows(

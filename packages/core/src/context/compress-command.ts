@@ -23,7 +23,10 @@ export function parseCompressCommand(text: string): CompressCommand {
     /^(?:up\s+to\s+)?here(?:\s+(\S+))?$/i.exec(rest) ??
     /^(?:--keep|-k)\s+(\S+)$/i.exec(rest) ??
     /^--keep=(\S*)$/i.exec(rest);
-  return partial ? { kind: "partial", keep: keepOf(partial[1]) } : { kind: "focus", topic: rest };
+  if (!partial) return { kind: "focus", topic: rest };
+  const [, word = ""] = partial;
+  const keep = /^[+-]?\d+$/.test(word) ? Math.min(MOST_KEEP, Math.max(1, Number(word))) : DEFAULT_KEEP;
+  return { kind: "partial", keep };
 }
 
 export type SplitHistory = {
@@ -94,11 +97,6 @@ export function compressFeedback(before: CompressFigures, after: CompressFigures
     token_line: `The request had ${tokens(before.tokens)} and has ${tokens(after.tokens)}.`,
     note: isDearer ? "Fewer messages, but more tokens: the summary is longer than what it stands for." : null,
   };
-}
-
-function keepOf(word: string | undefined): number {
-  if (word === undefined || !/^[+-]?\d+$/.test(word)) return DEFAULT_KEEP;
-  return Math.min(MOST_KEEP, Math.max(1, Number(word)));
 }
 
 function isUserTurn(message: Message | undefined): boolean {

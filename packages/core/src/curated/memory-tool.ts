@@ -241,29 +241,15 @@ function recordOrigin(origin: MemoryToolContext["origin"]): string {
  * `done` and `note` instead. This answer has all of them.
  */
 function outcomeJson(outcome: MemoryOpOutcome): object {
-  const { target, entries } = outcome;
-  return {
-    success: true,
-    target,
-    entries,
-    ...factsOf(outcome),
-    entry_ids: entryIds(target, entries),
-    followed_changes: outcome.followed,
-    done: true,
-    note: DONE_NOTE,
-  };
+  const { target, entries, followed: followed_changes } = outcome;
+  const facts = { target, entries, ...factsOf(outcome), entry_ids: entryIds(target, entries) };
+  return { success: true, ...facts, followed_changes, done: true, note: DONE_NOTE };
 }
 
 /** For a call with `operations`, which the tool of June 2026 does not have: the answer of the current tool, without the entries. */
 function batchJson(outcome: MemoryOpOutcome): object {
-  return {
-    success: true,
-    done: true,
-    target: outcome.target,
-    ...factsOf(outcome),
-    followed_changes: outcome.followed,
-    note: DONE_NOTE,
-  };
+  const { target, followed: followed_changes } = outcome;
+  return { success: true, done: true, target, ...factsOf(outcome), followed_changes, note: DONE_NOTE };
 }
 
 const DONE_NOTE =
@@ -373,10 +359,10 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The order of these checks is part of the tool's interface. Null and "" count as missing. */
 function parseCall(args: unknown): Result<Call, CallError> {
   const given: Fields = isRecord(args) ? args : {};
-  const target = given.target ?? "memory";
-  if (!isTarget(target)) {
-    return err({ kind: "bad_target", message: `Invalid target '${show(target)}'. Use 'memory' or 'user'.` });
-  }
+  const named = given.target ?? "memory";
+  const target = MEMORY_TARGETS.find((each) => each === named);
+  if (target === undefined)
+    return err({ kind: "bad_target", message: `Invalid target '${show(named)}'. Use 'memory' or 'user'.` });
   const operations = operationsIn(given.operations);
   const hasAction = given.action !== undefined && given.action !== null;
   // Some models send an empty list beside a single action.
@@ -453,10 +439,11 @@ function parseOperation(given: Fields): Result<MemoryOp, CallError> {
 }
 
 function wrongType(action: unknown, given: Fields): CallError | undefined {
-  for (const [name, value] of usedBy(action, given))
-    if (value !== undefined && value !== null && typeof value !== "string")
-      return { kind: "invalid_content", message: `${name} must be a string, but is ${show(value)}.` };
-  return undefined;
+  // Arguments that the action does not use are ignored.
+  const used = typeof action === "string" && Object.hasOwn(USED, action) ? (USED[action] ?? []) : [];
+  const name = used.find((each) => given[each] != null && typeof given[each] !== "string");
+  if (name === undefined) return undefined;
+  return { kind: "invalid_content", message: `${name} must be a string, but is ${show(given[name])}.` };
 }
 
 function wrong(message: string): Result<never, CallError> {
@@ -477,18 +464,8 @@ const USED: Readonly<Record<string, readonly string[]>> = {
   search_archive: ["query"],
 };
 
-/** Arguments that the action does not use are ignored. */
-function usedBy(action: unknown, given: Fields): (readonly [string, unknown])[] {
-  const names = typeof action === "string" && Object.hasOwn(USED, action) ? (USED[action] ?? []) : [];
-  return names.map((name) => [name, given[name]] as const);
-}
-
 function missing(message: string): Result<never, CallError> {
   return err({ kind: "missing_arg", message });
-}
-
-function isTarget(value: unknown): value is MemoryTarget {
-  return MEMORY_TARGETS.some((target) => target === value);
 }
 
 function show(value: unknown): string {

@@ -576,7 +576,7 @@ const COOLDOWN_MS: Readonly<Record<FailureKind, number>> = {
 
 const FAILURE_CHARS = 220;
 
-export function summaryFailure(kind: FailureKind, message: string, redact: Redact): SummaryFailure {
+function summaryFailure(kind: FailureKind, message: string, redact: Redact): SummaryFailure {
   return { kind, message: withEllipsis(pyStrip(redact(message).replace(/\s+/g, " ")), FAILURE_CHARS) };
 }
 

@@ -2,9 +2,10 @@
 // synchronous.
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";
-import { err, ok, type Result, sha256, takeCodePoints } from "../../lib/index.ts";
+import { err, ok, type Result, takeCodePoints } from "../../lib/index.ts";
 import type { CatalogContents } from "../catalog.ts";
 import { checkSkillText, type FrontmatterParser } from "../frontmatter.ts";
+import { hashOf } from "../history.ts";
 import { pathWithin } from "../paths.ts";
 import { provenanceOf, readOrigins, refusalOf } from "../provenance.ts";
 import { screenProblem } from "../scan.ts";
@@ -409,7 +410,7 @@ function brokenCondition(
   const own = contents.skills.filter((each) => !each.isExternal && !each.isFlat);
   for (const [path, hash] of Object.entries(expected)) {
     const source = own.find((each) => expectedPath(each) === path);
-    if (source === undefined || hashOf(source.file) !== hash) {
+    if (source === undefined || hashOf(readIfThere(source.file)) !== hash) {
       const message = `'${path.slice(0, 200)}' was changed or removed since this change was made from it. Nothing was done; make the change again from the present text.`;
       return { kind: "conflict", message };
     }
@@ -422,9 +423,4 @@ function brokenCondition(
   if (!isUsed) return undefined;
   const message = `The skill '${skill.name}' was to be removed because it was unused, but it has been used since. It was left alone.`;
   return { kind: "conflict", message };
-}
-
-function hashOf(file: string): string | undefined {
-  const bytes = readIfThere(file);
-  return bytes && sha256(bytes);
 }
