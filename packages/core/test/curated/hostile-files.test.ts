@@ -3,7 +3,6 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readPendingWrites } from "../../src/curated/index.ts";
-import { memoryTool } from "../../src/index.ts";
 import { addAll, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
 
 describe("a journal or archive that cannot be read", () => {
@@ -69,18 +68,6 @@ describe("a home that others write and we only read", () => {
     }
     expect(home.journalText().length).toBeLessThan(2 * 65_536);
     expect((await home.open(options)).entries("memory")[0]).toContain("version 79");
-  });
-});
-
-describe("a model", () => {
-  it("may pass an argument the action does not use", async () => {
-    const { store } = await memoryWith();
-    expect(await memoryTool(store, { action: "add", content: "ok", old_text: 5 })).toMatchObject({
-      success: true,
-    });
-    expect(await memoryTool(store, { action: 5, content: 5 })).toMatchObject({
-      error: "Unknown action '5'. Use: add, replace, remove",
-    });
   });
 });
 
