@@ -11,7 +11,7 @@ import {
   statSync,
   unlinkSync,
 } from "node:fs";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import {
   describeCause,
   err,
@@ -483,20 +483,11 @@ function filesBelow(directory: string): string[] {
  * a new one. Windows refuses to delete an open file: then the empty lock files stay, and the next call removes them.
  */
 function removeDirectory(dir: string): void {
-  if (!existsSync(dir)) return;
-  for (const path of filesBelow(dir)) {
-    if (!path.endsWith(".lock")) continue;
-    try {
-      unlinkSync(path);
-    } catch {
-      // in use; it contains nothing
-    }
+  try {
+    rmSync(dir, { recursive: true, force: true });
+  } catch {
+    // What could not be erased was reported before; a lock file in use contains nothing.
   }
-  const directories = readdirSync(dir, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isDirectory())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort((a, b) => b.split(sep).length - a.split(sep).length);
-  for (const path of [...directories, dir]) removeIfEmpty(path);
 }
 
 function removeIfEmpty(directory: string): void {

@@ -168,28 +168,38 @@ export class TargetStore {
     const objection = options.guard?.();
     if (objection) return err(objection);
     if (file.kind === "unreadable") return err(unreadableError(this.paths.file, file, this.#now()));
-    const before = distinctEntries(file.text);
-    this.#entries = before;
+    this.#entries = distinctEntries(file.text);
     const read = this.journal.end();
     const drift = this.#checkDrift(file, read, options.isDriftAccepted ?? false);
     if (drift) return err(drift);
     const end = this.#noteExternal(file, read);
-    const planned = planner({ entries: before, hash: file.hash, pins: () => this.readPins() });
+    const planned = planner({ entries: this.#entries, hash: file.hash, pins: () => this.readPins() });
     if (!planned.ok) return planned;
     const plan = planned.value;
     if (isIdle(plan, file.hash)) return ok(outcomeOf(this, plan));
+    const written = this.#carryOut(plan, opened, meta, end);
+    return ok(outcomeOf(this, plan, { ...written, lockWarning: gap && describeGap(gap) }));
+  }
+
+  /** Archive and pins, then the journal, then the file: wherever the process dies, no text is lost. */
+  #carryOut(
+    plan: Plan,
+    opened: OpenMemoryFile,
+    meta: WriteMeta,
+    end: JournalEnd | undefined,
+  ): { readonly changeId: string; readonly warning?: string } {
+    const file = opened.file as ReadableFile;
     const text = formatEntries(plan.entries);
     const bytes = plan.isFileRemoved ? undefined : (plan.bytes ?? Buffer.from(text, "utf8"));
-    const fileAfter = bytes ? sha256(bytes) : null;
     const archived = plan.archive?.length ? plan.archive : undefined;
     const record = {
       ...this.recordHead(meta),
       kind: "change",
       group: meta.group,
       action: plan.action,
-      ...recordedSteps(before, plan, text),
+      ...recordedSteps(this.#entries, plan, text),
       fileBefore: file.hash,
-      fileAfter,
+      fileAfter: bytes ? sha256(bytes) : null,
       archived,
       undoes: plan.undoes,
     } as const;
@@ -205,8 +215,7 @@ export class TargetStore {
     });
     this.#entries = plan.entries;
     this.#tidyUp(plan, record.time, journalSize);
-    const written = { changeId: record.id, warning, lockWarning: gap && describeGap(gap) };
-    return ok(outcomeOf(this, plan, written));
+    return { changeId: record.id, warning };
   }
 
   /** A file that is exactly what one of our programs wrote last holds nothing that a rewrite could destroy. */

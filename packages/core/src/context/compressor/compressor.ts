@@ -220,20 +220,11 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
 }
 
 /** The text of a handoff. `local`: written without a model. */
-type SummaryBody =
-  | {
-      readonly method: "model";
-      readonly text: string;
-      readonly leftOut: readonly LeftOut[];
-      /** Why the first model did not write it. */
-      readonly rescuedFrom?: SummaryFailure;
-    }
-  | {
-      readonly method: "local";
-      readonly text: string;
-      readonly leftOut: readonly LeftOut[];
-      readonly failure: SummaryFailure;
-    };
+type SummaryBody = { readonly text: string; readonly leftOut: readonly LeftOut[] } & (
+  | { readonly method: "local"; readonly failure: SummaryFailure }
+  /** `rescuedFrom`: why the first model did not write it. */
+  | { readonly method: "model"; readonly rescuedFrom?: SummaryFailure }
+);
 
 /** Of a handoff written without a model, its prefix included. */
 const LOCAL_CHARS = 8_000;
