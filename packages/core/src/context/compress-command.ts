@@ -37,7 +37,9 @@ export type SplitHistory = {
 
 /** The tail starts at the user message with `keep - 1` user messages behind it. Handoffs and task lists do not count. */
 export function splitForPartial(messages: readonly Message[], keep: number): SplitHistory {
-  const users = [...messages.keys()].filter((index) => isUserTurn(messages[index]));
+  const users = messages.flatMap((message, at) =>
+    message.role === "user" && !isTaskList(message) && withoutHandoff(message) !== undefined ? [at] : [],
+  );
   const start = users.at(-Math.max(1, keep)) ?? users[0] ?? 0;
   return {
     head: start === 0 ? messages : messages.slice(0, start),
@@ -97,10 +99,6 @@ export function compressFeedback(before: CompressFigures, after: CompressFigures
     token_line: `The request had ${tokens(before.tokens)} and has ${tokens(after.tokens)}.`,
     note: isDearer ? "Fewer messages, but more tokens: the summary is longer than what it stands for." : null,
   };
-}
-
-function isUserTurn(message: Message | undefined): boolean {
-  return message?.role === "user" && !isTaskList(message) && withoutHandoff(message) !== undefined;
 }
 
 function joinContent(one: Content, other: Content): Content {

@@ -12,7 +12,6 @@ import {
   parseContent,
   parseToolCalls,
   partJson,
-  type ToolCall,
   toolCallsOf,
 } from "../message/index.ts";
 
@@ -128,13 +127,10 @@ function valueText(part: OtherPart): string {
 export function estimateMessage(message: Message | OpenAiMessage): number {
   const content = isMessage(message) ? message.content : parseContent(message.content);
   let tokens = MESSAGE_OVERHEAD_TOKENS + estimateContent(content);
-  for (const call of callsOf(message)) tokens += estimateText(call.name) + estimateText(call.arguments);
+  if (message.role !== "assistant") return tokens;
+  const calls = isMessage(message) ? toolCallsOf(message) : parseToolCalls(message.tool_calls);
+  for (const call of calls) tokens += estimateText(call.name) + estimateText(call.arguments);
   return tokens;
-}
-
-function callsOf(message: Message | OpenAiMessage): readonly ToolCall[] {
-  if (message.role !== "assistant") return [];
-  return isMessage(message) ? toolCallsOf(message) : parseToolCalls(message.tool_calls);
 }
 
 /** Estimates the tokens of a list of messages, tool calls and images included. */

@@ -50,7 +50,7 @@ export class Catalog {
     return this.#take(walkRoots(this.#roots), parse);
   }
 
-  #take(walk: WalkResult, parse: FrontmatterParser | undefined): CatalogContents {
+  #take(walk: Walk, parse: FrontmatterParser | undefined): CatalogContents {
     const cache = new Map<string, CachedHeader>();
     const warnings = [...walk.warnings];
     const headers = walk.files.flatMap((file) => {
@@ -141,26 +141,19 @@ type FoundFile = FileStamp & {
   readonly folder: string;
 };
 
-type WalkResult = {
-  readonly files: readonly FoundFile[];
-  readonly warnings: readonly string[];
-  readonly walkedAtMs: number;
-};
-
 // These limits keep the walk short even if a user configures `/` as a skills directory.
 const MAX_DEPTH = 8;
 const MAX_DIRECTORIES = 10_000;
 
 const FLAT = /^(?!readme\.md$|skill\.md$|description\.md$)[^.].*\.md$/i;
 
-export function walkRoots(roots: readonly string[]): WalkResult {
-  const walk: Walk = { files: [], warnings: [], visited: new Set() };
-  const walkedAtMs = Date.now();
+export function walkRoots(roots: readonly string[]): Walk {
+  const walk: Walk = { files: [], warnings: [], visited: new Set(), walkedAtMs: Date.now() };
   for (const root of roots) {
     const realRoot = realPath(root);
     if (realRoot !== undefined) walkDirectory(walk, { root, realRoot, path: root, folder: "", depth: 0 });
   }
-  return { files: walk.files, warnings: walk.warnings, walkedAtMs };
+  return walk;
 }
 
 type Walk = {
@@ -168,6 +161,7 @@ type Walk = {
   readonly warnings: string[];
   /** Real paths of the directories that were read. */
   readonly visited: Set<string>;
+  readonly walkedAtMs: number;
 };
 
 type WalkPosition = {
@@ -203,7 +197,7 @@ function visitEntry(walk: Walk, place: WalkPosition, entry: Dirent, isSkill: boo
   const kind = kindOf(name, place, isSkill);
   const mayBeDirectory = kind === undefined && place.depth < MAX_DEPTH && !isIgnored(name, isSkill);
   if (kind === undefined && !mayBeDirectory) return;
-  if (entry.isSymbolicLink() && !leadsInside(path, place.realRoot)) return;
+  if (entry.isSymbolicLink() && pathWithin(place.realRoot, realPath(path) ?? "/") === undefined) return;
   if (kind !== undefined) {
     const stats = statSync(path, { throwIfNoEntry: false });
     if (!stats?.isFile()) return;
@@ -223,11 +217,6 @@ function kindOf(name: string, { folder }: WalkPosition, isSkill: boolean): Found
 
 function isIgnored(name: string, isSkill: boolean): boolean {
   return IGNORED_DIRECTORIES.has(name) || (isSkill && SUPPORT_DIRECTORIES.some((each) => each === name));
-}
-
-function leadsInside(path: string, realRoot: string): boolean {
-  const real = realPath(path);
-  return real !== undefined && pathWithin(realRoot, real) !== undefined;
 }
 
 function realPath(path: string): string | undefined {
