@@ -39,8 +39,7 @@ import {
   type ToolDefinition,
   textOutcome,
 } from "../tools/index.ts";
-import { onMessages } from "./chat-rows.ts";
-import { type ContextEngine, ENGINE_CONTRACT, type ModelWindow } from "./engine.ts";
+import { type ContextEngine, ENGINE_CONTRACT, type ModelWindow, onMessages } from "./engine.ts";
 
 /** The home, the model's window, and how the built-in engines are made. */
 export type SelectEngineOptions = {

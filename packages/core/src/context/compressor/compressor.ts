@@ -3,17 +3,18 @@
 import { type Clock, codePointLength, systemClock, withoutUndefined } from "../../lib/index.ts";
 import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import { type InKind, readList } from "../chat-rows.ts";
-import type {
-  CompressOptions,
-  CompressOutcome,
-  ContextEngine,
-  LeftOut,
-  Notice,
-  Redact,
-  StoredMessages,
-  SummaryFailure,
-  UnchangedReason,
+import {
+  type CompressOptions,
+  type CompressOutcome,
+  type ContextEngine,
+  type InKind,
+  type LeftOut,
+  type Notice,
+  type Redact,
+  readList,
+  type StoredMessages,
+  type SummaryFailure,
+  type UnchangedReason,
 } from "../engine.ts";
 import { localHandoff } from "../summary/local-summary.ts";
 import {

@@ -12,9 +12,15 @@ import {
   type SessionStore,
 } from "../../sessions/index.ts";
 import type { ToolDefinition } from "../../tools/index.ts";
-import { type InKind, readList } from "../chat-rows.ts";
 import { withoutSummary } from "../compressor/notices.ts";
-import type { CompressOptions, CompressOutcome, ContextEngine, Notice } from "../engine.ts";
+import {
+  type CompressOptions,
+  type CompressOutcome,
+  type ContextEngine,
+  type InKind,
+  type Notice,
+  readList,
+} from "../engine.ts";
 import { focusOf, SummaryModels, type SummaryOptions } from "../summary/summarise.ts";
 import { fitTokens, shortenSections } from "../tokens.ts";
 import { soundFactor, WatchedEngine } from "../trigger.ts";
