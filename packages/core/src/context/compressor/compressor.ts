@@ -271,14 +271,7 @@ function noticesOf(body: SummaryBody, stored: StoredMessages | undefined): reado
 /** `YYYY-MM-DD`, or undefined when the clock or the zone cannot be read. */
 function today(clock: Clock, timeZone: string | undefined): string | undefined {
   try {
-    const format = new Intl.DateTimeFormat("en", {
-      timeZone,
-      year: "numeric",
-      month: "2-digit",
-      day: "2-digit",
-    });
-    const parts = new Map(format.formatToParts(clock.now()).map(({ type, value }) => [type, value]));
-    return `${parts.get("year")}-${parts.get("month")}-${parts.get("day")}`;
+    return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(clock.now()); // Sweden writes dates so
   } catch {
     return undefined;
   }

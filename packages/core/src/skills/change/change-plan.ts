@@ -216,21 +216,18 @@ const CHANGE_CHARS = 200;
 function planEdit(call: CallOf<"edit">, skill: Skill, context: PlanContext): Planned {
   const target = fileToWrite(skill, SKILL_FILE);
   if (!target.ok) return target;
-  const checked = checkNewText(call.content, SKILL_FILE, skill, { ...context, before: target.value.before });
-  if (!checked.ok) return checked;
-  return ok({
-    kind: "write",
+  const draft = {
     action: "edit",
     place: skill,
     file: SKILL_FILE,
     ...target.value,
     after: call.content,
-    reply: {
-      message: `Skill '${skill.name}' updated (full rewrite).`,
-      path: join(skill.directory, SKILL_FILE),
-      _change: { description: checked.value },
-    },
-  });
+  } as const;
+  return planWrite(draft, skill, context, (description) => ({
+    message: `Skill '${skill.name}' updated (full rewrite).`,
+    path: target.value.path,
+    _change: { description },
+  }));
 }
 
 function planPatch(call: CallOf<"patch">, skill: Skill, context: PlanContext): Planned {
@@ -245,21 +242,12 @@ function planPatch(call: CallOf<"patch">, skill: Skill, context: PlanContext): P
   const patched = patchText(text, { file, oldText, newText, replaceAll });
   if (!patched.ok) return patched;
   const { text: after, count } = patched.value;
-  const checked = checkNewText(after, file, skill, { ...context, before: before });
-  if (!checked.ok) return checked;
-  return ok({
-    kind: "write",
-    action: "patch",
-    place: skill,
-    file,
-    ...target.value,
-    after,
-    reply: {
-      message: `Patched ${file} in skill '${skill.name}' (${count} replacement${count === 1 ? "" : "s"}).`,
-      path: target.value.path,
-      _change: { old: takeCodePoints(oldText, CHANGE_CHARS), new: takeCodePoints(newText, CHANGE_CHARS) },
-    },
-  });
+  const draft = { action: "patch", place: skill, file, ...target.value, after } as const;
+  return planWrite(draft, skill, context, () => ({
+    message: `Patched ${file} in skill '${skill.name}' (${count} replacement${count === 1 ? "" : "s"}).`,
+    path: target.value.path,
+    _change: { old: takeCodePoints(oldText, CHANGE_CHARS), new: takeCodePoints(newText, CHANGE_CHARS) },
+  }));
 }
 
 function asText(bytes: Uint8Array): string | undefined {
@@ -280,17 +268,11 @@ function planWriteFile(call: CallOf<"write_file">, skill: Skill, context: PlanCo
     const message = `The skill '${skill.name}' has ${MAX_SKILL_FILES} files already. Merge some of them first.`;
     return err({ kind: "too_large", message });
   }
-  const checked = checkNewText(content, file, skill, { ...context, before: target.value.before });
-  if (!checked.ok) return checked;
-  return ok({
-    kind: "write",
-    action: "write_file",
-    place: skill,
-    file,
-    ...target.value,
-    after: content,
-    reply: { message: `File '${file}' written to skill '${skill.name}'.`, path: target.value.path },
-  });
+  const draft = { action: "write_file", place: skill, file, ...target.value, after: content } as const;
+  return planWrite(draft, skill, context, () => ({
+    message: `File '${file}' written to skill '${skill.name}'.`,
+    path: target.value.path,
+  }));
 }
 
 function planRemoveFile(call: CallOf<"remove_file">, skill: Skill): Planned {
@@ -376,14 +358,17 @@ function fileToWrite(skill: Skill, file: string): Result<WritableFile, SkillErro
   return ok({ path, before: readFileSync(path) });
 }
 
-/** The description of a SKILL.md, "" for other files; or the reason why the text is refused. */
-function checkNewText(
-  text: string,
-  file: string,
+type WriteDraft = Omit<Extract<Plan, { kind: "write" }>, "kind" | "reply">;
+
+/** Refuses a text that may not be written. `reply` gets the description of a SKILL.md, "" for other files. */
+function planWrite(
+  draft: WriteDraft,
   skill: Skill,
-  context: Pick<PlanContext, "parse" | "origin" | "store"> & { readonly before: Uint8Array | undefined },
-): Result<string, SkillError> {
-  const { parse, before } = context;
+  context: PlanContext,
+  reply: (description: string) => Reply,
+): Planned {
+  const { file, before, after: text } = draft;
+  const { parse } = context;
   let description = "";
   if (file === SKILL_FILE) {
     const previousName = skill.header.name === "" ? undefined : skill.header.name;
@@ -398,7 +383,7 @@ function checkNewText(
   const blocked =
     screenProblem(text, context, new TextDecoder().decode(before ?? new Uint8Array())) ??
     screenProblem(file, context);
-  return blocked ? err(blocked) : ok(description);
+  return blocked ? err(blocked) : ok({ kind: "write", ...draft, reply: reply(description) });
 }
 
 /** The condition that does not hold. Reads only files of known skills, whatever paths are given. */
