@@ -119,7 +119,7 @@ async function noteRejection({ curated, sessionId }: StagedPlace, record: Pendin
   const store = await curated();
   if (target === undefined || ops === undefined || store === undefined) return; // a damaged record has nothing to note
   const meta = { origin: "cli", reason: `rejected ${record.id}`, sessionId } as const;
-  for (const op of ops) await store.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
+  for (const op of ops) store.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
 }
 
 export function listStaged(

@@ -1,7 +1,7 @@
 // The contract suite of context engines. Run for the built-in engines and for a plugin.
 import { HANDOFF_END, handoffBody, isHandoff } from "../src/context/compressor/handoff.ts";
 import type { CompressOutcome, ContextEngine } from "../src/context/engine.ts";
-import { checkEngine } from "../src/context/engine-plugins.ts";
+import { checkEngine } from "../src/context/select-engine.ts";
 import { estimateMessages } from "../src/context/tokens.ts";
 import type { TextModel } from "../src/lib/index.ts";
 import type { Message } from "../src/message/index.ts";

@@ -47,7 +47,7 @@ export function cachingPolicy(endpoint: Endpoint): CachingPolicy {
   const isNous = address.includes("nousresearch");
 
   if (isAnthropicWire && (provider === "anthropic" || host === "api.anthropic.com")) return NATIVE;
-  if ((isHostOrBelow(host, "openrouter.ai") || isNous) && isClaude) return ENVELOPE;
+  if ((/(?:^|\.)openrouter\.ai$/.test(host) || isNous) && isClaude) return ENVELOPE;
   if (isNous && isQwen) return ENVELOPE;
   if (isAnthropicWire && isClaude) return NATIVE;
   if (isAnthropicWire && (MINIMAX_PROVIDERS.includes(provider) || MINIMAX_HOSTS.includes(host)))
@@ -67,10 +67,6 @@ function hostOf(address: string): string {
   } catch {
     return "";
   }
-}
-
-function isHostOrBelow(host: string, domain: string): boolean {
-  return host === domain || host.endsWith(`.${domain}`);
 }
 
 // Markers go behind the system prompt and behind the newest messages, so that the next request finds everything up to there in
@@ -137,25 +133,21 @@ function markerPlace(message: Message | OpenAiMessage, native: boolean): MarkerP
   const wires = content.map((part: unknown) =>
     isOwn && isRecord(part) && part.type === "other" ? part.value : part,
   );
+  const isEmptyText = (wire: unknown): boolean =>
+    isRecord(wire) && wire.type === "text" && typeof wire.text === "string" && wire.text.trim() === "";
   const last = wires.findLastIndex((wire) => !isEmptyText(wire));
   const wire = wires[last];
   return isRecord(wire) && !REASONING_PARTS.includes(String(wire.type)) ? last : undefined;
 }
 
-function isEmptyText(part: unknown): boolean {
-  return isRecord(part) && typeof part.text === "string" && part.text.trim() === "" && part.type === "text";
-}
-
 function markMessage(message: Message, place: MarkerPlace, cache_control: Marker): Message {
   const { content, vendor } = message;
-  if (place === "message") return { ...message, vendor: { ...vendor, cache_control } };
-  return { ...message, content: markContent(content, place, cache_control) };
-}
-
-function markContent(content: Content, place: MarkerPlace, cache_control: Marker): Content {
-  if (content === null) return content;
-  if (typeof content === "string") return [{ type: "text", text: content, vendor: { cache_control } }];
-  return content.map((part, at) => (at === place ? markPart(part, cache_control) : part));
+  if (place === "message" || content === null) return { ...message, vendor: { ...vendor, cache_control } };
+  const marked: Content =
+    typeof content === "string"
+      ? [{ type: "text", text: content, vendor: { cache_control } }]
+      : content.map((part, at) => (at === place ? markPart(part, cache_control) : part));
+  return { ...message, content: marked };
 }
 
 function markPart(part: Part, cache_control: Marker): Part {

@@ -23,7 +23,10 @@ export function parseCompressCommand(text: string): CompressCommand {
     /^(?:up\s+to\s+)?here(?:\s+(\S+))?$/i.exec(rest) ??
     /^(?:--keep|-k)\s+(\S+)$/i.exec(rest) ??
     /^--keep=(\S*)$/i.exec(rest);
-  return partial ? { kind: "partial", keep: keepOf(partial[1]) } : { kind: "focus", topic: rest };
+  if (!partial) return { kind: "focus", topic: rest };
+  const [, word = ""] = partial;
+  const keep = /^[+-]?\d+$/.test(word) ? Math.min(MOST_KEEP, Math.max(1, Number(word))) : DEFAULT_KEEP;
+  return { kind: "partial", keep };
 }
 
 export type SplitHistory = {
@@ -34,7 +37,9 @@ export type SplitHistory = {
 
 /** The tail starts at the user message with `keep - 1` user messages behind it. Handoffs and task lists do not count. */
 export function splitForPartial(messages: readonly Message[], keep: number): SplitHistory {
-  const users = [...messages.keys()].filter((index) => isUserTurn(messages[index]));
+  const users = messages.flatMap((message, at) =>
+    message.role === "user" && !isTaskList(message) && withoutHandoff(message) !== undefined ? [at] : [],
+  );
   const start = users.at(-Math.max(1, keep)) ?? users[0] ?? 0;
   return {
     head: start === 0 ? messages : messages.slice(0, start),
@@ -94,15 +99,6 @@ export function compressFeedback(before: CompressFigures, after: CompressFigures
     token_line: `The request had ${tokens(before.tokens)} and has ${tokens(after.tokens)}.`,
     note: isDearer ? "Fewer messages, but more tokens: the summary is longer than what it stands for." : null,
   };
-}
-
-function keepOf(word: string | undefined): number {
-  if (word === undefined || !/^[+-]?\d+$/.test(word)) return DEFAULT_KEEP;
-  return Math.min(MOST_KEEP, Math.max(1, Number(word)));
-}
-
-function isUserTurn(message: Message | undefined): boolean {
-  return message?.role === "user" && !isTaskList(message) && withoutHandoff(message) !== undefined;
 }
 
 function joinContent(one: Content, other: Content): Content {

@@ -35,14 +35,17 @@ export {
   type SummaryFailure,
   type UnchangedReason,
 } from "./engine.ts";
-export { checkEngine, type EngineCommand, type ListedEngine, listEngines } from "./engine-plugins.ts";
 export { fitMessages, isCutOf } from "./fit.ts";
 export { refusedCount, repairPairs, STUB, withoutRefused } from "./list-repair.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/lossless-engine.ts";
 export { losslessSettings } from "./lossless/settings.ts";
 export {
+  checkEngine,
+  type EngineCommand,
   engineTools,
   givenEngine,
+  type ListedEngine,
+  listEngines,
   type SelectEngineOptions,
   type SelectedEngine,
   selectEngine,

@@ -1,7 +1,6 @@
 // Makes a message list acceptable to model servers: every tool call has its result, and nothing is sent that a provider
 // refused.
 import {
-  type AssistantMessage,
   isRefused,
   isResult,
   type Message,
@@ -110,15 +109,13 @@ export function withoutRefused(messages: readonly Message[]): readonly Message[]
     if (!isRefused(message)) return [message];
     const open = withMeta(message, { finishReason: undefined });
     if (open.role === "tool") return [{ ...open, content: REFUSED_NOTE }];
-    return open.role === "assistant" && open.toolCalls.length > 0 ? [callNamesOnly(open)] : [];
+    if (open.role !== "assistant" || open.toolCalls.length === 0) return [];
+    // Text, reasoning and arguments go: each of them may be what was refused.
+    const toolCalls = open.toolCalls.map((call) => ({ ...call, arguments: "{}" }));
+    return [{ role: open.role, content: "", toolCalls, meta: open.meta }];
   });
 }
 
 export function refusedCount(messages: readonly Message[]): number {
   return messages.filter(isRefused).length;
-}
-
-/** Drops text, reasoning and arguments: each of them may be what was refused. */
-function callNamesOnly({ role, toolCalls, meta }: AssistantMessage): Message {
-  return { role, content: "", toolCalls: toolCalls.map((call) => ({ ...call, arguments: "{}" })), meta };
 }

@@ -12,7 +12,6 @@ import {
   parseContent,
   parseToolCalls,
   partJson,
-  type ToolCall,
   toolCallsOf,
 } from "../message/index.ts";
 
@@ -126,29 +125,11 @@ function valueText(part: OtherPart): string {
 }
 
 export function estimateMessage(message: Message | OpenAiMessage): number {
-  let tokens = MESSAGE_OVERHEAD_TOKENS + contentTokens(message);
-  for (const call of callsOf(message)) tokens += estimateText(call.name) + estimateText(call.arguments);
-  return tokens;
-}
-
-function callsOf(message: Message | OpenAiMessage): readonly ToolCall[] {
-  if (message.role !== "assistant") return [];
-  return isMessage(message) ? toolCallsOf(message) : parseToolCalls(message.tool_calls);
-}
-
-/** A list is measured several times per turn, and its long texts rarely change. */
-const measured = new WeakMap<object, { readonly text: string; readonly tokens: number }>();
-const WORTH_KEEPING = 200;
-
-function contentTokens(message: Message | OpenAiMessage): number {
-  const { content } = message;
-  if (typeof content !== "string")
-    return estimateContent(isMessage(message) ? message.content : parseContent(content));
-  if (content.length < WORTH_KEEPING) return estimateText(content);
-  const known = measured.get(message);
-  if (known?.text === content) return known.tokens;
-  const tokens = estimateText(content);
-  measured.set(message, { text: content, tokens });
+  const content = isMessage(message) ? message.content : parseContent(message.content);
+  let tokens = MESSAGE_OVERHEAD_TOKENS + estimateContent(content);
+  if (message.role !== "assistant") return tokens;
+  const calls = isMessage(message) ? toolCallsOf(message) : parseToolCalls(message.tool_calls);
+  for (const call of calls) tokens += estimateText(call.name) + estimateText(call.arguments);
   return tokens;
 }
 

@@ -226,9 +226,9 @@ type TargetFile = { readonly entries: readonly string[]; readonly limit: number 
 
 /** Strips the arguments and refuses texts that may not be stored. The order of the checks is part of the tool's interface. */
 export function checkOp(op: MemoryOp, options: ScanOptions, file: TargetFile): Result<MemoryOp, MemoryError> {
-  const texts = textsOf(op);
-  if (!texts) return refused({ kind: "bad_action", message: "Unknown action. Use: add, replace, remove" });
+  const texts = ["oldText" in op ? op.oldText : "", "content" in op ? op.content : ""];
   if (texts.some((text) => typeof text !== "string"))
+    // a caller without types
     return refused({ kind: "missing_arg", message: `A text of '${op.action}' is missing or no string.` });
   const tooLong = overlong(texts, file);
   if (tooLong) return err(tooLong);
@@ -249,17 +249,6 @@ export function checkOp(op: MemoryOp, options: ScanOptions, file: TargetFile): R
   return ok(
     op.action === "add" ? { action: "add", content } : { ...op, oldText: oldText as string, content },
   );
-}
-
-/** The texts of an operation; undefined for a caller without types that names another action. */
-function textsOf(op: MemoryOp): readonly string[] | undefined {
-  const { action, content, oldText } = (op ?? {}) as Extract<MemoryOp, { action: "replace" }>;
-  const needed: Record<string, readonly string[]> = {
-    add: [content],
-    replace: [oldText, content],
-    remove: [oldText],
-  };
-  return needed[action];
 }
 
 /** In UTF-16 units. The scan of so much text takes some milliseconds, that of 30 MB takes seconds. */

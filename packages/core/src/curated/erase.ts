@@ -11,12 +11,13 @@ import {
   statSync,
   unlinkSync,
 } from "node:fs";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import {
   describeCause,
   err,
   errnoCode,
   ok,
+  parseJsonLines,
   type Result,
   resolveLinks,
   sha256,
@@ -25,8 +26,10 @@ import {
   writeFileAtomic,
 } from "../lib/index.ts";
 import { listPendingFiles, pendingTexts, readPendingWrites } from "./approval/pending.ts";
-import { distinctEntries, findDrift, formatEntries, parseEntries } from "./entries.ts";
+import { cleanText, distinctEntries, findDrift, formatEntries, parseEntries } from "./entries.ts";
 import { listBackups } from "./file-errors.ts";
+import { decodeRecord, encodeRecord } from "./journal.ts";
+import type { JournalRecord } from "./journal-replay.ts";
 import {
   listTargetTemps,
   listTemps,
@@ -39,7 +42,6 @@ import {
   targetPaths,
 } from "./memory-file.ts";
 import { withPin } from "./pins.ts";
-import { makeNeedle, type Needle, scrubArchive, scrubJournal } from "./scrub.ts";
 import type { TargetStore } from "./target-store.ts";
 import {
   MEMORY_TARGETS,
@@ -461,11 +463,9 @@ function isOwn(path: string, dir: string, isOfUser: boolean): boolean {
 
 function countLines(path: string): number {
   try {
-    return readFileSync(path, "utf8")
-      .split("\n")
-      .filter((line) => line !== "").length;
+    return readLines(path).length;
   } catch {
-    return 0; // it does not exist, or it is deleted unread
+    return 0; // it is deleted unread
   }
 }
 
@@ -483,20 +483,11 @@ function filesBelow(directory: string): string[] {
  * a new one. Windows refuses to delete an open file: then the empty lock files stay, and the next call removes them.
  */
 function removeDirectory(dir: string): void {
-  if (!existsSync(dir)) return;
-  for (const path of filesBelow(dir)) {
-    if (!path.endsWith(".lock")) continue;
-    try {
-      unlinkSync(path);
-    } catch {
-      // in use; it contains nothing
-    }
+  try {
+    rmSync(dir, { recursive: true, force: true });
+  } catch {
+    // What could not be erased was reported before; a lock file in use contains nothing.
   }
-  const directories = readdirSync(dir, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isDirectory())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort((a, b) => b.split(sep).length - a.split(sep).length);
-  for (const path of [...directories, dir]) removeIfEmpty(path);
 }
 
 function removeIfEmpty(directory: string): void {
@@ -504,5 +495,131 @@ function removeIfEmpty(directory: string): void {
     rmdirSync(directory);
   } catch {
     // It does not exist, or another process has just written to it.
+  }
+}
+
+// ---- Finding a text that is to be forgotten in values, JSON lines and raw bytes, and taking it out of them ----
+
+/** The text to forget. */
+export type Needle = {
+  readonly text: string;
+  /** Written where the text was. Does not contain the text itself. */
+  readonly standIn: string;
+  /** True when a decoded value contains the text. */
+  isIn(value: string | null | undefined): boolean;
+  /** True when raw content contains it literally or in its JSON spelling. */
+  isInRaw(bytes: Uint8Array): boolean;
+  /** The content with the text cut out, whatever its line ends; undefined when it does not contain the text. */
+  cutFrom(bytes: Uint8Array): Uint8Array | undefined;
+};
+
+const STAND_INS = ["[forgotten]", "[…]", "[*]"] as const;
+
+/** Undefined for a text that is empty once it is stripped: it would be found everywhere. */
+export function makeNeedle(asked: string): Needle | undefined {
+  const text = cleanText(asked);
+  if (text === "") return undefined;
+  const standIn = STAND_INS.find((each) => !each.includes(text)) ?? "";
+  const plain = patternOf(text);
+  const inJson = patternOf(JSON.stringify(text).slice(1, -1));
+  return {
+    text,
+    standIn,
+    isIn: (value) => value?.includes(text) ?? false,
+    isInRaw: (bytes) => [plain, inJson].some((each) => cut(bytes, each, "") !== undefined),
+    cutFrom: (bytes) => cut(bytes, plain, standIn),
+  };
+}
+
+// One character per byte, so that any bytes survive.
+const latin1 = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
+
+function patternOf(text: string): RegExp {
+  const lines = latin1(text).split("\n");
+  const escaped = lines.map((line) => line.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"));
+  return new RegExp(escaped.join("(?:\\r\\n|\\r|\\n)"), "g");
+}
+
+function cut(bytes: Uint8Array, where: RegExp, standIn: string): Uint8Array | undefined {
+  const before = Buffer.from(bytes).toString("latin1");
+  const after = before.replace(where, () => latin1(standIn));
+  return after === before ? undefined : Buffer.from(after, "latin1");
+}
+
+// ---- Journal and archive. Lines without the text stay byte for byte, unreadable lines too ----
+
+export type Scrubbed = { readonly lines: readonly string[]; readonly hits: number };
+
+/** A line that contained the text loses it, or is dropped where nothing else in it is worth keeping. */
+export function scrubJournal(path: string, needle: Needle): Scrubbed {
+  return scrubLines(path, (line, value) => {
+    const record = decodeRecord(value);
+    if (!record) return needle.isInRaw(Buffer.from(line)) ? [] : [line];
+    const clean = scrubRecord(record, needle);
+    if (clean === record) return [line];
+    return clean ? [JSON.stringify(encodeRecord(clean))] : [];
+  });
+}
+
+export function scrubArchive(path: string, needle: Needle): Scrubbed {
+  return scrubLines(path, (line, value) => {
+    const fields = typeof value === "object" && value !== null ? Object.values(value) : [];
+    const isHit =
+      fields.some((field) => typeof field === "string" && needle.isIn(field)) ||
+      needle.isInRaw(Buffer.from(line));
+    return isHit ? [] : [line];
+  });
+}
+
+function scrubLines(path: string, scrub: (line: string, value: unknown) => readonly string[]): Scrubbed {
+  const lines: string[] = [];
+  let hits = 0;
+  for (const line of readLines(path)) {
+    const kept = scrub(line, parseJsonLines(line).values[0]); // undefined for half a line, which is searched as raw text
+    if (kept[0] !== line) hits += 1;
+    lines.push(...kept);
+  }
+  return { lines, hits };
+}
+
+/** The same object when it does not contain the text; undefined when the whole record has to go. */
+function scrubRecord(record: JournalRecord, { text, isIn, standIn }: Needle): JournalRecord | undefined {
+  if (record.kind === "refusal")
+    return record.sha256 === sha256(text) || isIn(record.reason) || isIn(record.sessionId)
+      ? undefined
+      : record;
+  if (record.kind === "checkpoint") {
+    const known = record.known.filter((entry) => !isIn(entry.text) && !isIn(entry.sessionId));
+    return known.length === record.known.length ? record : { ...record, known, isIncomplete: true };
+  }
+  const { changes, entries = [], archived = [], reason, sessionId } = record;
+  const steps = changes.flatMap(({ before, after, into }) => [before, after, into]);
+  if (![...steps, ...entries, ...archived, reason, sessionId].some(isIn)) return record;
+  const clean = <T extends string | null | undefined>(value: T): T | string =>
+    isIn(value) ? standIn : value;
+  return {
+    ...record,
+    changes: changes.map(({ at, before, after, into }) => ({
+      at,
+      before: clean(before),
+      after: clean(after),
+      into: clean(into),
+    })),
+    entries: record.entries?.map(clean),
+    archived: record.archived?.map(clean),
+    reason: clean(reason),
+    sessionId: isIn(sessionId) ? undefined : sessionId,
+    isIncomplete: true,
+  };
+}
+
+function readLines(path: string): string[] {
+  try {
+    return readFileSync(path, "utf8")
+      .split("\n")
+      .filter((line) => line !== "");
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return [];
+    throw cause;
   }
 }

@@ -34,11 +34,7 @@ export function fenceFrozenBlocks(blocks: readonly string[]): string | undefined
   const text = defused(sanitizeContext(blocks.join("\n\n")));
   const fence = { name: RECALL_TAG, note: `${HOOK_NOTE}\n` };
   const room = MOST_CHARS - writeFence(fence, `\n${CUT}`).length;
-  return writeFence(fence, text.length <= room ? text : shortened(text, room));
-}
-
-/** Whole lines that fit. */
-function shortened(text: string, room: number): string {
-  const end = text.lastIndexOf("\n", room);
-  return `${text.slice(0, Math.max(0, end))}\n${CUT}`;
+  if (text.length <= room) return writeFence(fence, text);
+  const lines = text.slice(0, Math.max(0, text.lastIndexOf("\n", room))); // whole lines that fit
+  return writeFence(fence, `${lines}\n${CUT}`);
 }

@@ -160,7 +160,9 @@ function withVerdicts(
   const judged = placed.map((change, index): ReplayedChange => {
     const next = placed[index + 1];
     const hash = next === undefined ? currentHash : next.fileBefore;
-    return { ...change, status: hash !== undefined && wasCutOff(change, hash) ? "aborted" : "committed" };
+    // An edit by another program is noted after the fact, so its line cannot have been cut off.
+    const isCutOff = change.action !== "external" && change.fileAfter !== hash && change.fileBefore === hash;
+    return { ...change, status: isCutOff ? "aborted" : "committed" };
   });
   const undoneBy = new Map<string, string>();
   const later = new Set<string>();
@@ -188,12 +190,6 @@ function applySteps(entries: readonly string[], { changes }: ChangeRecord): read
   for (const { at, before, after } of changes)
     list.splice(at, before === null ? 0 : 1, ...(after === null ? [] : [after]));
   return list;
-}
-
-/** True when the file still has the content from before this line, so its rename never happened. */
-function wasCutOff(record: ChangeRecord, hashAfterwards: string | null): boolean {
-  if (record.action === "external") return false; // noted after the fact
-  return record.fileAfter !== hashAfterwards && record.fileBefore === hashAfterwards;
 }
 
 export function whyNotUndoable(change: ReplayedChange): string | undefined {
@@ -244,7 +240,6 @@ export function externalRecord(
 /** Keeps the newest `keepChanges` changes undoable, and the refusals among them. */
 export function compactRecords(
   records: readonly JournalRecord[],
-  currentHash: string | null,
   keepChanges: number,
   now: Date,
 ): readonly JournalRecord[] {
@@ -257,8 +252,7 @@ export function compactRecords(
   const survivors = kept.filter((record) => record.kind !== "refusal" || !dropRefusals.has(record));
   const older = records.slice(0, cut);
   if (older.length === 0) return survivors;
-  const first = kept[0];
-  const hashAtCut = first?.kind === "change" ? first.fileBefore : currentHash;
+  const hashAtCut = (kept[0] as ChangeRecord).fileBefore;
   const past = replayJournal(older, hashAtCut);
   const former = older[0]?.kind === "checkpoint" ? older[0].dropped - 1 : 0;
   const checkpoint: CheckpointRecord = {

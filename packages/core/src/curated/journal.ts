@@ -1,11 +1,12 @@
 // The journal of one target: a file of JSON lines, appended to under the target's lock and rewritten only to compact it or to
 // forget a text. journal-replay.ts says what the lines mean.
-import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import {
   appendJsonLines,
   type Clock,
   codePointLength,
   describeCause,
+  errnoCode,
   HermesError,
   isRecord,
   isStringList,
@@ -41,8 +42,6 @@ export type JournalTail = {
 
 /** `sequence`: the last sequence number; 0 when no line has one. */
 export type JournalEnd = { readonly tail: JournalTail | undefined; readonly sequence: number };
-
-const FIRST_WINDOW_BYTES = 2048;
 
 export class Journal {
   readonly path: string;
@@ -114,11 +113,15 @@ export class Journal {
     writeFileAtomic(this.path, lines.map((line) => `${line}\n`).join(""), { mode: 0o600 });
   }
 
-  /** Call under the lock, after an append that returned `size`. */
-  compactIfLarge(size: number, currentHash: string | null, clock: Clock): void {
-    if (size <= this.#limits.maxBytes) return;
+  /** `size`: as `append` returned it. */
+  isLarge(size: number): boolean {
+    return size > this.#limits.maxBytes;
+  }
+
+  /** Call under the lock. */
+  compact(clock: Clock): void {
     const { records } = this.read();
-    const compacted = compactRecords(records, currentHash, this.#limits.keepChanges, clock.now());
+    const compacted = compactRecords(records, this.#limits.keepChanges, clock.now());
     // When the changes to keep are themselves larger than the limit, rewriting for each new line would cost more than it frees.
     if (records.length - compacted.length < Math.max(1, this.#limits.keepChanges / 2)) return;
     this.rewriteLines(compacted.map((record) => JSON.stringify(encodeRecord(record))));
@@ -145,27 +148,14 @@ function tailOf(record: JournalRecord): JournalTail | undefined {
   return { fileBefore, fileAfter, isExternal: action === "external", isOurs };
 }
 
-/** Reads only the end of the file, as far back as the newest line about the curated file. */
+/** Parses lines from the end, as far back as the newest one about the curated file. */
 function readEnd(path: string): JournalEnd {
-  // Asked first, because an exception costs more than all of the rest.
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return { tail: undefined, sequence: 0 };
-  const fd = openSync(path, "r");
+  let text = "";
   try {
-    const { size } = fstatSync(fd);
-    for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
-      const length = Math.min(window, size);
-      const bytes = Buffer.allocUnsafe(length);
-      const count = readSync(fd, bytes, 0, length, size - length);
-      const end = endIn(bytes.toString("utf8", 0, count));
-      if (end.tail || length === size) return end;
-    }
-  } finally {
-    closeSync(fd);
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
   }
-}
-
-/** Unless the text starts the file, its first piece is probably half a line; that fails to parse and is skipped. */
-function endIn(text: string): JournalEnd {
   let sequence = 0;
   for (const line of text.split("\n").reverse()) {
     const record = decodeRecord(parseJsonLines(line).values[0]);

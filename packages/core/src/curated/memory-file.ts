@@ -131,7 +131,7 @@ export function openMemoryFile(path: string): OpenMemoryFile {
   let fd: number | undefined;
   const close = () => fd !== undefined && closeSync(fd);
   try {
-    const opened = openForReading(path);
+    const opened = openSync(path, WITHOUT_WAITING);
     fd = opened;
     const before = fstatSync(opened);
     return {
@@ -155,16 +155,6 @@ export function openMemoryFile(path: string): OpenMemoryFile {
       readAgain: () => new Uint8Array(),
       [Symbol.dispose]: close,
     };
-  }
-}
-
-/** A new access time would make the inode dirty, and the fsync that follows slower. Only the owner of a file may leave it alone. */
-function openForReading(path: string): number {
-  try {
-    return openSync(path, WITHOUT_WAITING | (constants.O_NOATIME ?? 0));
-  } catch (cause) {
-    if (errnoCode(cause) !== "EPERM") throw cause;
-    return openSync(path, WITHOUT_WAITING);
   }
 }
 

@@ -46,7 +46,11 @@ type Moment = { readonly sequence: number; readonly time: string };
  * by their sequence numbers; where those are equal or missing, by their times, and each journal keeps its own order.
  */
 export function historyOf(stores: readonly TargetStore[], limit = Number.POSITIVE_INFINITY): HistoryLine[] {
-  const waiting = stores.map((store) => ({ target: store.target, records: recordsOf(store) }));
+  const waiting = stores.map((store) => {
+    const { changes, refusals } = store.replay();
+    const records = [...changes, ...refusals].sort((a, b) => a.position - b.position);
+    return { target: store.target, records };
+  });
   const merged: HistoryLine[] = [];
   while (merged.length < limit) {
     let newest: (typeof waiting)[number] | undefined;
@@ -62,12 +66,6 @@ export function historyOf(stores: readonly TargetStore[], limit = Number.POSITIV
 export function isLater(one: Moment | undefined, other: Moment | undefined): boolean {
   if (!one || !other) return one !== undefined;
   return one.sequence === other.sequence ? one.time >= other.time : one.sequence > other.sequence;
-}
-
-/** Oldest first. */
-function recordsOf(store: TargetStore): (ReplayedChange | ReplayedRefusal)[] {
-  const { changes, refusals } = store.replay();
-  return [...changes, ...refusals].sort((a, b) => a.position - b.position);
 }
 
 function lineOf(record: ReplayedChange | ReplayedRefusal, target: MemoryTarget): HistoryLine {

@@ -56,10 +56,11 @@ import {
   type WriteMeta,
 } from "./types.ts";
 import { type GroupUndone, undoGroup, undoPlanner } from "./undo.ts";
-import { atStep, planCuration, planOps, planReset, planRestore } from "./write-plan.ts";
+import { atStep, type Planner, planCuration, planOps, planReset, planRestore } from "./write-plan.ts";
 
 /** `followed`: ids of the changes that led from the given id to this entry; none when it has the id itself. */
 type Resolved<Op> = { readonly op: Op; readonly followed: readonly string[] };
+type ResolvedOps = { readonly ops: readonly MemoryOp[]; readonly followed: readonly string[] };
 
 type Outcome = Result<MemoryOpOutcome, MemoryError>;
 type UndoCandidate = ReplayedChange & { readonly target: MemoryTarget };
@@ -81,7 +82,6 @@ export class MemoryStore {
   #snapshots: Readonly<Partial<Record<MemoryTarget, Snapshot>>> | undefined;
 
   constructor(options: MemoryStoreOptions) {
-    checkNumbers(options);
     this.dir = resolve(options.dir);
     this.#disabled = new Set(options.disabled);
     this.#overflow = options.overflow ?? "refuse";
@@ -202,21 +202,16 @@ export class MemoryStore {
       }
       checked.push(outcome.value);
     }
-    const resolved: MemoryOp[] = [];
-    const followed: string[] = [];
-    for (const op of checked) {
-      const outcome = op.action === "add" ? ok({ op, followed: [] }) : this.#resolve(store, op);
-      if (!outcome.ok) return outcome;
-      resolved.push(outcome.value.op);
-      followed.push(...outcome.value.followed);
-    }
+    const resolved = this.resolveAll(target, checked);
+    if (!resolved.ok) return resolved;
+    const { ops: named, followed } = resolved.value;
     const context = {
       target,
       limit: store.limit,
       overflow: this.#overflow,
       isReview: meta.origin === "review",
     };
-    const outcome = await store.transact((input) => planOps(input, resolved, context), meta, options);
+    const outcome = await store.transact((input) => planOps(input, named, context), meta, options);
     if (!outcome.ok) return this.#refuse(store, checked, outcome.error, meta);
     return followed.length === 0 ? outcome : ok({ ...outcome.value, followed });
   }
@@ -229,25 +224,20 @@ export class MemoryStore {
   }
 
   /** Notes a write that the user turned down in the journal. */
-  async noteRefusal(
-    target: MemoryTarget,
-    op: MemoryOp,
-    error: MemoryErrorFields,
-    meta: WriteMeta = {},
-  ): Promise<void> {
-    await this.#targets[target].recordRefusal(op.action, error, textOf([op]), meta);
+  noteRefusal(target: MemoryTarget, op: MemoryOp, error: MemoryErrorFields, meta: WriteMeta = {}): void {
+    this.#targets[target].recordRefusal(op.action, error, textOf([op]), meta);
   }
 
-  async #refuse(
+  #refuse(
     store: TargetStore,
     ops: readonly MemoryOp[],
     error: MemoryError,
     meta: WriteMeta,
     culprits = ops,
-  ): Promise<Result<never, MemoryError>> {
+  ): Result<never, MemoryError> {
     if (NOTED_REFUSALS.has(error.kind)) {
       const action = ops.length === 1 ? (ops[0] as MemoryOp).action : "group";
-      await store.recordRefusal(action, error, textOf(culprits), meta);
+      store.recordRefusal(action, error, textOf(culprits), meta);
     }
     return err(error);
   }
@@ -257,11 +247,7 @@ export class MemoryStore {
    * entry, or is found nowhere and is no known id: the write then decides.
    */
   resolve<Op extends EntryName>(target: MemoryTarget, op: Op): Result<Resolved<Op>, MemoryError> {
-    const found = this.#find(target);
-    return found.ok ? this.#resolve(found.value, op) : found;
-  }
-
-  #resolve<Op extends EntryName>(store: TargetStore, op: Op): Result<Resolved<Op>, MemoryError> {
+    const store = this.#targets[target];
     const unchanged = ok({ op, followed: [] });
     if (op.match === "entry" || (op.match === undefined && !looksLikeId(op.oldText))) return unchanged;
     const file = readMemoryFile(store.paths.file);
@@ -274,6 +260,19 @@ export class MemoryStore {
     if (found.kind === "entry")
       return ok({ op: { ...op, oldText: found.text, match: "entry" }, followed: found.followed });
     return op.match === undefined && found.kind === "unknown" ? unchanged : err(found.error);
+  }
+
+  /** The same for each of several operations; additions name no entry. */
+  resolveAll(target: MemoryTarget, given: readonly MemoryOp[]): Result<ResolvedOps, MemoryError> {
+    const ops: MemoryOp[] = [];
+    const followed: string[] = [];
+    for (const [index, op] of given.entries()) {
+      const outcome = op.action === "add" ? ok({ op, followed: [] }) : this.resolve(target, op);
+      if (!outcome.ok) return given.length === 1 ? outcome : err(atStep(outcome.error, index));
+      ops.push(outcome.value.op);
+      followed.push(...outcome.value.followed);
+    }
+    return ok({ ops, followed });
   }
 
   // ---- Tidying and deleting ----
@@ -300,13 +299,10 @@ export class MemoryStore {
   }
 
   /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
-  async reset(target: MemoryTarget, meta: WriteMeta = {}): Promise<Outcome> {
-    const found = this.#find(target);
-    if (!found.ok) return found;
-    const { limit } = found.value;
-    return found.value.transact((input) => planReset(input, limit, this.#scan), meta, {
-      isDriftAccepted: true,
-    });
+  reset(target: MemoryTarget, meta: WriteMeta = {}): Promise<Outcome> {
+    const store = this.#targets[target];
+    const planner: Planner = (input) => planReset(input, store.limit, this.#scan);
+    return store.transact(planner, meta, { isDriftAccepted: true });
   }
 
   /** Lists everything that `purge` would delete. */
@@ -315,12 +311,11 @@ export class MemoryStore {
   }
 
   /** Deletes the file of a target and everything kept about it. Nothing brings it back. */
-  async purge(
+  purge(
     target: MemoryTarget,
     options: { pendingDirectory?: string } = {},
   ): Promise<Result<Purged, MemoryError>> {
-    const found = this.#find(target);
-    return found.ok ? purgeTarget(found.value, options.pendingDirectory) : found;
+    return purgeTarget(this.#targets[target], options.pendingDirectory);
   }
 
   /** Counts the traces that `forget` would erase. */
@@ -457,10 +452,8 @@ export class MemoryStore {
     isOn = true,
     match?: EntryMatch,
   ): Promise<Result<string, MemoryError>> {
-    const found = this.#find(target);
-    if (!found.ok) return found;
-    const store = found.value;
-    const resolved = this.#resolve(store, { oldText: cleanText(text), match });
+    const store = this.#targets[target];
+    const resolved = this.resolve(target, { oldText: cleanText(text), match });
     if (!resolved.ok) return resolved;
     const { op } = resolved.value;
     if (op.oldText === "")
@@ -484,38 +477,16 @@ export class MemoryStore {
     return (target ? [target] : MEMORY_TARGETS).map((each) => this.#targets[each]);
   }
 
-  /** Also finds a target that is switched off; for everything but ordinary writes. */
-  #find(target: MemoryTarget): Result<TargetStore, MemoryError> {
-    if (MEMORY_TARGETS.includes(target)) return ok(this.#targets[target]);
-    return refused({
-      kind: "bad_target",
-      message: `Invalid target '${String(target)}'. Use 'memory' or 'user'.`,
-    });
-  }
-
   #findEnabled(target: MemoryTarget): Result<TargetStore, MemoryError> {
-    const found = this.#find(target);
-    if (!found.ok || !this.#disabled.has(target)) return found;
+    if (!MEMORY_TARGETS.includes(target))
+      // a caller without types
+      return refused({ kind: "bad_target", message: `Invalid target '${target}'. Use 'memory' or 'user'.` });
+    if (!this.#disabled.has(target)) return ok(this.#targets[target]);
     const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
     return refused({
       kind: "disabled",
       message: `The target '${target}' is switched off. Set ${key} to true to write to it.`,
     });
-  }
-}
-
-function checkNumbers(options: MemoryStoreOptions): void {
-  const names = [
-    "memoryCharLimit",
-    "userCharLimit",
-    "historyMaxBytes",
-    "historyKeep",
-    "lockTimeoutMs",
-  ] as const;
-  for (const name of names) {
-    const value = options[name];
-    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
-    throw new TypeError(`MemoryStore: ${name} must be a number of at least 0, but is ${String(value)}.`);
   }
 }
 

@@ -168,7 +168,8 @@ async function answerFor(store: MemoryStore, args: unknown, context: MemoryToolC
   const { target } = call.value;
   if ("query" in call.value) return searchArchive(store, target, call.value.query);
   if (!store.isEnabled(target)) return disabledTarget(target);
-  const resolved = resolveIds(store, target, call.value.ops);
+  // Ids become the entries' texts, so that the user who is asked, and the provider that is told, see the text.
+  const resolved = store.resolveAll(target, call.value.ops);
   if (!resolved.ok) return failed(store, target, resolved.error);
   const { ops, followed } = resolved.value;
   const meta = { origin: journalOrigin(context.origin), sessionId: context.sessionId };
@@ -179,7 +180,7 @@ async function answerFor(store: MemoryStore, args: unknown, context: MemoryToolC
     if (decision === "stage") return stage(target, ops, context, store.dir);
     if (decision === "deny") {
       const message = "Memory write denied by user. The change was not saved.";
-      for (const op of ops) await store.noteRefusal(target, op, { kind: "denied", message }, meta);
+      for (const op of ops) store.noteRefusal(target, op, { kind: "denied", message }, meta);
       return refusedCall(message);
     }
   }
@@ -188,27 +189,6 @@ async function answerFor(store: MemoryStore, args: unknown, context: MemoryToolC
   announce(outcome.value, context.onCommitted);
   const told = followed.length === 0 ? outcome.value : { ...outcome.value, followed };
   return call.value.isBatch ? batchJson(told) : outcomeJson(told);
-}
-
-/** Replaces ids by the entries' texts, so that the user who is asked, and the provider that is told, see the text. */
-function resolveIds(
-  store: MemoryStore,
-  target: MemoryTarget,
-  given: readonly MemoryOp[],
-): Result<{ readonly ops: readonly MemoryOp[]; readonly followed: readonly string[] }, MemoryError> {
-  const ops: MemoryOp[] = [];
-  const followed: string[] = [];
-  for (const [index, op] of given.entries()) {
-    if (op.action === "add") {
-      ops.push(op);
-      continue;
-    }
-    const resolved = store.resolve(target, op);
-    if (!resolved.ok) return given.length === 1 ? resolved : err(atStep(resolved.error, index));
-    ops.push(resolved.value.op);
-    followed.push(...resolved.value.followed);
-  }
-  return ok({ ops, followed });
 }
 
 function searchArchive(store: MemoryStore, target: MemoryTarget, query: string): object {
@@ -261,29 +241,15 @@ function recordOrigin(origin: MemoryToolContext["origin"]): string {
  * `done` and `note` instead. This answer has all of them.
  */
 function outcomeJson(outcome: MemoryOpOutcome): object {
-  const { target, entries } = outcome;
-  return {
-    success: true,
-    target,
-    entries,
-    ...factsOf(outcome),
-    entry_ids: entryIds(target, entries),
-    followed_changes: outcome.followed,
-    done: true,
-    note: DONE_NOTE,
-  };
+  const { target, entries, followed: followed_changes } = outcome;
+  const facts = { target, entries, ...factsOf(outcome), entry_ids: entryIds(target, entries) };
+  return { success: true, ...facts, followed_changes, done: true, note: DONE_NOTE };
 }
 
 /** For a call with `operations`, which the tool of June 2026 does not have: the answer of the current tool, without the entries. */
 function batchJson(outcome: MemoryOpOutcome): object {
-  return {
-    success: true,
-    done: true,
-    target: outcome.target,
-    ...factsOf(outcome),
-    followed_changes: outcome.followed,
-    note: DONE_NOTE,
-  };
+  const { target, followed: followed_changes } = outcome;
+  return { success: true, done: true, target, ...factsOf(outcome), followed_changes, note: DONE_NOTE };
 }
 
 const DONE_NOTE =
@@ -393,10 +359,10 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The order of these checks is part of the tool's interface. Null and "" count as missing. */
 function parseCall(args: unknown): Result<Call, CallError> {
   const given: Fields = isRecord(args) ? args : {};
-  const target = given.target ?? "memory";
-  if (!isTarget(target)) {
-    return err({ kind: "bad_target", message: `Invalid target '${show(target)}'. Use 'memory' or 'user'.` });
-  }
+  const named = given.target ?? "memory";
+  const target = MEMORY_TARGETS.find((each) => each === named);
+  if (target === undefined)
+    return err({ kind: "bad_target", message: `Invalid target '${show(named)}'. Use 'memory' or 'user'.` });
   const operations = operationsIn(given.operations);
   const hasAction = given.action !== undefined && given.action !== null;
   // Some models send an empty list beside a single action.
@@ -473,10 +439,11 @@ function parseOperation(given: Fields): Result<MemoryOp, CallError> {
 }
 
 function wrongType(action: unknown, given: Fields): CallError | undefined {
-  for (const [name, value] of usedBy(action, given))
-    if (value !== undefined && value !== null && typeof value !== "string")
-      return { kind: "invalid_content", message: `${name} must be a string, but is ${show(value)}.` };
-  return undefined;
+  // Arguments that the action does not use are ignored.
+  const used = typeof action === "string" && Object.hasOwn(USED, action) ? (USED[action] ?? []) : [];
+  const name = used.find((each) => given[each] != null && typeof given[each] !== "string");
+  if (name === undefined) return undefined;
+  return { kind: "invalid_content", message: `${name} must be a string, but is ${show(given[name])}.` };
 }
 
 function wrong(message: string): Result<never, CallError> {
@@ -497,18 +464,8 @@ const USED: Readonly<Record<string, readonly string[]>> = {
   search_archive: ["query"],
 };
 
-/** Arguments that the action does not use are ignored. */
-function usedBy(action: unknown, given: Fields): (readonly [string, unknown])[] {
-  const names = typeof action === "string" && Object.hasOwn(USED, action) ? (USED[action] ?? []) : [];
-  return names.map((name) => [name, given[name]] as const);
-}
-
 function missing(message: string): Result<never, CallError> {
   return err({ kind: "missing_arg", message });
-}
-
-function isTarget(value: unknown): value is MemoryTarget {
-  return MEMORY_TARGETS.some((target) => target === value);
 }
 
 function show(value: unknown): string {

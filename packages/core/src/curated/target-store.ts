@@ -68,7 +68,6 @@ export type CommitOptions = {
 };
 
 const MAX_ATTEMPTS = 5;
-const REFUSAL_WAIT_MS = 250;
 
 /** Another program changed or replaced the file after we read it, without taking the lock. The journal has our change already. */
 class ChangedUnderneath extends Error {
@@ -169,28 +168,38 @@ export class TargetStore {
     const objection = options.guard?.();
     if (objection) return err(objection);
     if (file.kind === "unreadable") return err(unreadableError(this.paths.file, file, this.#now()));
-    const before = distinctEntries(file.text);
-    this.#entries = before;
+    this.#entries = distinctEntries(file.text);
     const read = this.journal.end();
     const drift = this.#checkDrift(file, read, options.isDriftAccepted ?? false);
     if (drift) return err(drift);
     const end = this.#noteExternal(file, read);
-    const planned = planner({ entries: before, hash: file.hash, pins: () => this.readPins() });
+    const planned = planner({ entries: this.#entries, hash: file.hash, pins: () => this.readPins() });
     if (!planned.ok) return planned;
     const plan = planned.value;
     if (isIdle(plan, file.hash)) return ok(outcomeOf(this, plan));
+    const written = this.#carryOut(plan, opened, meta, end);
+    return ok(outcomeOf(this, plan, { ...written, lockWarning: gap && describeGap(gap) }));
+  }
+
+  /** Archive and pins, then the journal, then the file: wherever the process dies, no text is lost. */
+  #carryOut(
+    plan: Plan,
+    opened: OpenMemoryFile,
+    meta: WriteMeta,
+    end: JournalEnd | undefined,
+  ): { readonly changeId: string; readonly warning?: string } {
+    const file = opened.file as ReadableFile;
     const text = formatEntries(plan.entries);
     const bytes = plan.isFileRemoved ? undefined : (plan.bytes ?? Buffer.from(text, "utf8"));
-    const fileAfter = bytes ? sha256(bytes) : null;
     const archived = plan.archive?.length ? plan.archive : undefined;
     const record = {
       ...this.recordHead(meta),
       kind: "change",
       group: meta.group,
       action: plan.action,
-      ...recordedSteps(before, plan, text),
+      ...recordedSteps(this.#entries, plan, text),
       fileBefore: file.hash,
-      fileAfter,
+      fileAfter: bytes ? sha256(bytes) : null,
       archived,
       undoes: plan.undoes,
     } as const;
@@ -205,9 +214,8 @@ export class TargetStore {
       journalSize = this.journal.append(record, { end, isDurable: bytes === undefined });
     });
     this.#entries = plan.entries;
-    this.#tidyUp(plan, record.time, journalSize, fileAfter);
-    const written = { changeId: record.id, warning, lockWarning: gap && describeGap(gap) };
-    return ok(outcomeOf(this, plan, written));
+    this.#tidyUp(plan, record.time, journalSize);
+    return { changeId: record.id, warning };
   }
 
   /** A file that is exactly what one of our programs wrote last holds nothing that a rewrite could destroy. */
@@ -271,14 +279,14 @@ export class TargetStore {
   }
 
   /** The change is on disk, so a failure here is a warning. */
-  #tidyUp({ action, changes }: Plan, time: string, journalSize: number, hash: string | null): void {
+  #tidyUp({ action, changes }: Plan, time: string, journalSize: number): void {
     try {
       if (action === "restore" || action === "undo")
         this.archive.take(
           changes.flatMap(({ after }) => after ?? []),
           time,
         );
-      this.journal.compactIfLarge(journalSize, hash, this.#clock);
+      if (this.journal.isLarge(journalSize)) this.journal.compact(this.#clock);
     } catch (cause) {
       this.#warn(`Saved, but the clean-up after it failed: ${describeCause(cause)}.`);
     }
@@ -288,10 +296,10 @@ export class TargetStore {
   async exclusively<T>(
     work: LockedWork<Result<T, MemoryError>>,
     describeFailure = (cause: unknown): MemoryError => ioError(this.paths.file, cause),
-    timeoutMs = this.#lockTimeoutMs,
   ): Promise<Result<T, MemoryError>> {
     try {
-      const outcome = await withTargetLock(this.paths.file, { timeoutMs, warn: this.#warn }, work);
+      const options = { timeoutMs: this.#lockTimeoutMs, warn: this.#warn };
+      const outcome = await withTargetLock(this.paths.file, options, work);
       return outcome.ok ? outcome.value : err(lockedError(this.paths.file, outcome.error));
     } catch (cause) {
       return err(describeFailure(cause));
@@ -324,27 +332,14 @@ export class TargetStore {
     return { id: randomHex(4), time: this.#now().toISOString(), origin, sessionId, reason };
   }
 
-  /** Notes a refused write, without its text. Waits at most 250 ms for the lock and never fails. */
-  async recordRefusal(
-    action: string,
-    error: MemoryErrorFields,
-    text: string,
-    meta: WriteMeta,
-  ): Promise<void> {
+  /** Notes a refused write, without its text. Never fails. */
+  recordRefusal(action: string, error: MemoryErrorFields, text: string, meta: WriteMeta): void {
     const record = refusalRecord(this.recordHead(meta), action, error, text);
-    const note = (): Result<void, MemoryError> => {
-      const size = this.journal.append(record);
-      const file = readMemoryFile(this.paths.file);
-      const hash = file.kind === "unreadable" ? (this.journal.end().tail?.fileAfter ?? null) : file.hash;
-      this.journal.compactIfLarge(size, hash, this.#clock);
-      return ok(undefined);
-    };
-    const noted = await this.exclusively(note, undefined, Math.min(REFUSAL_WAIT_MS, this.#lockTimeoutMs));
-    if (noted.ok) return;
     try {
       // Without the lock: one write of one line does not mix with another's; only a compaction at this moment could drop it.
-      if (noted.error.kind === "locked") this.journal.append(record);
-      else this.#warn(`A refused write was not noted in the journal. ${noted.error.message}`);
+      const size = this.journal.append(record);
+      const compact = (): void => this.journal.compact(this.#clock);
+      if (this.journal.isLarge(size)) tryWithFileLocks(locate(this.paths.file).locks, compact);
     } catch (cause) {
       this.#warn(`A refused write was not noted in the journal: ${describeCause(cause)}.`);
     }
@@ -364,7 +359,7 @@ export class TargetStore {
       entries: distinctEntries(file.text),
       hashes: { fileBefore: before ? before.hash : (tail?.fileAfter ?? null), fileAfter: file.hash },
     });
-    this.journal.compactIfLarge(this.journal.append(record, { end }), file.hash, this.#clock);
+    if (this.journal.isLarge(this.journal.append(record, { end }))) this.journal.compact(this.#clock);
     return undefined;
   }
 

@@ -4,6 +4,7 @@ import { err, normalizeNewlines, ok, preview, type Result, sha256 } from "../lib
 import { distinctEntries, problemComingBack, type ScanOptions } from "./entries.ts";
 import { listBackups } from "./file-errors.ts";
 import { type ReplayedChange, whyNotUndoable } from "./journal-replay.ts";
+import { readMemoryFile } from "./memory-file.ts";
 import type { TargetStore } from "./target-store.ts";
 import {
   type Change,
@@ -148,7 +149,8 @@ export async function undoGroup(
     const restored = await store.transact(restoreBytes(store, first, rewrites[0]), groupMeta);
     if (!restored.ok) return restored;
     undone.push(...rewrites.map(({ id }) => id));
-    if (hashOfFile(store.paths.file) === first.fileBefore) exact.push(store.target);
+    const now = readMemoryFile(store.paths.file);
+    if (now.kind === "text" && now.hash === first.fileBefore) exact.push(store.target);
     removed.push(...before.filter((text) => !store.entries.includes(text)));
   }
   return ok({ changes: undone, removed, exact, writes });
@@ -194,27 +196,11 @@ function restoreBytes(
   return ({ entries, hash }) => {
     const same = { action: "undo", entries, changes: [], message: "Nothing else to restore." } as const;
     if (first.fileBefore === null || hash === first.fileBefore) return ok(same);
-    const bytes = backupWithHash(store.paths.file, first.fileBefore);
-    if (!bytes || JSON.stringify(entriesIn(bytes)) !== JSON.stringify(entries)) return ok(same);
+    const backups = listBackups(store.paths.file).map((path) => readFileSync(path));
+    const bytes = backups.find((each) => sha256(each) === first.fileBefore);
+    const held = bytes && distinctEntries(normalizeNewlines(bytes.toString("utf8")));
+    if (JSON.stringify(held) !== JSON.stringify(entries)) return ok(same);
     const message = "The file is what it was, byte for byte.";
     return ok({ ...same, message, bytes, undoes: rewrite?.id });
   };
-}
-
-function backupWithHash(file: string, hash: string): Uint8Array | undefined {
-  return listBackups(file)
-    .map((path) => readFileSync(path))
-    .find((bytes) => sha256(bytes) === hash);
-}
-
-function entriesIn(bytes: Uint8Array): string[] {
-  return distinctEntries(normalizeNewlines(Buffer.from(bytes).toString("utf8")));
-}
-
-function hashOfFile(path: string): string | undefined {
-  try {
-    return sha256(readFileSync(path));
-  } catch {
-    return undefined;
-  }
 }

@@ -82,16 +82,14 @@ export function planOps(
   context: OpsContext,
 ): Result<Plan, MemoryError> {
   const plan = planEdits(input, ops, context);
-  if (!plan.ok || !context.isReview || !isLosing(input.entries, plan.value)) return plan;
+  if (!plan.ok || !context.isReview) return plan;
+  const { entries, changes, archive = [] } = plan.value;
+  // The user does not watch a review, so a merge that drops an entry counts as a loss too, and so does the archive.
+  const isRemoving = changes.some((change) => change.before !== null && change.after === null);
+  if (!isRemoving && entries.length >= input.entries.length && archive.length === 0) return plan;
   const message =
     "A review may add entries and correct them, but this would take one away. Nothing was changed. The curator merges and archives.";
   return refused({ kind: "denied", message });
-}
-
-/** The user does not watch a review, so a merge that drops an entry counts as a loss too, and so does the archive. */
-function isLosing(before: readonly string[], { entries, changes, archive = [] }: Plan): boolean {
-  const isRemoving = changes.some((change) => change.before !== null && change.after === null);
-  return isRemoving || entries.length < before.length || archive.length > 0;
 }
 
 function planEdits(
@@ -394,10 +392,9 @@ export function committedWrites(outcome: MemoryOpOutcome): CommittedWrite[] {
   if (changeId === undefined) return [];
   const isKept = ({ before, after }: Change): boolean =>
     madeRoom && after === null && before !== null && archived.includes(before);
-  return changes.flatMap((change) => {
-    const op = isKept(change) ? undefined : operationOf(change);
-    return op === undefined ? [] : [{ target, op, changeId }];
-  });
+  return changes
+    .filter((change) => !isKept(change))
+    .map((change) => ({ target, op: operationOf(change), changeId }));
 }
 
 export type CommitListener = (write: CommittedWrite) => void;
@@ -413,8 +410,8 @@ export function announce(outcome: MemoryOpOutcome, listener: CommitListener | un
   }
 }
 
-function operationOf({ before, after }: Change): MemoryOp | undefined {
-  if (before === null) return after === null ? undefined : { action: "add", content: after };
+function operationOf({ before, after }: Change): MemoryOp {
+  if (before === null) return { action: "add", content: after ?? "" };
   if (after === null) return { action: "remove", oldText: before };
   return { action: "replace", oldText: before, content: after };
 }

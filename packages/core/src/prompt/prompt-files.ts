@@ -186,21 +186,19 @@ function withinLimit(found: Found, earlier: readonly PromptWarning[], maxChars: 
   // For the model several files are one text, so that text is scanned too: a payload may be spread over the files.
   const whole = screenFile(found.label, found.candidates.map(({ section }) => section).join("\n\n"));
   if (whole.ids.length > 0) {
-    const files = found.candidates.map((file) => described(file, { state: "blocked", ids: whole.ids }));
+    const files = found.candidates.map(
+      ({ section: _, ...file }): PromptFile => ({ ...file, state: "blocked", ids: whole.ids }),
+    );
     const warnings = [...earlier, blockedWarning(found.label, path, whole.ids)];
     return { section: fileSection(found.label, whole.text), files, warnings };
   }
   const { text, cut } = cutMiddle(whole.text, found.label, maxChars);
-  const files = found.candidates.map((file) => {
+  const files = found.candidates.map(({ section: _, ...file }): PromptFile => {
     const state = file.ids.length > 0 ? "blocked" : cut === undefined ? "loaded" : "cut";
-    return described(file, { state, ids: file.ids });
+    return { ...file, state };
   });
   const warnings = cut === undefined ? earlier : [...earlier, cutWarning(found.label, path, cut, maxChars)];
   return { section: text, files, warnings };
-}
-
-function described({ name, path, chars }: Candidate, fate: Pick<PromptFile, "state" | "ids">): PromptFile {
-  return { name, path, chars, ...fate };
 }
 
 /** One search through a project: keeps its root, the warnings and how many bytes may still be read. */

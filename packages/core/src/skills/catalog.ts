@@ -1,16 +1,7 @@
 // All skills below the roots: walking the directories, reading the headers, and caching them in memory.
-import {
-  type BigIntStats,
-  closeSync,
-  type Dirent,
-  openSync,
-  readdirSync,
-  readSync,
-  realpathSync,
-  statSync,
-} from "node:fs";
+import { closeSync, type Dirent, openSync, readdirSync, readSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { describeCause, errnoCode } from "../lib/index.ts";
+import { describeCause, isDirectory } from "../lib/index.ts";
 import { type FrontmatterParser, loadFrontmatterParser, readSkillText, toHeader } from "./frontmatter.ts";
 import { pathWithin } from "./paths.ts";
 import {
@@ -22,7 +13,7 @@ import {
   SUPPORT_DIRECTORIES,
 } from "./skill.ts";
 
-// A lookup compares the modification times of directories. It walks the tree and opens files only when something changed.
+// A lookup walks the directories and opens only files whose size or modification time changed.
 
 export type CatalogContents = {
   /** The home's own skills first, then each root; ordered by path. */
@@ -41,7 +32,6 @@ const HEAD_BYTES = 65_536;
 export class Catalog {
   readonly #roots: readonly string[];
   #cache: ReadonlyMap<string, CachedHeader> = new Map();
-  #last: { readonly walk: WalkResult; readonly contents: CatalogContents } | undefined;
 
   /** The home's own root first. */
   constructor(roots: readonly string[]) {
@@ -60,29 +50,15 @@ export class Catalog {
     return this.#take(walkRoots(this.#roots), parse);
   }
 
-  /** Walks only if a directory changed since the last walk. For a file edited in place, see `isCurrent`. */
-  async current(): Promise<CatalogContents> {
-    const last = this.#last;
-    if (last === undefined || !isUnchanged(last.walk)) return this.refresh();
-    return last.contents;
-  }
-
-  /** False when the file may have changed since its header was read. */
-  isCurrent(skill: Skill): boolean {
-    const stamp = stampOf(skill.file);
-    const cached = this.#cache.get(skill.file);
-    return stamp !== undefined && cached !== undefined && isSame(cached, stamp);
-  }
-
-  #take(walk: WalkResult, parse: FrontmatterParser | undefined): CatalogContents {
+  #take(walk: Walk, parse: FrontmatterParser | undefined): CatalogContents {
     const cache = new Map<string, CachedHeader>();
     const warnings = [...walk.warnings];
     const headers = walk.files.flatMap((file) => {
-      const { path, mtimeNs, size } = file;
+      const { path, mtimeMs, size } = file;
       try {
         const header = this.#known(file) ?? (parse ? readHeader(path, parse) : undefined);
         if (header === undefined) return [];
-        if (isSettled(mtimeNs, walk.walkedAtMs)) cache.set(path, { mtimeNs, size, header });
+        if (mtimeMs < walk.walkedAtMs - SETTLED_MS) cache.set(path, { mtimeMs, size, header });
         return [{ file, header }];
       } catch (cause) {
         warnings.push(`${path} cannot be read: ${describeCause(cause)}.`);
@@ -90,29 +66,14 @@ export class Catalog {
       }
     });
     this.#cache = cache;
-    const contents = toContents(headers, this.#roots[0], warnings);
-    this.#last = { walk, contents };
-    return contents;
+    return toContents(headers, this.#roots[0], warnings);
   }
 
   #known(file: FoundFile): SkillHeader | undefined {
     const cached = this.#cache.get(file.path);
-    return cached !== undefined && isSame(cached, file) ? cached.header : undefined;
+    const isSame = cached?.mtimeMs === file.mtimeMs && cached.size === file.size;
+    return isSame ? cached.header : undefined;
   }
-}
-
-function isUnchanged({ directories, walkedAtMs }: WalkResult): boolean {
-  for (const [path, time] of directories)
-    if (!isSettled(time, walkedAtMs) || directoryTime(path) !== time) return false;
-  return true;
-}
-
-function isSettled(timeNs: bigint, atMs: number): boolean {
-  return Number(timeNs / 1_000_000n) < atMs - SETTLED_MS;
-}
-
-function isSame(a: FileStamp, b: FileStamp): boolean {
-  return a.mtimeNs === b.mtimeNs && a.size === b.size;
 }
 
 /** Frontmatter is at the top, so only the first 64 KiB are read. */
@@ -168,7 +129,7 @@ function toSkill(file: FoundFile, header: SkillHeader, ownRoot: string | undefin
 // The walk: finds skill files below the roots. Reads directories and file sizes, no contents. Links that lead out of their root,
 // or to a directory already visited, are not followed.
 
-type FileStamp = { readonly mtimeNs: bigint; readonly size: number };
+type FileStamp = { readonly mtimeMs: number; readonly size: number };
 
 type CachedHeader = FileStamp & { readonly header: SkillHeader };
 
@@ -180,47 +141,27 @@ type FoundFile = FileStamp & {
   readonly folder: string;
 };
 
-type WalkResult = {
-  readonly files: readonly FoundFile[];
-  /** Every directory that was read, with its modification time before that. */
-  readonly directories: ReadonlyMap<string, bigint>;
-  readonly warnings: readonly string[];
-  readonly walkedAtMs: number;
-};
-
 // These limits keep the walk short even if a user configures `/` as a skills directory.
 const MAX_DEPTH = 8;
 const MAX_DIRECTORIES = 10_000;
 
 const FLAT = /^(?!readme\.md$|skill\.md$|description\.md$)[^.].*\.md$/i;
 
-export function walkRoots(roots: readonly string[]): WalkResult {
-  const walk: Walk = { files: [], directories: new Map(), warnings: [], visited: new Set() };
-  const walkedAtMs = Date.now();
+export function walkRoots(roots: readonly string[]): Walk {
+  const walk: Walk = { files: [], warnings: [], visited: new Set(), walkedAtMs: Date.now() };
   for (const root of roots) {
     const realRoot = realPath(root);
     if (realRoot !== undefined) walkDirectory(walk, { root, realRoot, path: root, folder: "", depth: 0 });
   }
-  const { files, directories, warnings } = walk;
-  return { files, directories, warnings, walkedAtMs };
-}
-
-/** Undefined when there is no such file. */
-function stampOf(path: string): FileStamp | undefined {
-  const stats = statOf(path);
-  return stats?.isFile() ? { mtimeNs: stats.mtimeNs, size: Number(stats.size) } : undefined;
-}
-
-function directoryTime(path: string): bigint | undefined {
-  const stats = statOf(path);
-  return stats?.isDirectory() ? stats.mtimeNs : undefined;
+  return walk;
 }
 
 type Walk = {
   readonly files: FoundFile[];
-  readonly directories: Map<string, bigint>;
   readonly warnings: string[];
+  /** Real paths of the directories that were read. */
   readonly visited: Set<string>;
+  readonly walkedAtMs: number;
 };
 
 type WalkPosition = {
@@ -234,16 +175,10 @@ type WalkPosition = {
 function walkDirectory(walk: Walk, place: WalkPosition): void {
   const real = realPath(place.path);
   if (real === undefined || walk.visited.has(real)) return;
-  if (walk.directories.size >= MAX_DIRECTORIES) {
-    if (walk.directories.size === MAX_DIRECTORIES)
-      walk.warnings.push(`${place.root} has too many directories; not all of them were searched for skills.`);
-    walk.directories.set(place.path, -1n); // never equal to a real time, so the next lookup walks again
-    return;
-  }
+  if (walk.visited.size > MAX_DIRECTORIES) return;
+  if (walk.visited.size === MAX_DIRECTORIES)
+    walk.warnings.push(`${place.root} has too many directories; not all of them were searched for skills.`);
   walk.visited.add(real);
-  const time = directoryTime(place.path);
-  if (time === undefined) return;
-  walk.directories.set(place.path, time);
   let entries: Dirent[];
   try {
     entries = readdirSync(place.path, { withFileTypes: true });
@@ -262,11 +197,13 @@ function visitEntry(walk: Walk, place: WalkPosition, entry: Dirent, isSkill: boo
   const kind = kindOf(name, place, isSkill);
   const mayBeDirectory = kind === undefined && place.depth < MAX_DEPTH && !isIgnored(name, isSkill);
   if (kind === undefined && !mayBeDirectory) return;
-  if (entry.isSymbolicLink() && !leadsInside(path, place.realRoot)) return;
+  if (entry.isSymbolicLink() && pathWithin(place.realRoot, realPath(path) ?? "/") === undefined) return;
   if (kind !== undefined) {
-    const stamp = stampOf(path);
-    if (stamp) walk.files.push({ kind, path, root: place.root, folder: place.folder, ...stamp });
-  } else if (entry.isDirectory() || entry.isSymbolicLink()) {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (!stats?.isFile()) return;
+    const { mtimeMs, size } = stats;
+    walk.files.push({ kind, path, root: place.root, folder: place.folder, mtimeMs, size });
+  } else if (entry.isDirectory() || (entry.isSymbolicLink() && isDirectory(path))) {
     const folder = place.folder === "" ? name : `${place.folder}/${name}`;
     walkDirectory(walk, { ...place, path, folder, depth: place.depth + 1 });
   }
@@ -282,24 +219,10 @@ function isIgnored(name: string, isSkill: boolean): boolean {
   return IGNORED_DIRECTORIES.has(name) || (isSkill && SUPPORT_DIRECTORIES.some((each) => each === name));
 }
 
-function leadsInside(path: string, realRoot: string): boolean {
-  const real = realPath(path);
-  return real !== undefined && pathWithin(realRoot, real) !== undefined;
-}
-
 function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {
     return undefined; // missing, a broken link or not readable: there is nothing to find
-  }
-}
-
-function statOf(path: string): BigIntStats | undefined {
-  try {
-    return statSync(path, { bigint: true, throwIfNoEntry: false });
-  } catch (cause) {
-    if (errnoCode(cause) === undefined) throw cause;
-    return undefined;
   }
 }

@@ -154,7 +154,8 @@ function keepBlob(skills: string, bytes: Uint8Array): void {
   writeFileAtomic(path, bytes);
 }
 
-function hashOf(content: Uint8Array | string | undefined): string | null {
+/** Null when there is no content. */
+export function hashOf(content: Uint8Array | string | undefined): string | null {
   return content === undefined ? null : sha256(content);
 }
 

@@ -12,8 +12,7 @@ const MAX_PART_BYTES = 200; // the temporary file's name is longer, and file sys
 export function parseFilePath(path: string): Result<string, SkillError> {
   const shown = shownName(path);
   if (path === "") return invalid("file_path is empty.");
-  if (path.length > MAX_PATH_BYTES || byteLength(path) > MAX_PATH_BYTES)
-    return invalid(`file_path is too long: '${shown}'.`);
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return invalid(`file_path is too long: '${shown}'.`);
   if (/[\x00-\x1f\x7f\\]/.test(path) || !path.isWellFormed())
     return invalid(
       `file_path '${shown}' has characters that do not belong into a path. Use '/' between names.`,
@@ -26,7 +25,7 @@ export function parseFilePath(path: string): Result<string, SkillError> {
   // A file system that ignores a final dot or blank would take 'SKILL.md.' for SKILL.md.
   if (
     parts.some(
-      (part) => part === "" || part === "." || /[. ]$/.test(part) || byteLength(part) > MAX_PART_BYTES,
+      (part) => part === "" || part === "." || /[. ]$/.test(part) || Buffer.byteLength(part) > MAX_PART_BYTES,
     )
   )
     return invalid(`file_path '${shown}' has a part that cannot be a file's name.`);
@@ -60,10 +59,6 @@ export function placeInSkill(directory: string, file: string): Result<string, Sk
 /** False if there is a link between the root and the skill: the directory then belongs to another place. */
 export function isReallyAt(root: string, relativePath: string, directory: string): boolean {
   return pathWithin(realpathSync(root), realpathSync(directory)) === relativePath;
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
 }
 
 function invalid(message: string): Result<never, SkillError> {

@@ -100,10 +100,7 @@ export class SkillStore {
 
   /** By path, directory, frontmatter name or flat file. Finds hidden skills too. */
   async find(asked: string): Promise<Result<Skill, SkillError>> {
-    const known = findIn(await this.catalog.current(), asked);
-    if (known.ok && this.catalog.isCurrent(known.value)) return known;
-    if (!known.ok && known.error.kind === "ambiguous") return known;
-    return findIn(await this.catalog.refresh(), asked);
+    return findIn(await this.contents(), asked);
   }
 }
 
@@ -124,7 +121,10 @@ export function findIn({ skills, flatSkills }: CatalogContents, asked: string): 
   if (first === undefined) return err({ kind: "not_found", message: `There is no skill '${shown}'.` });
   // Roots are searched in order, so a whole path is unambiguous.
   if (all.length === 1 || isPath) return ok(first);
-  const matches = all.map((skill) => (skill.isExternal ? skill.directory : uniquePath(skill)));
+  const matches = all.map(({ isExternal, directory, relativePath }) => {
+    if (isExternal) return directory;
+    return relativePath.includes("/") ? relativePath : `./${relativePath}`;
+  });
   const message = `'${shown}' fits ${all.length} skills. Give the path of the one you mean.`;
   return err({ kind: "ambiguous", message, details: { matches } });
 }
@@ -139,11 +139,6 @@ function expand(path: string, home: string, env: Environment): string {
     );
   const atHome = filled === "~" || filled.startsWith("~/") ? `${homedir()}${filled.slice(1)}` : filled;
   return resolve(home, atHome);
-}
-
-/** A path that identifies only this skill. */
-function uniquePath(skill: Skill): string {
-  return skill.relativePath.includes("/") ? skill.relativePath : `./${skill.relativePath}`;
 }
 
 // Visibility: hides skills that are disabled, made for another system, or meant for another environment. Pure.
@@ -168,7 +163,8 @@ function hiddenReason(
 ): HiddenReason | undefined {
   if (rules.disabled.has(name) || rules.disabled.has(directoryName)) return "disabled";
   const { platforms, environments } = header;
-  if (platforms.length > 0 && !platforms.some((each) => isSystem(each, rules.system))) return "platform";
+  const systems = platforms.map((each) => SYSTEMS[each.toLowerCase()] ?? each.toLowerCase());
+  if (platforms.length > 0 && !systems.includes(rules.system)) return "platform";
   if (environments.length > 0 && !environments.some((each) => rules.environments.has(each.toLowerCase())))
     return "environment";
   return undefined;
@@ -184,11 +180,6 @@ function suitsTools({ header }: Skill, { tools, toolsets }: AvailableTools): boo
     !header.fallbackForTools.some((each) => tools.includes(each)) &&
     !header.fallbackForToolsets.some((each) => toolsets.includes(each))
   );
-}
-
-function isSystem(named: string, system: string): boolean {
-  const word = named.toLowerCase();
-  return (SYSTEMS[word] ?? word) === system;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,11 +1,11 @@
 // Undoes a change of a skill, if the skill still is as the change left it. An undo is itself a change, so it can be undone too.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { err, ok, type Result, sha256 } from "../lib/index.ts";
+import { err, ok, type Result } from "../lib/index.ts";
 import { draftOf, moveSkill, replaceFile } from "./change/apply-plan.ts";
 import { underLock } from "./change/change-skill.ts";
 
-import { type ChangeDraft, newChange, readBlob, readChanges, type SkillChange } from "./history.ts";
+import { type ChangeDraft, hashOf, newChange, readBlob, readChanges, type SkillChange } from "./history.ts";
 import { SKILL_FILE, type SkillError, type SkillOrigin } from "./skill.ts";
 import { exists, parseFilePath, placeInSkill, readIfThere } from "./skill-files.ts";
 import type { SkillStore } from "./store.ts";
@@ -191,7 +191,7 @@ function effectOf(store: SkillStore, change: SkillChange): Effect {
   }
   if (change.file === null || !parseFilePath(change.file).ok) return "changed";
   const current = readIfThere(join(place.directory, change.file));
-  const hash = current === undefined ? null : sha256(current);
+  const hash = hashOf(current);
   if (hash === change.after) return "there";
   return hash === change.before ? "none" : "changed";
 }

@@ -82,16 +82,12 @@ export async function viewSkill(
   const linked = skill.isFlat ? {} : linkedFiles(skill.directory);
   const first = Object.values(linked)[0]?.[0];
   const findings = scanThreats(raw, "context").map(({ id }) => id);
-  const compatibility = textOf(fieldOf(fields, "compatibility"));
-  const metadata = plainJson(fieldOf(fields, "metadata"));
   return ok({
     name: skill.name,
     description: skill.header.description,
     tags: textsOf(fieldOf(hermes, "tags") ?? fieldOf(fields, "tags")),
     related_skills: textsOf(fieldOf(hermes, "related_skills") ?? fieldOf(fields, "related_skills")),
-    content: store.templateVars
-      ? fillTemplate(raw, { skillDirectory: skill.directory, sessionId: options.sessionId })
-      : raw,
+    content: store.templateVars ? fillTemplate(raw, skill.directory, options.sessionId) : raw,
     path: skill.isFlat ? `${skill.relativePath}.md` : `${skill.relativePath}/${SKILL_FILE}`,
     skill_dir: skill.isFlat ? null : skill.directory,
     linked_files: first === undefined ? null : linked,
@@ -100,8 +96,8 @@ export async function viewSkill(
         ? null
         : `Load a linked file with skill_view, the same name and a file_path such as '${first}'.`,
     ...readinessOf(store, fields),
-    compatibility: compatibility === "" ? undefined : compatibility,
-    metadata,
+    compatibility: textOf(fieldOf(fields, "compatibility")) || undefined,
+    metadata: plainJson(fieldOf(fields, "metadata")),
     security_findings: findings.length === 0 ? undefined : findings,
   });
 }
@@ -129,11 +125,8 @@ function plainJson(value: unknown): unknown {
   }
 }
 
-// Template variables. Commands in a skill are never run.
-type TemplateValues = { readonly skillDirectory: string; readonly sessionId?: string | undefined };
-
-/** Unknown names, and names without a value, stay as written. Pure. */
-function fillTemplate(text: string, { skillDirectory, sessionId }: TemplateValues): string {
+/** Unknown variables, and those without a value, stay as written. Commands in a skill are never run. */
+function fillTemplate(text: string, skillDirectory: string, sessionId: string | undefined): string {
   return text.replace(/\$\{(HERMES_SKILL_DIR|HERMES_SESSION_ID)\}/g, (whole, name: string) =>
     name === "HERMES_SKILL_DIR" ? skillDirectory : (sessionId ?? whole),
   );
@@ -159,7 +152,9 @@ type Readiness = {
 function readinessOf(store: SkillStore, fields: Fields): Readiness {
   const variables = neededVariables(fields);
   const commands = textsOf(fieldOf(fieldOf(fields, "prerequisites"), "commands"));
-  const credentials = listOf(fieldOf(fields, "required_credential_files")).map(pathOrText);
+  const credentials = listOf(fieldOf(fields, "required_credential_files")).map(
+    (value) => textOf(fieldOf(value, "path")) || textOf(value),
+  );
   const own = readEnvFile(envFilePath(store.home));
   const isSet = (name: string): boolean => Boolean(store.env[name] || (own.ok && own.value.values.get(name)));
   const missingVariables = variables.map(({ name }) => name).filter((name) => !isSet(name));
@@ -182,12 +177,11 @@ function readinessOf(store: SkillStore, fields: Fields): Readiness {
 /** `required_environment_variables`, and `prerequisites.env_vars` of older skills. */
 function neededVariables(fields: Fields): NeededVariable[] {
   const listed = listOf(fieldOf(fields, "required_environment_variables")).map((each): NeededVariable => {
-    const prompt = textOf(fieldOf(each, "prompt"));
-    const help = textOf(fieldOf(each, "help"));
+    const text = (field: string): string => textOf(fieldOf(each, field));
     return {
-      name: textOf(fieldOf(each, "name")) || textOf(each),
-      prompt: prompt === "" ? undefined : prompt,
-      help: help === "" ? undefined : help,
+      name: text("name") || textOf(each),
+      prompt: text("prompt") || undefined,
+      help: text("help") || undefined,
     };
   });
   const older = textsOf(fieldOf(fieldOf(fields, "prerequisites"), "env_vars")).map((name) => ({ name }));
@@ -195,10 +189,6 @@ function neededVariables(fields: Fields): NeededVariable[] {
     ({ name }, index, all) =>
       /^[A-Za-z_]\w*$/.test(name) && all.findIndex((other) => other.name === name) === index,
   );
-}
-
-function pathOrText(value: unknown): string {
-  return textOf(fieldOf(value, "path")) || textOf(value);
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -1,6 +1,6 @@
 // Checks tools of plugins, MCP servers and the embedding program. Their definitions are sent to the model verbatim in every request,
 // so each is checked like other text from outside before it is added to the table.
-import { isRecord, outsideJsonProblem, parseOutsideJson, preview } from "../lib/index.ts";
+import { isRecord, outsideJsonProblem, preview } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
 import { foldName, ownNameLike, TOOL_NAME } from "./names.ts";
 import type { ToolDefinition } from "./tool.ts";
@@ -37,10 +37,8 @@ export function readForeignTools(
     refused.push({ name, remark: `${who} offers a tool ${flaw}. It is left out.` });
   };
   for (const item of items) {
-    const copy = copied(item);
-    const definition = "value" in copy ? readDefinition(copy.value) : undefined;
-    if ("flaw" in copy) refuse(nameOf(item), copy.flaw);
-    else if (definition === undefined) refuse(undefined, "without a name");
+    const definition = readDefinition(item);
+    if (definition === undefined) refuse(undefined, "without a name");
     else {
       const { name } = definition;
       const other = taken.get(foldName(name));
@@ -99,33 +97,13 @@ function mixUp(name: string, other: string): string {
   return name === other ? `'${name}' twice` : `'${name}', which reads like '${other}' of its own`;
 }
 
-/** The items, or a sentence about what is wrong with the list. */
+/** The items of a copy through JSON, which is how requests send them; or a sentence about what is wrong with the list. */
 function itemsIn(answer: unknown): readonly unknown[] | string {
+  if (!Array.isArray(answer)) return "returns something other than a list of tools";
   try {
-    return Array.isArray(answer) ? [...answer] : "returns something other than a list of tools";
+    return JSON.parse(JSON.stringify(answer)); // the limits are checked for each tool
   } catch {
-    return "has a list of tools that cannot be read"; // a getter threw
-  }
-}
-
-/** A copy through JSON, which is how requests send it. `flaw` is to print after "offers a tool". */
-function copied(item: unknown): { readonly value: unknown } | { readonly flaw: string } {
-  const name = nameOf(item);
-  const shown = name === undefined ? "" : `'${preview(name, 40)}' `;
-  try {
-    const parsed = parseOutsideJson(JSON.stringify(item) ?? "null");
-    return parsed.ok ? { value: parsed.value } : { flaw: `${shown}that ${parsed.error.message}` };
-  } catch {
-    return { flaw: `${shown}that cannot be written as JSON` }; // a getter threw, or a cycle
-  }
-}
-
-function nameOf(item: unknown): string | undefined {
-  try {
-    const { name } = bare(item) as { readonly name?: unknown };
-    return typeof name === "string" && name !== "" ? name : undefined;
-  } catch {
-    return undefined;
+    return "has a list of tools that cannot be written as JSON"; // a getter threw, or a cycle
   }
 }
 

@@ -61,24 +61,6 @@ describe("a compaction of rows", () => {
     }
   });
 
-  it("keeps rows apart that have the same _id", async () => {
-    const rows = Array.from({ length: 30 }, (_, at) => [
-      { role: "user", content: "w ".repeat(300), _id: "d", _mark: `u${at}` },
-      {
-        role: "assistant",
-        content: null,
-        tool_calls: [{ id: `c${at}`, type: "function", function: { name: "t", arguments: "{}" } }],
-        _id: "d",
-        _mark: `a${at}`,
-      },
-      { role: "tool", tool_call_id: `c${at}`, content: "res ".repeat(600), _id: "d", _mark: `c${at}` },
-    ]).flat();
-    const { messages } = await compressor().compress(rows as readonly OpenAiMessage[]);
-    const results = messages.filter(({ role }) => role === "tool");
-    expect(results.some((row) => !rows.includes(row as never))).toBe(true);
-    for (const row of results) expect(row._mark ?? row.tool_call_id).toBe(row.tool_call_id);
-  });
-
   it("leaves out entries that are no objects, and takes a row of any depth or without a role", async () => {
     let deep: unknown = "x";
     for (let level = 0; level < 5_000; level += 1) deep = [deep];
@@ -89,32 +71,6 @@ describe("a compaction of rows", () => {
     expect(summarised?.from).toBe(3);
     const short = await compressor().compress([{ content: "no role" }] as unknown as OpenAiMessage[]);
     expect(short.messages).toEqual([{ content: "no role" }]);
-  });
-});
-
-describe("calls that cannot be answered", () => {
-  const sound = { id: "a", type: "function", function: { name: "f", arguments: "{}" } };
-  const result = { role: "tool", tool_call_id: "a", content: "done" };
-  const repaired = async (...rows: readonly object[]) =>
-    (await compressor().compress(rows as readonly OpenAiMessage[])).messages;
-
-  it.each<[string, unknown]>([
-    ["an empty list", []],
-    ["no list", "calls"],
-    ["entries without an id", [{ type: "function", function: { name: "f" } }, null, 7]],
-  ])("%s: the message stays without them", async (_name, tool_calls) => {
-    const message = { role: "assistant", content: null, tool_calls };
-    expect(await repaired(message)).toEqual([{ role: "assistant", content: "" }]);
-    expect(await repaired({ ...message, content: "hello" })).toEqual([
-      { role: "assistant", content: "hello" },
-    ]);
-  });
-
-  it("a sound call beside a broken one stays with its result", async () => {
-    const broken = { role: "assistant", content: "", tool_calls: [{}, sound] };
-    const outcome = await compressor().compress([broken, result] as unknown as OpenAiMessage[]);
-    expect(outcome).toMatchObject({ kind: "pruned", reason: "too_short" });
-    expect(outcome.messages).toEqual([{ role: "assistant", content: "", tool_calls: [sound] }, result]);
   });
 });
 

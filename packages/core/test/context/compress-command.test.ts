@@ -106,13 +106,6 @@ describe("joining the compacted part and the rest", () => {
     const calling = asMessage({ role: "assistant", content: "x", tool_calls: [{ id: "c", name: "f" }] });
     expect(said(rejoin([calling], [assistant("y")]))).toEqual(said([calling, user(""), assistant("y")]));
   });
-
-  it("leaves the lists it was given alone", () => {
-    const head = [user("a")];
-    const tail = [user("b")];
-    rejoin(head, tail);
-    expect({ head, tail }).toEqual({ head: [user("a")], tail: [user("b")] });
-  });
 });
 
 describe("what the user is told", () => {

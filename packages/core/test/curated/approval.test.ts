@@ -176,19 +176,6 @@ describe("a staged record", () => {
     expect(statSync(`${home.pending}/${name}`).mode & 0o777).toBe(0o600);
     expect(statSync(home.pending).mode & 0o777).toBe(0o700);
   });
-
-  it("keeps nulls for arguments that were not given", async () => {
-    const home = new MemoryHome();
-    await call(home, ADD, { writeApproval: true });
-    await call(home, { action: "remove", target: "memory", old_text: "x" }, { writeApproval: true });
-    const payloads = readPendingWrites(home.pending).records.map(({ payload }) => payload);
-    expect(payloads).toEqual(
-      expect.arrayContaining([
-        { action: "add", target: "memory", content: "Prefers oat milk", old_text: null },
-        { action: "remove", target: "memory", content: null, old_text: "x" },
-      ]),
-    );
-  });
 });
 
 describe("a staged batch", () => {

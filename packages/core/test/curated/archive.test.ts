@@ -105,24 +105,6 @@ describe("an archived entry", () => {
     const off = await home.open({ ...ARCHIVE, disabled: ["memory"] });
     refused(await off.restore(id), "disabled");
   });
-
-  it("is never lost to a failing write: it is in the file or in the archive", async () => {
-    const home = new MemoryHome();
-    let isFailing = false;
-    const { writeFileAtomic } = await import("../../src/lib/index.ts");
-    const store = await home.open({
-      ...ARCHIVE,
-      writeFile: (path, data, options) => {
-        if (!isFailing) return writeFileAtomic(path, data, options);
-        options?.beforeReplace?.();
-        throw new Error("disk gone");
-      },
-    });
-    await addAll(store, ["aaaaaaaa", "bbbbbbbb"]);
-    isFailing = true;
-    refused(await store.apply("memory", { action: "add", content: "c".repeat(25) }), "io");
-    expect([home.text(), store.archived()]).toEqual(["aaaaaaaa\n§\nbbbbbbbb", []]);
-  });
 });
 
 describe("a pin", () => {

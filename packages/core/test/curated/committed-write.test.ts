@@ -1,8 +1,8 @@
 // A mirror of memory is told about each write that is on disk once, and about nothing else.
 import { describe, expect, it } from "vitest";
-import { approvePending, type CommittedWrite, readPendingWrites } from "../../src/curated/index.ts";
+import { type CommittedWrite, readPendingWrites } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
-import { addAll, done, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
+import { addAll, MemoryHome, memoryWith } from "../fakes/memory-home.ts";
 
 async function listening(home = new MemoryHome()) {
   const store = await home.open({ memoryCharLimit: 100 });
@@ -74,27 +74,5 @@ describe("a listener of the memory tool", () => {
     });
     expect(answer).toMatchObject({ success: true });
     expect(home.text()).toBe("likes tea");
-  });
-});
-
-describe("a listener of an approval", () => {
-  it("hears of the write once it was approved and made", async () => {
-    const { home, store, heard, onCommitted, call } = await listening();
-    await call(
-      { action: "add", target: "user", content: "likes tea" },
-      { home: home.home, writeApproval: true },
-    );
-    const [staged] = readPendingWrites(home.pending).records;
-    const outcome = done(await approvePending(store, home.pending, staged?.id ?? "", { onCommitted }));
-    expect(heard).toEqual([
-      {
-        target: "user",
-        op: { action: "add", content: "likes tea" },
-        changeId: outcome.changeId,
-        onDisk: "likes tea",
-      },
-    ]);
-    refused(await approvePending(store, home.pending, staged?.id ?? "", { onCommitted }), "no_match");
-    expect(heard).toHaveLength(1);
   });
 });

@@ -120,7 +120,7 @@ describe("compaction", () => {
         fileAfter: "h2",
       },
     ] as const;
-    const compacted = compactRecords(records, "h2", 1, new Date("2026-02-02T00:00:00Z"));
+    const compacted = compactRecords(records, 1, new Date("2026-02-02T00:00:00Z"));
     expect(compacted).toMatchObject([
       { kind: "checkpoint", dropped: 1, fileAfter: "h1" },
       { id: "00000002" },

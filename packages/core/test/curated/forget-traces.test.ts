@@ -102,6 +102,15 @@ describe("a reset", () => {
     },
   );
 
+  it("deletes a drifted file too, after backing it up", async () => {
+    const { home, store } = await memoryWith([], { memoryCharLimit: 10 });
+    home.write("pasted in by hand, far too long");
+    refused(await store.apply("memory", { action: "add", content: "x" }), "drift");
+    done(await store.reset("memory"));
+    expect(existsSync(home.path("MEMORY.md"))).toBe(false);
+    expect(home.filesWith("pasted in by hand").some((path) => path.includes(".bak."))).toBe(true);
+  });
+
   it("keeps none when undo will do", async () => {
     const { home, store } = await memoryWith(["one"]);
     expect(done(await store.reset("memory")).message).toBe("File deleted.");

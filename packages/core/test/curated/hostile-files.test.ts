@@ -3,7 +3,6 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readPendingWrites } from "../../src/curated/index.ts";
-import { MemoryStore, memoryTool } from "../../src/index.ts";
 import { addAll, MemoryHome, memoryWith, refused } from "../fakes/memory-home.ts";
 
 describe("a journal or archive that cannot be read", () => {
@@ -69,33 +68,6 @@ describe("a home that others write and we only read", () => {
     }
     expect(home.journalText().length).toBeLessThan(2 * 65_536);
     expect((await home.open(options)).entries("memory")[0]).toContain("version 79");
-  });
-});
-
-describe("callers without types", () => {
-  it("get typed errors, not exceptions", async () => {
-    const { store } = await memoryWith();
-    const apply = (op: unknown) => store.apply("memory", op as never);
-    for (const op of [null, undefined, {}, { action: "zap" }]) refused(await apply(op), "bad_action");
-    for (const op of [{ action: "add" }, { action: "add", content: 5 }])
-      refused(await apply(op), "missing_arg");
-    refused(await store.pin("zzz" as never, "x"), "bad_target");
-    refused(await store.reset("zzz" as never), "bad_target");
-    refused(await store.purge("zzz" as never), "bad_target");
-  });
-
-  it("cannot switch the budget off with a number that is none", () => {
-    expect(() => new MemoryStore({ dir: "x", memoryCharLimit: Number.NaN })).toThrow(/memoryCharLimit/);
-  });
-
-  it("may pass an argument the action does not use", async () => {
-    const { store } = await memoryWith();
-    expect(await memoryTool(store, { action: "add", content: "ok", old_text: 5 })).toMatchObject({
-      success: true,
-    });
-    expect(await memoryTool(store, { action: 5, content: 5 })).toMatchObject({
-      error: "Unknown action '5'. Use: add, replace, remove",
-    });
   });
 });
 

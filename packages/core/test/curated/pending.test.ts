@@ -101,7 +101,7 @@ describe("a record", () => {
     write(home, "cccccccc", { payload: { action: "add", target: "../x", content: "x", old_text: null } });
     refused(await approvePending(store, home.pending, "aaaaaaaa"), "bad_action");
     refused(await approvePending(store, home.pending, "bbbbbbbb"), "bad_action");
-    refused(await approvePending(store, home.pending, "cccccccc"), "bad_target");
+    refused(await approvePending(store, home.pending, "cccccccc"), "io");
     expect(readdirSync(home.pending).sort()).toEqual(["aaaaaaaa.json", "bbbbbbbb.json", "cccccccc.json"]);
   });
 

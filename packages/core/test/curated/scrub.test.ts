@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { makeNeedle, scrubArchive, scrubJournal } from "../../src/curated/scrub.ts";
+import { makeNeedle, scrubArchive, scrubJournal } from "../../src/curated/erase.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 function needleFor(text: string) {

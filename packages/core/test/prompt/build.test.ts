@@ -141,26 +141,6 @@ describe("guidance", () => {
     expect(known.filter((name) => guidance.includes(name))).toEqual(spoken);
   });
 
-  it.each([
-    ["what to save", /prefers.*environment.*quirks.*conventions/],
-    ["that it is in every turn and small", /part of every turn.*compact/],
-    ["what is worth most", /correcting or reminding/],
-    ["what comes first", /preferences and recurring corrections come before/],
-    ["what not to save", /progress of a task, its outcome, logs.*TODO.*`session_search`/],
-    ["which details not to save", /pull requests and issues, commit hashes.*'fixed X'.*phase.*files.*7 days/],
-    ["where techniques and workflows go", /technique.*skill.*workflows belong in skills/],
-    [
-      "how to write, with examples",
-      /Good: 'User prefers concise.*pytest with xdist'. Bad: 'Always answer.*-n 4'/,
-    ],
-    ["why", /directive/],
-    ["to search before asking", /earlier conversation.*before you ask the user to repeat/],
-    ["when to save a skill", /5 or more tool calls, a tricky fix, or a workflow/],
-    ["to patch a skill", /outdated, patch it at once/],
-  ])("says %s", (_, point) => {
-    expect(partOf(everything, "tool_guidance")).toMatch(point);
-  });
-
   it("about finishing a task can be switched off, and about steering needs a tool", () => {
     expect(labels({ ...everything, taskCompletionGuidance: false })).not.toContain("task_completion");
     expect(labels({ ...fewest, tools: ["todo"] })).toEqual(
@@ -209,13 +189,6 @@ describe("identity, platform and profile", () => {
     expect(partOf({ ...hinted, platform: "minitel" }, "platform")).toBe("Speak in rhymes.");
     expect(partOf({ ...hinted, platform: "slack" }, "platform")).toBe(platformHint("slack"));
     expect(partOf({ ...fewest, platform: "constructor" }, "platform")).toBeUndefined();
-  });
-
-  it("says which profile is active, where the others are, and what of them to leave alone", () => {
-    const note = partOf(everything, "profile");
-    expect(note).toMatch(
-      /profile: work\..*\/home\/ada\/\.hermes.*`profiles`.*skills, plugins, cron jobs and memories/,
-    );
   });
 });
 

@@ -165,12 +165,4 @@ describe("the scan of what an agent writes", () => {
       expect(skillHistory(home.open())).toEqual([]);
     },
   );
-
-  it("is not held against a person", async () => {
-    const home = new SkillHome();
-    const args = create("hardening", {
-      content: skillText("hardening", "x", "Check ~/.ssh/authorized_keys."),
-    });
-    expect(await home.manage(args, { origin: "cli" })).toMatchObject({ success: true });
-  });
 });

@@ -1,24 +1,30 @@
 // The built-in engine. One compaction: plan it (plan.ts), ask a model for a summary of the turns between head and tail
 // (summary/), put a handoff in their place (handoff.ts), report what happened. The decision when to compact is in trigger.ts.
-import { type Clock, codePointLength, systemClock } from "../../lib/index.ts";
+import { type Clock, codePointLength, systemClock, withoutUndefined } from "../../lib/index.ts";
 import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import { type InKind, readList } from "../chat-rows.ts";
-import type {
-  CompressOptions,
-  CompressOutcome,
-  ContextEngine,
-  LeftOut,
-  Notice,
-  Redact,
-  StoredMessages,
-  SummaryFailure,
-  UnchangedReason,
+import {
+  type CompressOptions,
+  type CompressOutcome,
+  type ContextEngine,
+  type InKind,
+  type LeftOut,
+  type Notice,
+  type Redact,
+  readList,
+  type StoredMessages,
+  type SummaryFailure,
+  type UnchangedReason,
 } from "../engine.ts";
-import { repairPairs } from "../list-repair.ts";
 import { localHandoff } from "../summary/local-summary.ts";
-import { focusOf, serialiseTurns, summarise, type Unsummarised } from "../summary/summarise.ts";
-import { SummaryModels, type SummaryOptions } from "../summary/summary-models.ts";
+import {
+  focusOf,
+  SummaryModels,
+  type SummaryOptions,
+  serialiseTurns,
+  summarise,
+  type Unsummarised,
+} from "../summary/summarise.ts";
 import { estimateMessages, fitTokens, shortenSections } from "../tokens.ts";
 import {
   type CompressorSettings,
@@ -30,12 +36,12 @@ import {
 import { assemble, handoffPrefix, handoffText } from "./handoff.ts";
 import {
   abortedNotice,
-  droppedOrphans,
   leftOut,
   localSummaryNotice,
   rescuedNotice,
   shortenedNotice,
   tooLargeNotice,
+  withoutSummary,
 } from "./notices.ts";
 import { type Plan, planCompaction } from "./plan.ts";
 
@@ -58,8 +64,8 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   readonly #settings: CompressorSettings;
 
   constructor(options: ContextCompressorOptions) {
-    const settings = settingsFrom(options);
-    super({ ...settings, tokenFactor: options.tokenFactor });
+    const settings = { ...DEFAULT_SETTINGS, ...withoutUndefined(options) };
+    super(settings);
     this.#options = options;
     this.#settings = settings;
     this.#models = new SummaryModels(options);
@@ -94,13 +100,12 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     signal?.throwIfAborted();
     if (body.method === "model") return this.#withSummary(plan, body, noticesOf(body, stored), stored);
     const { failure } = body;
-    if (this.#settings.abortOnSummaryFailure)
-      return this.#aborted(messages, plan, failure, abortedNotice(failure));
+    if (this.#settings.abortOnSummaryFailure) return this.#aborted(messages, failure, abortedNotice(failure));
     if (confirmDigest === undefined) return this.#withSummary(plan, body, noticesOf(body, stored), stored);
     const count = body.leftOut.reduce((sum, missing) => sum + missing.count, 0);
     const isAgreed = await confirmDigest({ failure, messages: count });
     signal?.throwIfAborted();
-    return isAgreed ? this.#withSummary(plan, body, [], stored) : this.#aborted(messages, plan, failure);
+    return isAgreed ? this.#withSummary(plan, body, [], stored) : this.#aborted(messages, failure);
   }
 
   override onSessionReset(): void {
@@ -166,44 +171,27 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   /** Only pruning and repair. The input array when neither changes anything. */
   #withoutSummary(
     messages: readonly Message[],
-    { pruned, tooLarge, tokensBefore }: Plan,
+    { pruned, tooLarge }: Plan,
     reason: UnchangedReason,
   ): CompressOutcome {
-    const before = tooLarge === undefined ? pruned.messages : messages;
-    const repaired = repairPairs(before);
-    const tokensAfter = estimateMessages(repaired);
-    if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
     const window = { tokens: this.contextLength, factor: this.tokenFactor };
-    return {
-      kind: repaired === messages ? "unchanged" : "pruned",
-      messages: repaired,
-      reason,
-      leftOut: droppedOrphans(before),
-      prunedResults: tooLarge === undefined ? pruned.results : 0,
-      tokensBefore,
-      tokensAfter,
-      notices: this.newNotices([tooLarge && tooLargeNotice(tooLarge, window)]),
-    };
+    const notices = this.newNotices([tooLarge && tooLargeNotice(tooLarge, window)]);
+    if (tooLarge) return withoutSummary(messages, messages, { reason, notices });
+    const facts = { reason, notices, prunedResults: pruned.results };
+    const outcome = withoutSummary(messages, pruned.messages, facts);
+    const { tokensBefore, tokensAfter } = outcome;
+    if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
+    return outcome;
   }
 
-  #aborted(
-    messages: readonly Message[],
-    plan: Plan,
-    failure: SummaryFailure,
-    notice?: Notice,
-  ): CompressOutcome {
-    const repaired = repairPairs(messages);
-    return {
-      kind: "aborted",
-      messages: repaired,
+  #aborted(messages: readonly Message[], failure: SummaryFailure, notice?: Notice): CompressOutcome {
+    const notices = this.newNotices([notice]);
+    return withoutSummary(messages, messages, {
+      isAborted: true,
       reason: "summary_failed",
-      leftOut: droppedOrphans(messages),
-      prunedResults: 0,
-      tokensBefore: plan.tokensBefore,
-      tokensAfter: estimateMessages(repaired),
       failure,
-      notices: this.newNotices([notice]),
-    };
+      notices,
+    });
   }
 
   #withSummary(
@@ -233,20 +221,11 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
 }
 
 /** The text of a handoff. `local`: written without a model. */
-type SummaryBody =
-  | {
-      readonly method: "model";
-      readonly text: string;
-      readonly leftOut: readonly LeftOut[];
-      /** Why the first model did not write it. */
-      readonly rescuedFrom?: SummaryFailure;
-    }
-  | {
-      readonly method: "local";
-      readonly text: string;
-      readonly leftOut: readonly LeftOut[];
-      readonly failure: SummaryFailure;
-    };
+type SummaryBody = { readonly text: string; readonly leftOut: readonly LeftOut[] } & (
+  | { readonly method: "local"; readonly failure: SummaryFailure }
+  /** `rescuedFrom`: why the first model did not write it. */
+  | { readonly method: "model"; readonly rescuedFrom?: SummaryFailure }
+);
 
 /** Of a handoff written without a model, its prefix included. */
 const LOCAL_CHARS = 8_000;
@@ -289,31 +268,10 @@ function noticesOf(body: SummaryBody, stored: StoredMessages | undefined): reado
   return [body.rescuedFrom && rescuedNotice(body.rescuedFrom), missing && shortenedNotice(missing, stored)];
 }
 
-/** A value that is absent or no usable number counts as not given. */
-function settingsFrom(options: ContextCompressorOptions): CompressorSettings {
-  const number = (value: number | undefined, standard: number): number =>
-    value !== undefined && Number.isFinite(value) && value >= 0 ? value : standard;
-  return {
-    contextLength: options.contextLength,
-    threshold: number(options.threshold, DEFAULT_SETTINGS.threshold),
-    targetRatio: number(options.targetRatio, DEFAULT_SETTINGS.targetRatio),
-    protectFirstN: Math.trunc(number(options.protectFirstN, DEFAULT_SETTINGS.protectFirstN)),
-    protectLastN: Math.trunc(number(options.protectLastN, DEFAULT_SETTINGS.protectLastN)),
-    abortOnSummaryFailure: options.abortOnSummaryFailure ?? DEFAULT_SETTINGS.abortOnSummaryFailure,
-  };
-}
-
 /** `YYYY-MM-DD`, or undefined when the clock or the zone cannot be read. */
 function today(clock: Clock, timeZone: string | undefined): string | undefined {
   try {
-    const format = new Intl.DateTimeFormat("en", {
-      timeZone,
-      year: "numeric",
-      month: "2-digit",
-      day: "2-digit",
-    });
-    const parts = new Map(format.formatToParts(clock.now()).map(({ type, value }) => [type, value]));
-    return `${parts.get("year")}-${parts.get("month")}-${parts.get("day")}`;
+    return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(clock.now()); // Sweden writes dates so
   } catch {
     return undefined;
   }

@@ -81,7 +81,9 @@ export function withoutFrame(text: string): string {
 function bodyIn(framed: string): string | undefined {
   const text = pyStrip(framed);
   const marker = markerOf(text);
-  const start = marker === undefined ? 0 : marker === LEGACY_MARKER ? marker.length : lineAfter(text, marker);
+  // Without a second line, a user typed the marker, and the text behind it is the body.
+  const isOneLine = marker === LEGACY_MARKER || !text.includes("\n");
+  const start = marker === undefined ? 0 : isOneLine ? marker.length : text.indexOf("\n") + 1;
   const end = text.indexOf(HANDOFF_END, start);
   return pyStrip(text.slice(start, end < 0 ? undefined : end)) || undefined;
 }
@@ -111,19 +113,9 @@ export function withCompactionNote(message: Message): Message {
   return { ...message, content: [...content, { type: "text", text: COMPACTION_NOTE }] };
 }
 
-const [SPACE, DELETE, BRACKET] = [0x20, 0x7f, 0x5b];
-
 function markerOf(text: string): string | undefined {
-  const first = text.charCodeAt(0);
-  if (first > SPACE && first < DELETE && first !== BRACKET) return undefined; // true for nearly every message
   const start = pyStrip(text);
   return [HANDOFF_MARKER, HYPHEN_MARKER, LEGACY_MARKER].find((marker) => start.startsWith(marker));
-}
-
-/** Without a second line, a user typed the marker, and the text behind it is the body. */
-function lineAfter(text: string, marker: string): number {
-  const at = text.indexOf("\n");
-  return at < 0 ? marker.length : at + 1;
 }
 
 /** Text behind an end marker would look like the user's own. Removing one marker can join text into another, so this repeats. */
@@ -215,10 +207,10 @@ function standalone(role: "user" | "assistant", content: string): Message {
 }
 
 function withHandoff(message: Message, text: string): Message {
-  return { ...withMeta(message, { isHandoff: true }), content: inFront(message.content, `${text}\n\n`) };
-}
-
-function inFront(content: Content, text: string): Content {
-  if (content === null) return text;
-  return typeof content === "string" ? text + content : [{ type: "text", text }, ...content];
+  const before = `${text}\n\n`;
+  const { content } = message;
+  const whole: Content = Array.isArray(content)
+    ? [{ type: "text", text: before }, ...content]
+    : `${before}${content ?? ""}`;
+  return { ...withMeta(message, { isHandoff: true }), content: whole };
 }

@@ -1,8 +1,9 @@
-// The notices that a compaction shows to the user, and the list of messages it left out.
+// The notices that a compaction shows to the user, the list of messages it left out, and the outcome when nothing was summarised.
 import { groupThousands } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
-import type { LeftOut, Notice, StoredMessages, SummaryFailure } from "../engine.ts";
-import { orphanResults } from "../list-repair.ts";
+import type { CompressOutcome, LeftOut, Notice, StoredMessages, SummaryFailure } from "../engine.ts";
+import { orphanResults, repairPairs } from "../list-repair.ts";
+import { estimateMessages } from "../tokens.ts";
 import type { TooLarge } from "./plan.ts";
 
 /** How many messages are missing, and in which rows they are stored, where the rows are known. */
@@ -11,10 +12,29 @@ export function leftOut(turns: readonly Message[], reason: LeftOut["reason"]): L
   return { count: turns.length, reason, firstRowId: rows[0], lastRowId: rows.at(-1) };
 }
 
-/** Results without a call, which `repairPairs` removes. */
-export function droppedOrphans(messages: readonly Message[]): readonly LeftOut[] {
-  const orphans = orphanResults(messages);
-  return orphans.length === 0 ? [] : [leftOut(orphans, "no_call")];
+/** Nothing was summarised. `kept`: the list, perhaps pruned. No model accepts results without a call, so these leave it. */
+export function withoutSummary(
+  messages: readonly Message[],
+  kept: readonly Message[],
+  {
+    isAborted = false,
+    ...facts
+  }: Pick<CompressOutcome, "reason" | "failure" | "notices"> & {
+    readonly isAborted?: boolean;
+    readonly prunedResults?: number;
+  },
+): CompressOutcome {
+  const repaired = repairPairs(kept);
+  const orphans = orphanResults(kept);
+  return {
+    kind: isAborted ? "aborted" : repaired === messages ? "unchanged" : "pruned",
+    messages: repaired,
+    leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
+    prunedResults: 0,
+    tokensBefore: estimateMessages(messages),
+    tokensAfter: estimateMessages(repaired),
+    ...facts,
+  };
 }
 
 /** Where messages that left the list can be read, as a sentence. */

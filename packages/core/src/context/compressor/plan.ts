@@ -309,12 +309,10 @@ export function isUsersOwn(message: Message): boolean {
 /** The newest assistant message with text, otherwise the newest assistant message. */
 function lastReply(messages: readonly Message[], from: number): number {
   const isReply = ({ role }: Message): boolean => role === "assistant";
+  const hasText = (message: Message): boolean =>
+    pyStrip(textOf(withoutHandoff(message)?.content ?? null)) !== "";
   const visible = lastIndex(messages, from, (message) => isReply(message) && hasText(message));
   return visible >= 0 ? visible : lastIndex(messages, from, isReply);
-}
-
-function hasText(message: Message): boolean {
-  return pyStrip(textOf(withoutHandoff(message)?.content ?? null)) !== "";
 }
 
 function lastIndex(

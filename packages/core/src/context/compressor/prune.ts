@@ -102,11 +102,12 @@ type ResultFacts = {
 };
 
 function prunedResult({ content }: Message, { isRepeatedLater, isOld, call }: ResultFacts): Content {
-  if (typeof content === "string" && isRepeatedLater && !isShorter(content, LONG_RESULT)) return DUPLICATE;
+  if (typeof content === "string" && isRepeatedLater && codePointLength(content) >= LONG_RESULT)
+    return DUPLICATE;
   if (!isOld) return content;
   if (typeof content === "string") {
     const isDone = content.startsWith(DUPLICATE_START) || content === OLD_PLACEHOLDER;
-    if (isDone || isShorter(content, LONG_RESULT + 1)) return content;
+    if (isDone || codePointLength(content) <= LONG_RESULT) return content;
     const line = oneLiner(call?.name ?? "unknown", call?.arguments ?? "", content);
     return line.length < content.length ? line : content; // long arguments make a long line
   }
@@ -114,12 +115,6 @@ function prunedResult({ content }: Message, { isRepeatedLater, isOld, call }: Re
   if (summary !== undefined) return `[screenshot removed] ${takeCodePoints(summary, LONG_RESULT)}`;
   if (content === null || !content.some(isImage)) return content;
   return content.map((part): Part => (isImage(part) ? { type: "text", text: SCREENSHOT } : part));
-}
-
-/** Counts code points only when the number of UTF-16 units does not decide. */
-function isShorter(text: string, limit: number): boolean {
-  if (text.length >= 2 * limit) return false;
-  return text.length < limit || codePointLength(text) < limit;
 }
 
 /** Cuts long texts in the arguments of tool calls; the JSON stays valid. */
@@ -257,9 +252,8 @@ const MARK = "...[truncated]";
 
 /** The input when it is short, no JSON, or has nothing to cut. */
 export function shrinkArguments(argumentsText: string): string {
-  if (argumentsText.length <= LONG_ARGUMENTS || codePointLength(argumentsText) <= LONG_ARGUMENTS)
+  if (codePointLength(argumentsText) <= LONG_ARGUMENTS || !parseOutsideJson(argumentsText).ok)
     return argumentsText;
-  if (!parseOutsideJson(argumentsText).ok) return argumentsText;
   const tokens = jsonTokens(argumentsText);
   const shrunk = tokens
     .map((token, index) => {

@@ -1,20 +1,22 @@
 // One compaction of the lossless engine: messages without a summary are summarised, the summaries are stored, and the list gets
 // an overview of them. The database is read at the beginning and checked at the end. If another process stored summaries
-// meanwhile, the compaction starts again from the new state.
+// meanwhile, the compaction starts again from the new state. The notices of an outcome may repeat those of an earlier one.
 import { type Clock, randomHex } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import type { SessionStore, SummaryNode } from "../../sessions/index.ts";
 import { type Assembled, assemble, handoffText } from "../compressor/handoff.ts";
-import type { TooLarge } from "../compressor/plan.ts";
+import { localSummaryNotice, rescuedNotice, tooLargeNotice, withoutSummary } from "../compressor/notices.ts";
 import type {
+  CompressOutcome,
   ConfirmDigest,
   DigestQuestion,
+  LeftOut,
+  Notice,
   Redact,
-  Span,
   StoredMessages,
-  SummaryFailure,
   UnchangedReason,
 } from "../engine.ts";
+import type { ReadingWindow } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Budgets } from "../trigger.ts";
 import { cutIntoLeaves, sourceTexts, toCovered, toMessage } from "./leaves.ts";
@@ -34,30 +36,6 @@ import { type Overview, overviewOf, type Part } from "./overview.ts";
 import type { LcmSettings } from "./settings.ts";
 import type { NodeSource, NodeText, NodeWriter } from "./writer.ts";
 
-export type Compaction =
-  | {
-      readonly kind: "unchanged";
-      readonly reason: UnchangedReason;
-      /** Messages that had to stay because they are not stored. */
-      readonly unstored: number;
-      readonly tooLarge?: TooLarge;
-    }
-  /** The user was asked whether excerpts will do and said no. */
-  | { readonly kind: "declined"; readonly failure: SummaryFailure }
-  | {
-      readonly kind: "compacted";
-      /** The user agreed to excerpts, so no notice is needed. */
-      readonly isAgreed: boolean;
-      readonly assembled: Assembled;
-      readonly overview: Overview;
-      readonly span: Span;
-      /** New parts that no model has summarised. */
-      readonly excerpts: readonly Part[];
-      readonly failure?: SummaryFailure;
-      readonly rescuedFrom?: SummaryFailure;
-      readonly unstored: number;
-    };
-
 /** Input of one compaction. All token counts are estimates. */
 export type CompactionJob = {
   readonly store: SessionStore;
@@ -65,6 +43,8 @@ export type CompactionJob = {
   readonly settings: LcmSettings;
   readonly budgets: Budgets;
   readonly contextLength: number;
+  /** As the model's server counts. */
+  readonly window: ReadingWindow;
   /** Limit for the list so that the request fits; undefined when no limit is known. */
   readonly roomTokens: number | undefined;
   readonly writer: NodeWriter;
@@ -82,29 +62,41 @@ const ATTEMPTS = 4;
 /** A shorter text is no overview; a very small list may grow by this much. */
 const LEAST_OVERVIEW_TOKENS = 500;
 
-export async function compactLossless(messages: readonly Message[], job: CompactionJob): Promise<Compaction> {
-  const drafts: Drafts = new Map();
+export async function compactLossless(
+  messages: readonly Message[],
+  job: CompactionJob,
+): Promise<CompressOutcome> {
+  const keep = (reason: UnchangedReason, notice?: Notice): CompressOutcome =>
+    withoutSummary(messages, messages, { reason, notices: notice ? [notice] : [] });
   let isAgreed = false;
   const { settings, contextLength, roomTokens } = job;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const lineage = await loadLineage(job.store, job.sessionId);
     const plan = planLossless(messages, lineage, { ...settings, contextLength, roomTokens }, job.budgets);
-    if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, job.contextLength));
-    const bare = assemble(messages, plan.boundaries, "");
-    const tooLarge = tooLargeIn(bare.messages, job.contextLength);
-    if (tooLarge) return unchanged({ reason: "message_too_large", unstored: plan.unstored }, tooLarge);
+    const bare = plan.kind === "unchanged" ? messages : assemble(messages, plan.boundaries, "").messages;
+    const tooLarge = tooLargeIn(bare, job.contextLength);
+    if (tooLarge) return keep("message_too_large", tooLargeNotice(tooLarge, job.window));
+    if (plan.kind === "unchanged")
+      return keep(plan.reason, plan.reason === "not_stored" ? notStored(plan.unstored) : undefined);
     // Checked as early as possible, before a model is asked.
-    if (!isWorthIt(messages, bare.messages, plan)) return nothingToGain(plan);
+    if (!isWorthIt(messages, bare, plan)) return keep("nothing_to_gain");
 
-    const leaves = await writeLeaves(plan.toCover, lineage, drafts, job);
+    const leaves = await writeLeaves(plan.toCover, lineage, job);
     const improved = attempt === 1 ? await improveExcerpts(lineage, job) : [];
-    const grown = await addNodesAbove(leaves, improved, lineage, drafts, job);
+    const grown = await addNodesAbove(leaves, improved, lineage, job);
     const list = withOverview(messages, plan, grown, lineage, job);
-    if (!isWorthIt(messages, list.assembled.messages, plan)) return nothingToGain(plan);
+    if (!isWorthIt(messages, list.assembled.messages, plan)) return keep("nothing_to_gain");
     const question = isAgreed ? undefined : digestQuestion(leaves);
     if (question !== undefined && job.confirmDigest !== undefined) {
       isAgreed = await job.confirmDigest(question);
-      if (!isAgreed) return { kind: "declined", failure: question.failure };
+      const { failure } = question;
+      if (!isAgreed)
+        return withoutSummary(messages, messages, {
+          isAborted: true,
+          reason: "summary_failed",
+          failure,
+          notices: [],
+        });
     }
     job.signal?.throwIfAborted();
     // If another program split a chain of sessions in two, both halves have the same root. A unique root resolves the conflict.
@@ -112,17 +104,72 @@ export async function compactLossless(messages: readonly Message[], job: Compact
     const root = attempt < ATTEMPTS ? first : `${job.sessionId}:${randomHex(4)}`;
     const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
     if (nodes.length > 0 && !(await job.store.summaries.insertSummaryNodes(nodes))) continue;
-    const { unstored, boundaries } = plan;
-    const span = { from: boundaries.headEnd, to: boundaries.tailStart };
-    return { kind: "compacted", isAgreed, ...list, ...excerptsAndFailures(grown), span, unstored };
+    return compacted(messages, plan, list, grown, { isAgreed, stored: job.stored });
   }
-  return unchanged({ reason: "not_stored", unstored: 0 });
+  return keep("not_stored", CONFLICT);
+}
+
+function compacted(
+  messages: readonly Message[],
+  { boundaries, unstored }: CompactPlan,
+  { assembled, overview }: WithOverview,
+  { forest, added }: Grown,
+  { isAgreed, stored }: { readonly isAgreed: boolean; readonly stored: StoredMessages },
+): CompressOutcome {
+  const excerpts = added.filter(({ written }) => written.method === "extract");
+  const failure = excerpts.find(({ written }) => written.failure)?.written.failure;
+  const rescuedFrom = added.find(({ written }) => written.method === "model" && written.failure)?.written
+    .failure;
+  const leaves = excerpts.filter(({ node }) => node.depth === 0);
+  const unread = missing(
+    leaves.map(({ node }) => ({ node, messages: messageCount(forest, node) })),
+    "summary_failed",
+  );
+  const notices = [
+    // The user who agreed to excerpts knows about them.
+    failure && unread[0] && !isAgreed ? localSummaryNotice(failure, unread[0], stored) : undefined,
+    rescuedFrom && rescuedNotice(rescuedFrom),
+    unstored > 0 ? notStored(unstored) : undefined,
+  ];
+  return {
+    kind: "compacted",
+    messages: assembled.messages,
+    summarised: { from: boundaries.headEnd, to: boundaries.tailStart },
+    summaryIndex: assembled.summaryIndex,
+    summary: overview.text,
+    method: failure === undefined ? "model" : "local",
+    leftOut: [...unread, ...missing(overview.shortened, "summary_shortened")],
+    prunedResults: 0,
+    tokensBefore: estimateMessages(messages),
+    tokensAfter: estimateMessages(assembled.messages),
+    failure,
+    notices: notices.filter((notice) => notice !== undefined),
+  };
+}
+
+function missing(parts: readonly Part[], reason: LeftOut["reason"]): readonly LeftOut[] {
+  const [first] = parts;
+  const last = parts.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const count = parts.reduce((sum, { messages }) => sum + messages, 0);
+  const [firstRowId, lastRowId] = [first.node.first_message_id, last.node.last_message_id];
+  return [{ count, reason, firstRowId, lastRowId }];
+}
+
+const CONFLICT: Notice = {
+  cause: "lcm_conflict",
+  text: "The conversation was not compacted: other processes kept compacting it at the same time. It is tried again later.",
+};
+
+function notStored(count: number): Notice {
+  const messages = count === 1 ? "1 message is" : `${count} messages are`;
+  return {
+    cause: "lcm_not_stored",
+    text: `${messages} not in the session database yet and could not be read again once summarised, so they stay in the conversation.`,
+  };
 }
 
 type Draft = { readonly node: SummaryNode; readonly written: NodeText };
-
-/** Keyed by their sources, so that a second attempt does not ask a model again. */
-type Drafts = Map<string, Draft>;
 
 type Grown = { readonly forest: Forest; readonly added: readonly Draft[] };
 
@@ -131,7 +178,6 @@ async function addNodesAbove(
   leaves: readonly Draft[],
   improved: readonly SummaryNode[],
   { forest, positionOf }: Lineage,
-  drafts: Drafts,
   job: CompactionJob,
 ): Promise<Grown> {
   const added = [...leaves];
@@ -139,7 +185,7 @@ async function addNodesAbove(
     toForest([...forest.nodes.values(), ...improved, ...added.map(({ node }) => node)]);
   for (let depth = 0; depth < job.settings.maxDepth; depth += 1) {
     const groups = groupsToMerge(topNodes(forestNow(), positionOf), depth, job.settings.fanout);
-    added.push(...(await writeAbove(groups, drafts, job)));
+    added.push(...(await writeAbove(groups, job)));
   }
   return { forest: forestNow(), added };
 }
@@ -147,7 +193,6 @@ async function addNodesAbove(
 async function writeLeaves(
   toCover: readonly number[],
   { forest, rowOf }: Lineage,
-  drafts: Drafts,
   job: CompactionJob,
 ): Promise<readonly Draft[]> {
   const rowIds = toCover.flatMap((key) => rowOf(key) ?? []);
@@ -172,12 +217,11 @@ async function writeLeaves(
       providerText: at === leaves.length - 1 ? job.providerText : undefined,
     };
   });
-  return writeNodes(planned, drafts, job);
+  return writeNodes(planned, job);
 }
 
 function writeAbove(
   groups: readonly (readonly SummaryNode[])[],
-  drafts: Drafts,
   job: CompactionJob,
 ): Promise<readonly Draft[]> {
   return writeNodes(
@@ -192,7 +236,6 @@ function writeAbove(
       kind: "summaries",
       texts: group.map(({ summary }) => summary),
     })),
-    drafts,
     job,
   );
 }
@@ -204,38 +247,24 @@ type PlannedNode = Omit<NodeSource, "sourceTokens"> & {
   >;
 };
 
-async function writeNodes(
-  planned: readonly PlannedNode[],
-  drafts: Drafts,
-  job: CompactionJob,
-): Promise<readonly Draft[]> {
-  const keyOf = ({ fields }: PlannedNode): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
-  const missing = planned.filter((each) => !drafts.has(keyOf(each)));
-  const written = await job.writer.writeAll(
-    missing.map(({ fields, ...source }) => ({ ...source, sourceTokens: fields.source_tokens })),
+async function writeNodes(planned: readonly PlannedNode[], job: CompactionJob): Promise<readonly Draft[]> {
+  const texts = await job.writer.writeAll(
+    planned.map(({ fields, ...source }) => ({ ...source, sourceTokens: fields.source_tokens })),
   );
-  for (const [at, each] of missing.entries()) {
-    const text = written[at];
-    if (text) drafts.set(keyOf(each), { node: toNode(each, text, job), written: text });
-  }
-  return planned.flatMap((each) => drafts.get(keyOf(each)) ?? []);
-}
-
-function toNode(
-  { fields }: PlannedNode,
-  { text, tokens, method }: NodeText,
-  job: CompactionJob,
-): SummaryNode {
-  return {
-    node_id: `lcm_${randomHex(6)}`,
-    lineage_root: job.sessionId,
-    session_id: job.sessionId,
-    ...fields,
-    summary: text,
-    tokens,
-    method,
-    created_at: job.clock.now().getTime() / 1000,
-  };
+  return planned.map(({ fields }, at): Draft => {
+    const written = texts[at] as NodeText;
+    const node = {
+      node_id: `lcm_${randomHex(6)}`,
+      lineage_root: job.sessionId,
+      session_id: job.sessionId,
+      ...fields,
+      summary: written.text,
+      tokens: written.tokens,
+      method: written.method,
+      created_at: job.clock.now().getTime() / 1000,
+    };
+    return { node, written };
+  });
 }
 
 /** Undefined when a model has written at least one of them: it will write the others at a later compaction. */
@@ -247,13 +276,15 @@ function digestQuestion(leaves: readonly Draft[]): DigestQuestion | undefined {
 
 type CompactPlan = Extract<LosslessPlan, { kind: "compact" }>;
 
+type WithOverview = { readonly assembled: Assembled; readonly overview: Overview };
+
 function withOverview(
   messages: readonly Message[],
   { boundaries }: CompactPlan,
   { forest }: Grown,
   { positionOf }: Lineage,
   { budgets, settings, stored }: CompactionJob,
-): { readonly assembled: Assembled; readonly overview: Overview } {
+): WithOverview {
   const parts = topNodes(forest, positionOf).map((node) => ({ node, messages: messageCount(forest, node) }));
   const bare = assemble(messages, boundaries, "");
   const room = estimateMessages(messages) - estimateMessages(bare.messages);
@@ -272,32 +303,6 @@ function isWorthIt(
   return (
     leavingMessages(before, boundaries).length >= 2 || estimateMessages(after) < estimateMessages(before)
   );
-}
-
-function nothingToGain({ unstored }: CompactPlan): Compaction {
-  return unchanged({ reason: "nothing_to_gain", unstored });
-}
-
-function excerptsAndFailures({ forest, added }: Grown) {
-  const excerpts = added.filter(({ written }) => written.method === "extract");
-  const failure = excerpts.find(({ written }) => written.failure)?.written.failure;
-  const rescuedFrom = added.find(({ written }) => written.method === "model" && written.failure)?.written
-    .failure;
-  return {
-    excerpts: excerpts
-      .filter(({ node }) => node.depth === 0)
-      .map(({ node }) => ({ node, messages: messageCount(forest, node) })),
-    failure,
-    rescuedFrom,
-  };
-}
-
-function unchanged(
-  { reason, unstored }: { readonly reason: UnchangedReason; readonly unstored: number },
-  tooLarge?: TooLarge,
-): Compaction {
-  if (tooLarge === undefined) return { kind: "unchanged", reason, unstored };
-  return { kind: "unchanged", reason: "message_too_large", unstored, tooLarge };
 }
 
 // Excerpts that were made while no model answered get a model's summary once one answers again.

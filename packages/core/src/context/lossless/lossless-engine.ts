@@ -12,16 +12,21 @@ import {
   type SessionStore,
 } from "../../sessions/index.ts";
 import type { ToolDefinition } from "../../tools/index.ts";
-import { type InKind, readList } from "../chat-rows.ts";
-import type { CompressOptions, CompressOutcome, ContextEngine } from "../engine.ts";
-import { focusOf } from "../summary/summarise.ts";
-import { SummaryModels, type SummaryOptions } from "../summary/summary-models.ts";
+import { withoutSummary } from "../compressor/notices.ts";
+import {
+  type CompressOptions,
+  type CompressOutcome,
+  type ContextEngine,
+  type InKind,
+  type Notice,
+  readList,
+} from "../engine.ts";
+import { focusOf, SummaryModels, type SummaryOptions } from "../summary/summarise.ts";
 import { fitTokens, shortenSections } from "../tokens.ts";
 import { soundFactor, WatchedEngine } from "../trigger.ts";
-import { type Compaction, type CompactionJob, compactLossless } from "./compact.ts";
+import { type CompactionJob, compactLossless } from "./compact.ts";
 import { loadLineage, messageKeys } from "./lineage.ts";
 import { chooseWindow, leavingMessages } from "./lossless-plan.ts";
-import { noticesOf, type Refusal, toOutcome } from "./report.ts";
 import { type LcmSettings, lcmSettings, settingsInEstimates } from "./settings.ts";
 import { LCM_TOOLS, lcmTool } from "./tools/lcm-tools.ts";
 import { NodeWriter } from "./writer.ts";
@@ -90,14 +95,11 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
     options.signal?.throwIfAborted();
     if (options.force) this.#models.endCooldowns();
-    const compaction = await this.#compact(messages, options);
-    const window = { tokens: this.contextLength, factor: this.tokenFactor };
-    const { stored = "kept" } = options; // messages without a row stay in the list
-    const outcome = toOutcome(messages, compaction, this.newNotices(noticesOf(compaction, window, stored)));
+    const outcome = await this.#compact(messages, options);
     const { kind, reason, tokensBefore, tokensAfter } = outcome;
     if (kind === "compacted") this.noteAttempt("compacted", tokensBefore, tokensAfter);
     else if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
-    return outcome;
+    return { ...outcome, notices: this.newNotices(outcome.notices) };
   }
 
   /** Also called after a rotation. The database knows which sessions belong to one conversation. */
@@ -137,20 +139,22 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     return store.getMessagesById(messageKeys(node).flatMap((key) => lineage.rowOf(key) ?? []));
   }
 
-  async #compact(messages: readonly Message[], options: CompressOptions): Promise<Compaction | Refusal> {
-    if (this.#options.store.readOnly) return { kind: "refused", cause: "read_only" };
+  async #compact(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
+    const refused = (notice: Notice, isAborted: boolean): CompressOutcome =>
+      withoutSummary(messages, messages, { isAborted, reason: "not_stored", notices: [notice] });
+    if (this.#options.store.readOnly) return refused(READ_ONLY, false);
     try {
       return await compactLossless(messages, this.#job(messages, options));
     } catch (cause) {
       options.signal?.throwIfAborted();
-      if (cause instanceof HermesError) return { kind: "refused", cause };
+      if (cause instanceof HermesError) return refused(storeFailed(cause), true);
       throw cause;
     }
   }
 
   #job(
     messages: readonly Message[],
-    { focusTopic, providerText, roomTokens, signal, confirmDigest, stored = "kept" }: CompressOptions,
+    { focusTopic, providerText, roomTokens, signal, confirmDigest, stored = "kept" }: CompressOptions, // messages without a row stay in the list
   ): CompactionJob {
     const { store, clock = systemClock, summaryContextLength, summaryTokenFactor } = this.#options;
     const redact = this.#options.redact ?? redactSecrets;
@@ -170,6 +174,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
       settings,
       budgets,
       contextLength,
+      window: { tokens: this.contextLength, factor },
       roomTokens: roomTokens === undefined ? undefined : Math.trunc(roomTokens / factor),
       writer: new NodeWriter({
         models: this.#models,
@@ -189,4 +194,14 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
       signal,
     };
   }
+}
+
+const READ_ONLY: Notice = {
+  cause: "lcm_read_only",
+  text: "The session database is open for reading only, so the lossless engine (lcm) cannot keep summaries and leaves the conversation as it is. Make the database writable, or set context.engine to compressor.",
+};
+
+function storeFailed({ code, message, hint }: HermesError): Notice {
+  const text = `The conversation was not compacted, because its summaries could not be stored: ${message}`;
+  return { cause: `lcm_store_failed:${code}`, text: hint === undefined ? text : `${text} ${hint}` };
 }

@@ -1,5 +1,6 @@
 // Settings of the lossless engine.
 import type { HermesConfig } from "../../config/index.ts";
+import { withoutUndefined } from "../../lib/index.ts";
 
 export type LcmSettings = {
   /** Share of the window at which compaction starts. */
@@ -30,17 +31,7 @@ export const DEFAULT_LCM_SETTINGS: LcmSettings = Object.freeze({
 });
 
 /** Smaller values would give more summaries than messages. */
-const LEAST: LcmSettings = {
-  threshold: 0,
-  freshTailRatio: 0,
-  protectFirstN: 0,
-  protectLastN: 0,
-  leafTokens: 200,
-  leafSummaryTokens: 50,
-  fanout: 2,
-  maxDepth: 0,
-};
-const SHARES: ReadonlySet<string> = new Set(["threshold", "freshTailRatio"]);
+const LEAST = { leafTokens: 200, leafSummaryTokens: 50, fanout: 2 };
 
 /** For a server that counts `factor` tokens for each token we estimate. */
 export function settingsInEstimates(settings: LcmSettings, factor: number): LcmSettings {
@@ -52,19 +43,10 @@ export function settingsInEstimates(settings: LcmSettings, factor: number): LcmS
   };
 }
 
-/** A value that is absent or no usable number counts as not given. */
-export function lcmSettings(
-  given: {
-    readonly [Key in keyof LcmSettings]?: LcmSettings[Key];
-  },
-): LcmSettings {
-  const settings: { -readonly [Key in keyof LcmSettings]: number } = { ...DEFAULT_LCM_SETTINGS };
-  for (const key of Object.keys(DEFAULT_LCM_SETTINGS) as (keyof LcmSettings)[]) {
-    const value = given[key];
-    if (typeof value !== "number" || !Number.isFinite(value) || value < 0) continue;
-    settings[key] = Math.max(LEAST[key], SHARES.has(key) ? value : Math.trunc(value));
-  }
-  return settings;
+export function lcmSettings(given: Partial<LcmSettings>): LcmSettings {
+  const settings = { ...DEFAULT_LCM_SETTINGS, ...withoutUndefined(given) };
+  const fanout = Math.max(LEAST.fanout, settings.fanout);
+  return { ...settingsInEstimates(settings, 1), fanout };
 }
 
 /** The settings of config.yaml. */

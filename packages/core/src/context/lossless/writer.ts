@@ -1,8 +1,7 @@
 // Writes the summary of a node: by a model if one answers, otherwise as an excerpt of the sources.
 import { codePointLength, pyStrip } from "../../lib/index.ts";
 import type { SummaryFailure } from "../engine.ts";
-import { type Focus, providerNotes, withEllipsis } from "../summary/summarise.ts";
-import type { SummaryModels } from "../summary/summary-models.ts";
+import { type Focus, providerNotes, type SummaryModels, withEllipsis } from "../summary/summarise.ts";
 import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
 
 export type NodeText = {

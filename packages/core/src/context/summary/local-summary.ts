@@ -64,12 +64,13 @@ function sections({ turns, redact }: LocalHandoff): string {
   );
   const asked = lastUser ? `User asked: ${JSON.stringify(short(lastUser.text))}` : "None.";
   const troubles = said.filter(({ turn, text }) => isResult(turn) && TROUBLE.test(text));
+  const done = said.flatMap(action).slice(0, ACTIONS);
   const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join("\n") || "None.";
   return [
     ["Historical Task Snapshot", asked],
     ["Goal", "Not known: it has to be read from the task above and the messages that follow."],
     ["Constraints & Preferences", "Not known from here; MEMORY.md and USER.md hold what was noted."],
-    ["Completed Actions", numbered(said.flatMap(action).slice(0, ACTIONS))],
+    ["Completed Actions", done.map((item, at) => `${at + 1}. ${item}`).join("\n") || "None."],
     ["Active State", "Not known; look at the files and processes themselves."],
     ["Historical In-Progress State", asked],
     [
@@ -114,10 +115,6 @@ function statement({ failure, stored, leftOut: { count, firstRowId, lastRowId } 
   );
 }
 
-function numbered(items: readonly string[]): string {
-  return items.map((item, index) => `${index + 1}. ${item}`).join("\n") || "None.";
-}
-
 function short(text: string): string {
   if (codePointLength(text) <= TEXT_LIMIT) return text;
   return `${takeCodePoints(text, TEXT_HEAD)} ... ${lastCodePoints(text, TEXT_TAIL)}`;
@@ -141,7 +138,8 @@ const PATH_LIKE =
 export function pathsIn(turns: readonly Message[], limit: number): readonly string[] {
   const paths = new Set<string>();
   for (const turn of turns.toReversed()) {
-    for (const path of [...fromCalls(turn), ...fromText(turn)].toReversed()) {
+    const inText = takeCodePoints(contentText(turn.content), READ_CHARS).match(PATH_LIKE) ?? [];
+    for (const path of [...fromCalls(turn), ...inText].toReversed()) {
       if (paths.size >= limit) return [...paths].reverse();
       paths.add(takeCodePoints(path, PATH_CHARS));
     }
@@ -157,8 +155,4 @@ function fromCalls(turn: Message): readonly string[] {
       return typeof value === "string" && value !== "" ? [value] : [];
     });
   });
-}
-
-function fromText(turn: Message): readonly string[] {
-  return takeCodePoints(contentText(turn.content), READ_CHARS).match(PATH_LIKE) ?? [];
 }

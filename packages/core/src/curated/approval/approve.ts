@@ -170,7 +170,7 @@ export async function approvePending(
       }
     },
   };
-  const target = payload.target as MemoryTarget; // the store checks it
+  const { target } = payload;
   const meta = { origin: "approval", reason: `approved ${id}`, group } as const;
   const outcome = ops
     ? await store.applyAll(target, ops, meta, hooks)

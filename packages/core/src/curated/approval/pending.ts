@@ -16,11 +16,18 @@ import {
   type StagedRecords,
   stageFile,
 } from "../../lib/index.ts";
-import { type MemoryCuration, type MemoryError, memoryError, refused } from "../types.ts";
+import {
+  MEMORY_TARGETS,
+  type MemoryCuration,
+  type MemoryError,
+  type MemoryTarget,
+  memoryError,
+  refused,
+} from "../types.ts";
 
 export type PendingPayload = {
   readonly action: string;
-  readonly target: string;
+  readonly target: MemoryTarget;
   readonly content: string | null;
   readonly old_text: string | null;
   /** `old_text` is the whole text of an entry and matches no other. */
@@ -95,12 +102,14 @@ function readRecord(path: string): PendingRecord | undefined {
   const record = readStagedFile(path, "memory");
   if (record === undefined) return undefined;
   const { payload } = record;
+  const target = MEMORY_TARGETS.find((each) => each === (payload.target ?? "memory"));
+  if (target === undefined) return undefined;
   const text = (field: unknown): string | null => (typeof field === "string" ? field : null);
   return {
     ...record,
     payload: {
       action: String(payload.action),
-      target: String(payload.target ?? "memory"),
+      target,
       content: text(payload.content),
       old_text: text(payload.old_text),
       match: payload.match === "entry" ? payload.match : undefined,

@@ -12,7 +12,14 @@ import {
   syncDirectory,
   writeFileAtomic,
 } from "../../lib/index.ts";
-import { type ChangeDraft, newChange, pruneHistory, recordChange, type SkillChange } from "../history.ts";
+import {
+  type ChangeDraft,
+  hashOf,
+  newChange,
+  pruneHistory,
+  recordChange,
+  type SkillChange,
+} from "../history.ts";
 import { archiveDirectory, deletedDirectory, pathWithin } from "../paths.ts";
 import type { SkillError, SkillOrigin } from "../skill.ts";
 import { exists, readIfThere } from "../skill-files.ts";
@@ -77,7 +84,7 @@ export function replaceFile(
 ): Result<Applied, SkillError> {
   const change = newChange({ ...draft, file }, { before, after });
   const record = (): void => {
-    if (!isSame(readIfThere(path), before)) throw new ChangedMeanwhile();
+    if (hashOf(readIfThere(path)) !== change.before) throw new ChangedMeanwhile();
     recordChange(store.directory, change, before);
   };
   let warning: string | undefined;
@@ -195,11 +202,6 @@ function pruneQuietly(store: SkillStore): void {
 }
 
 class ChangedMeanwhile extends Error {}
-
-function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return a.length === b.length && a.every((byte, index) => byte === b[index]);
-}
 
 // Temporary files of killed writers. A recent one may belong to a program that does not use our lock.
 

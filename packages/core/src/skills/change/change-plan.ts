@@ -2,9 +2,10 @@
 // synchronous.
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";
-import { err, ok, type Result, sha256, takeCodePoints } from "../../lib/index.ts";
+import { err, ok, type Result, takeCodePoints } from "../../lib/index.ts";
 import type { CatalogContents } from "../catalog.ts";
 import { checkSkillText, type FrontmatterParser } from "../frontmatter.ts";
+import { hashOf } from "../history.ts";
 import { pathWithin } from "../paths.ts";
 import { provenanceOf, readOrigins, refusalOf } from "../provenance.ts";
 import { screenProblem } from "../scan.ts";
@@ -215,21 +216,18 @@ const CHANGE_CHARS = 200;
 function planEdit(call: CallOf<"edit">, skill: Skill, context: PlanContext): Planned {
   const target = fileToWrite(skill, SKILL_FILE);
   if (!target.ok) return target;
-  const checked = checkNewText(call.content, SKILL_FILE, skill, { ...context, before: target.value.before });
-  if (!checked.ok) return checked;
-  return ok({
-    kind: "write",
+  const draft = {
     action: "edit",
     place: skill,
     file: SKILL_FILE,
     ...target.value,
     after: call.content,
-    reply: {
-      message: `Skill '${skill.name}' updated (full rewrite).`,
-      path: join(skill.directory, SKILL_FILE),
-      _change: { description: checked.value },
-    },
-  });
+  } as const;
+  return planWrite(draft, skill, context, (description) => ({
+    message: `Skill '${skill.name}' updated (full rewrite).`,
+    path: target.value.path,
+    _change: { description },
+  }));
 }
 
 function planPatch(call: CallOf<"patch">, skill: Skill, context: PlanContext): Planned {
@@ -244,21 +242,12 @@ function planPatch(call: CallOf<"patch">, skill: Skill, context: PlanContext): P
   const patched = patchText(text, { file, oldText, newText, replaceAll });
   if (!patched.ok) return patched;
   const { text: after, count } = patched.value;
-  const checked = checkNewText(after, file, skill, { ...context, before: before });
-  if (!checked.ok) return checked;
-  return ok({
-    kind: "write",
-    action: "patch",
-    place: skill,
-    file,
-    ...target.value,
-    after,
-    reply: {
-      message: `Patched ${file} in skill '${skill.name}' (${count} replacement${count === 1 ? "" : "s"}).`,
-      path: target.value.path,
-      _change: { old: takeCodePoints(oldText, CHANGE_CHARS), new: takeCodePoints(newText, CHANGE_CHARS) },
-    },
-  });
+  const draft = { action: "patch", place: skill, file, ...target.value, after } as const;
+  return planWrite(draft, skill, context, () => ({
+    message: `Patched ${file} in skill '${skill.name}' (${count} replacement${count === 1 ? "" : "s"}).`,
+    path: target.value.path,
+    _change: { old: takeCodePoints(oldText, CHANGE_CHARS), new: takeCodePoints(newText, CHANGE_CHARS) },
+  }));
 }
 
 function asText(bytes: Uint8Array): string | undefined {
@@ -279,17 +268,11 @@ function planWriteFile(call: CallOf<"write_file">, skill: Skill, context: PlanCo
     const message = `The skill '${skill.name}' has ${MAX_SKILL_FILES} files already. Merge some of them first.`;
     return err({ kind: "too_large", message });
   }
-  const checked = checkNewText(content, file, skill, { ...context, before: target.value.before });
-  if (!checked.ok) return checked;
-  return ok({
-    kind: "write",
-    action: "write_file",
-    place: skill,
-    file,
-    ...target.value,
-    after: content,
-    reply: { message: `File '${file}' written to skill '${skill.name}'.`, path: target.value.path },
-  });
+  const draft = { action: "write_file", place: skill, file, ...target.value, after: content } as const;
+  return planWrite(draft, skill, context, () => ({
+    message: `File '${file}' written to skill '${skill.name}'.`,
+    path: target.value.path,
+  }));
 }
 
 function planRemoveFile(call: CallOf<"remove_file">, skill: Skill): Planned {
@@ -375,14 +358,17 @@ function fileToWrite(skill: Skill, file: string): Result<WritableFile, SkillErro
   return ok({ path, before: readFileSync(path) });
 }
 
-/** The description of a SKILL.md, "" for other files; or the reason why the text is refused. */
-function checkNewText(
-  text: string,
-  file: string,
+type WriteDraft = Omit<Extract<Plan, { kind: "write" }>, "kind" | "reply">;
+
+/** Refuses a text that may not be written. `reply` gets the description of a SKILL.md, "" for other files. */
+function planWrite(
+  draft: WriteDraft,
   skill: Skill,
-  context: Pick<PlanContext, "parse" | "origin" | "store"> & { readonly before: Uint8Array | undefined },
-): Result<string, SkillError> {
-  const { parse, before } = context;
+  context: PlanContext,
+  reply: (description: string) => Reply,
+): Planned {
+  const { file, before, after: text } = draft;
+  const { parse } = context;
   let description = "";
   if (file === SKILL_FILE) {
     const previousName = skill.header.name === "" ? undefined : skill.header.name;
@@ -397,7 +383,7 @@ function checkNewText(
   const blocked =
     screenProblem(text, context, new TextDecoder().decode(before ?? new Uint8Array())) ??
     screenProblem(file, context);
-  return blocked ? err(blocked) : ok(description);
+  return blocked ? err(blocked) : ok({ kind: "write", ...draft, reply: reply(description) });
 }
 
 /** The condition that does not hold. Reads only files of known skills, whatever paths are given. */
@@ -409,7 +395,7 @@ function brokenCondition(
   const own = contents.skills.filter((each) => !each.isExternal && !each.isFlat);
   for (const [path, hash] of Object.entries(expected)) {
     const source = own.find((each) => expectedPath(each) === path);
-    if (source === undefined || hashOf(source.file) !== hash) {
+    if (source === undefined || hashOf(readIfThere(source.file)) !== hash) {
       const message = `'${path.slice(0, 200)}' was changed or removed since this change was made from it. Nothing was done; make the change again from the present text.`;
       return { kind: "conflict", message };
     }
@@ -422,9 +408,4 @@ function brokenCondition(
   if (!isUsed) return undefined;
   const message = `The skill '${skill.name}' was to be removed because it was unused, but it has been used since. It was left alone.`;
   return { kind: "conflict", message };
-}
-
-function hashOf(file: string): string | undefined {
-  const bytes = readIfThere(file);
-  return bytes && sha256(bytes);
 }

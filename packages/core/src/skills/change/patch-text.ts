@@ -20,7 +20,7 @@ export function patchText(
   const isWindows = text.includes("\r\n") && !/(^|[^\r])\n/.test(text);
   const toLf = (value: string): string => (isWindows ? value.replaceAll("\r\n", "\n") : value);
   const plain = toLf(text);
-  const { places } = findText(plain, toLf(oldText));
+  const places = findText(plain, toLf(oldText));
   const count = places.length;
   if (count === 0) {
     const message = `old_string was not found in ${file}. Read the file again with skill_view and copy the passage.`;
@@ -39,18 +39,12 @@ export function patchText(
 
 type Place = { readonly start: number; readonly end: number };
 
-type Strategy = "exact" | "line-trimmed" | "whitespace";
-
-type FoundText = { readonly strategy: Strategy; readonly places: readonly Place[] };
-
 /** Places are in order and do not overlap. Empty: not found. */
-export function findText(text: string, wanted: string): FoundText {
+export function findText(text: string, wanted: string): readonly Place[] {
   const exact = placesOf(text, wanted);
-  if (exact.length > 0) return { strategy: "exact", places: exact };
-  if (pyStrip(wanted) === "") return { strategy: "exact", places: [] }; // blanks alone are not enough to search loosely
+  if (exact.length > 0 || pyStrip(wanted) === "") return exact; // blanks alone are not enough to search loosely
   const trimmed = trimmedLines(text, wanted);
-  if (trimmed.length > 0) return { strategy: "line-trimmed", places: trimmed };
-  return { strategy: "whitespace", places: collapsed(text, wanted) };
+  return trimmed.length > 0 ? trimmed : collapsed(text, wanted);
 }
 
 /** `replacement` is taken literally. */

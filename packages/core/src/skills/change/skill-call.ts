@@ -130,7 +130,7 @@ const parsers: Readonly<Record<SkillAction, (given: Given, name: string) => Resu
   };
 
 export function fileProblem(content: string): SkillError | undefined {
-  if (content.length > MAX_FILE_BYTES || new TextEncoder().encode(content).length > MAX_FILE_BYTES) {
+  if (Buffer.byteLength(content) > MAX_FILE_BYTES) {
     const message = `The file would be too large: at most ${groupThousands(MAX_FILE_BYTES)} bytes. Split it.`;
     return { kind: "too_large", message };
   }

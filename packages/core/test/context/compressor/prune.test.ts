@@ -70,9 +70,6 @@ describe("one line for a result", () => {
       `[terminal] ran \`${"c".repeat(77)}...\` -> exit ?, 0 lines output`,
     ],
     ["read_file", "{}", long, "[read_file] read ? from line 1 (1,234 chars)"],
-    ["write_file", '{"path":"x"}', long, "[write_file] wrote to x (? lines)"],
-    ["search_files", "{}", '"total_count": 12', "[search_files] content search for '?' in . -> 12 matches"],
-    ["patch", '{"mode":"v4a","path":"p"}', long, "[patch] v4a in p (1,234 chars result)"],
     [
       "browser_navigate",
       '{"url":"http://a.example"}',
@@ -81,15 +78,7 @@ describe("one line for a result", () => {
     ],
     ["browser_snapshot", "{}", long, "[browser_snapshot] (1,234 chars)"],
     ["browser_other", "{}", long, "[browser_other] (1,234 chars result)"],
-    ["web_search", "{}", long, "[web_search] query='?' (1,234 chars result)"],
-    ["web_extract", '{"urls":["http://a.example"]}', long, "[web_extract] http://a.example (1,234 chars)"],
     ["web_extract", "{}", long, "[web_extract] ? (1,234 chars)"],
-    [
-      "execute_code",
-      `{"code":"${"y".repeat(70)}"}`,
-      long,
-      `[execute_code] \`${"y".repeat(60)}...\` (1 lines output)`,
-    ],
     ["skill_view", '{"name":"pots"}', long, "[skill_view] name=pots (1,234 chars)"],
     ["skills_list", "{}", long, "[skills_list] name=? (1,234 chars)"],
     [

@@ -1,7 +1,7 @@
 // The tools with which a model reads compacted turns.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { checkEngine } from "../../../src/context/engine-plugins.ts";
+import { checkEngine } from "../../../src/context/select-engine.ts";
 import { parseToolCalls } from "../../../src/message/index.ts";
 import { alternating } from "../../../testing/context-engine/lists.ts";
 import { modelThat } from "../../../testing/context-engine/summarisers.ts";

@@ -159,14 +159,10 @@ describe("settings", () => {
       fanout: 6,
       maxDepth: 8,
     });
-    expect(lcmSettings({ fanout: 4.9, leafTokens: undefined, maxDepth: Number.NaN })).toEqual({
-      ...DEFAULT_LCM_SETTINGS,
-      fanout: 4,
-    });
-    expect(lcmSettings({ fanout: 0, leafTokens: 1, maxDepth: -1 })).toMatchObject({
+    expect(lcmSettings({ fanout: 0, leafTokens: 1, leafSummaryTokens: 1 })).toMatchObject({
       fanout: 2,
       leafTokens: 200,
-      maxDepth: 8,
+      leafSummaryTokens: 50,
     });
   });
 });

@@ -1,10 +1,13 @@
 // The texts of parts: what models are asked, what happens when they fail, how excerpts are improved later.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { HermesError } from "../../../src/lib/index.ts";
 import { alternating, toolRounds, user } from "../../../testing/context-engine/lists.ts";
 import { answering, failing, modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { asMessage } from "../messages.ts";
 import { Conversation, SMALL } from "./conversation.ts";
+
+const LOCKED = new HermesError("db-locked", "Another process has the lock.", { hint: "Close it." });
 
 describe("a model", () => {
   it("is asked for each part with its messages, the focus and what providers want kept, and never for secrets", async () => {
@@ -95,6 +98,34 @@ describe("without a model's answer", () => {
     expect(outcome).toMatchObject({ kind: "compacted", method: "model", leftOut: [] });
     expect(outcome.notices.map(({ cause }) => cause)).toContain("summary_model_failed:failed");
     expect((await talk.nodes()).every(({ summary }) => summary === "from the second")).toBe(true);
+  });
+
+  it("a user who wants no excerpts keeps the list", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: failing() });
+    await using _store = talk.store;
+    await talk.say(alternating(60, 400));
+    const outcome = await talk.compact({ confirmDigest: async () => false });
+    expect(outcome).toMatchObject({
+      kind: "aborted",
+      reason: "summary_failed",
+      failure: { kind: "failed" },
+      messages: talk.live,
+    });
+    expect(outcome.notices.map(({ cause }) => cause)).not.toContain("summary_failed:failed");
+    expect(await talk.nodes()).toEqual([]);
+  });
+
+  it.each([
+    ["an error of the store", () => Promise.reject(LOCKED), "aborted", "lcm_store_failed:db-locked"],
+    ["other writers, again and again", () => Promise.resolve(false), "unchanged", "lcm_conflict"],
+  ])("%s keeps the list, and the user is told", async (_what, insertSummaryNodes, kind, cause) => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say(alternating(60, 400));
+    vi.spyOn(talk.store.summaries, "insertSummaryNodes").mockImplementation(insertSummaryNodes);
+    const outcome = await talk.compact();
+    expect(outcome).toMatchObject({ kind, reason: "not_stored", messages: talk.live });
+    expect(outcome.notices.map((notice) => notice.cause)).toContain(cause);
   });
 
   it("a user who stops it keeps the list unchanged, and nothing is stored", async () => {

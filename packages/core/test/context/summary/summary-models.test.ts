@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { failureOf, isRefusal, SummaryModels } from "../../../src/context/summary/summary-models.ts";
+import { failureOf, isRefusal, SummaryModels } from "../../../src/context/summary/summarise.ts";
 import type { TextModel } from "../../../src/lib/index.ts";
 import { redactSecrets } from "../../../src/security/index.ts";
 
