@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { FoundProvider } from "../discovery/find-providers.ts";
-import { type ExternalDependency, findEntryFile } from "../discovery/plugins.ts";
+import { type ExternalDependency, findEntryFile, type PluginManifest } from "../discovery/plugins.ts";
 import { type ChildEnd, runChild } from "../kit/child-process.ts";
 
 const STDERR_SHOWN_CHARS = 200;
@@ -31,9 +31,8 @@ const INSTALL_TIMEOUT_MS = 120_000;
 const PACKAGE_NAME = /^(?:@[A-Za-z0-9._~-]+\/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*$/;
 
 /** The entries of `npm_dependencies` whose package cannot be found from the plugin's directory. */
-export function missingPackages({ directory, manifest }: FoundProvider): readonly string[] {
-  if (directory === undefined) return []; // bundled providers need no packages
-  return manifest.npmDependencies.filter((spec) => !isInstalled(directory, spec));
+export function missingPackages(directory: string, { npmDependencies }: PluginManifest): readonly string[] {
+  return npmDependencies.filter((spec) => !isInstalled(directory, spec));
 }
 
 /** Runs npm, so ask the user before calling this. Install scripts of the packages are not run. */
