@@ -223,24 +223,6 @@ describe("shutdown", () => {
   });
 });
 
-it("the self-test writes, finds and removes a fact and leaves everything as it was", async () => {
-  const facts = await openFacts();
-  await facts.add("Jane Smith likes tea");
-  const tables = ["facts", "entities", "fact_entities", "memory_banks", "hermes_memory_mirrored"];
-  const state = () =>
-    tables.map((table) => facts.sql(`SELECT * FROM ${table}`).map((row) => row.slice(0, 5)));
-  const before = state();
-  const report = await facts.provider.selfTest?.(new AbortController().signal);
-  expect(report?.steps.map(({ name }) => name)).toEqual(["write", "recall", "clean up"]);
-  expect(state()).toEqual(before);
-  await expect(async () => facts.provider.selfTest?.(AbortSignal.abort())).rejects.toThrow();
-  expect(state()).toEqual(before);
-  await facts.provider.shutdown?.({});
-  await expect(async () => facts.provider.selfTest?.(new AbortController().signal)).rejects.toThrow(
-    /not open/,
-  );
-});
-
 it("a self-test that fails cleans up all the same", async () => {
   const facts = await openFacts();
   for (const trigger of ["facts_ai", "facts_ad"]) facts.meddle(`DROP TRIGGER ${trigger}`);

@@ -62,7 +62,10 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
       "@scope/other@file:../../@scope-other",
     ]);
 
-    expect(await installPackages(plugin, missingPackages(plugin.directory ?? "", plugin.manifest))).toEqual({ ok: true, value: undefined });
+    expect(await installPackages(plugin, missingPackages(plugin.directory ?? "", plugin.manifest))).toEqual({
+      ok: true,
+      value: undefined,
+    });
     expect(missingPackages(plugin.directory ?? "", plugin.manifest)).toEqual([]);
     expect(existsSync(join(directory, "node_modules", "greeting", "index.js"))).toBe(true);
     expect([first, second].some((place) => existsSync(join(place, "was-run")))).toBe(false);
