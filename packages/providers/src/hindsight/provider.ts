@@ -1,6 +1,5 @@
 // Hindsight: a memory server that extracts facts from conversations. In its cloud, on a server of the user's, or as a local daemon that
 // this program starts.
-
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { envFilePath, setEnvValue } from "@hermes-memory/core/internal/config";

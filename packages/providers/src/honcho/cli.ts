@@ -1,5 +1,4 @@
 // `hermes honcho ...`: shows and changes the configuration of a profile. Commands that talk to the server are in cli-server.ts.
-
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join, resolve } from "node:path";

@@ -1,5 +1,4 @@
 // Honcho as a memory provider.
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { memoriesDirectory, userMemoriesDirectory } from "@hermes-memory/core/internal/home";
 import type {

@@ -1,5 +1,4 @@
 // Mem0 as a memory provider: the Mem0 Platform, or a Mem0 server that people host themselves.
-
 import { pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import {
   type ForgetReport,

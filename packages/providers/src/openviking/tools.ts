@@ -1,10 +1,9 @@
 // The five tools of OpenViking. Names, arguments and results are those of the Python edition.
-
 import { lstatSync } from "node:fs";
+import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { crc32, deflateRaw } from "node:zlib";
 import { codePointLength, pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
+import { ZipFile } from "yazl";
 import { type HttpCall, ServiceError } from "../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
 import {
@@ -441,54 +440,14 @@ async function prepareUpload(path: string, policy: UploadPolicy): Promise<Upload
   return { blob: new Blob([await zipOf(opened.value.files)]), fileName: `${name}.zip`, sourceName: name };
 }
 
-// ---- Zip archives ----
-
-const deflated = promisify(deflateRaw);
-
-const UTF8_NAMES = 0x0800;
-const VERSION = 20;
-const STORED = 0;
-const DEFLATED = 8;
 /** 1 January 1980: archives of the same files are the same. */
-const DATE = 0x0021;
+const DATE = new Date(1980, 0, 1);
 
-/** Names have `/` as separator. Within the limits of uploads no field of 32 bits overflows. */
+/** Names have `/` as separator. */
 export async function zipOf(files: readonly FolderFile[]): Promise<Buffer<ArrayBuffer>> {
-  const bodies: Buffer[] = [];
-  const directory: Buffer[] = [];
-  let offset = 0;
-  for (const { name, bytes } of files) {
-    const packed = await deflated(bytes);
-    const isSmaller = packed.length < bytes.length;
-    const data = isSmaller ? packed : bytes;
-    const nameBytes = Buffer.from(name);
-    // The fields that both headers have: from the version needed to the length of the extra field.
-    const common = Buffer.alloc(26);
-    common.writeUInt16LE(VERSION, 0);
-    common.writeUInt16LE(UTF8_NAMES, 2);
-    common.writeUInt16LE(isSmaller ? DEFLATED : STORED, 4);
-    common.writeUInt16LE(DATE, 8);
-    common.writeUInt32LE(crc32(bytes), 10);
-    common.writeUInt32LE(data.length, 14);
-    common.writeUInt32LE(bytes.length, 18);
-    common.writeUInt16LE(nameBytes.length, 22);
-    const rest = Buffer.alloc(14); // comment length, disk, attributes
-    rest.writeUInt32LE(offset, 10);
-    directory.push(signature(0x02014b50), Buffer.from([VERSION, 0]), common, rest, nameBytes);
-    bodies.push(signature(0x04034b50), common, nameBytes, Buffer.from(data));
-    offset += 4 + common.length + nameBytes.length + data.length;
-  }
-  const directoryBytes = Buffer.concat(directory);
-  const end = Buffer.alloc(18);
-  end.writeUInt16LE(files.length, 4);
-  end.writeUInt16LE(files.length, 6);
-  end.writeUInt32LE(directoryBytes.length, 8);
-  end.writeUInt32LE(offset, 12);
-  return Buffer.concat([...bodies, directoryBytes, signature(0x06054b50), end]);
-}
-
-function signature(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
+  const zip = new ZipFile();
+  for (const { name, bytes } of files)
+    zip.addBuffer(Buffer.from(bytes), name, { mtime: DATE, forceDosTimestamp: true });
+  zip.end();
+  return await buffer(zip.outputStream);
 }

@@ -1,5 +1,4 @@
 // RetainDB as a memory provider.
-
 import { statSync } from "node:fs";
 import { join, posix } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,5 +1,4 @@
 // Supermemory as a memory provider: https://supermemory.ai or a server of one's own.
-
 import { randomUUID } from "node:crypto";
 import { randomHex, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import { flattenContent, type OpenAiMessage } from "@hermes-memory/core/internal/message";

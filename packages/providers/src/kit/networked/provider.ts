@@ -1,6 +1,5 @@
 // A networked memory as a provider. The server is never on the user's path: a finished turn and a curated write go into the outbox, recall is
 // fetched after a turn for the next one, and only the first turn of a session waits for it, at most 3 s.
-
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
