@@ -2,7 +2,7 @@
 import { existsSync, lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { envFilePath, readEnvFile, setConfigValue } from "@hermes-memory/core/internal/config";
+import { envFilePath, readEnvFile } from "@hermes-memory/core/internal/config";
 import { type Clock, codePointLength, HermesError, pyStrip } from "@hermes-memory/core/internal/lib";
 import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
 import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
@@ -10,6 +10,7 @@ import {
   Breaker,
   type CallOptions,
   type ConfigField,
+  checkAnswer,
   type ForgetOptions,
   type ForgetReport,
   type InitializeOptions,
@@ -23,6 +24,7 @@ import {
   writeSettings,
 } from "@hermes-memory/core/internal/providers";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
+import { activate, askField } from "../kit/networked/setup.ts";
 import {
   hasContext,
   hasTools,
@@ -264,11 +266,16 @@ const SETTINGS_FILE = "byterover.json";
 const API_KEY_VARIABLE = "BRV_API_KEY";
 const KEY_QUESTION = "ByteRover API key, only for sync with the cloud; empty for local use";
 const KEY_URL = "https://app.byterover.dev";
-const MODE_QUESTION = "Recall and tools (hybrid), recall only (context), or tools only (tools)";
+const MODE: ConfigField = {
+  key: "mode",
+  description: "Recall and tools (hybrid), recall only (context), or tools only (tools)",
+  default: "hybrid",
+  choices: PROVIDER_MODES,
+};
 
 const CONFIG_FIELDS: readonly ConfigField[] = [
   { key: "api_key", description: KEY_QUESTION, secret: true, env_var: API_KEY_VARIABLE, url: KEY_URL },
-  { key: "mode", description: MODE_QUESTION, default: "hybrid", choices: PROVIDER_MODES },
+  MODE,
 ];
 
 async function setUpByterover(
@@ -281,7 +288,8 @@ async function setUpByterover(
   if (!brv.isInstalled) print(`brv CLI not found. ${INSTALL_HINT} (until then ByteRover stays silent)`);
 
   let mode = values.mode ?? parseMode(readSettings(home, SETTINGS_FILE).values.mode);
-  if (ask !== undefined && values.mode === undefined) mode = await askForMode(ask, print, mode);
+  if (ask !== undefined && values.mode === undefined)
+    mode = await askField(MODE, mode, { ask, print }, (answer) => checkAnswer(MODE, answer));
   const asked = values.api_key ?? (await askForKey(ask, print));
   const key = pyStrip(values.api_key ?? (asked || knownKey(home, brv.env)));
   saveSettings({ mode }, home);
@@ -295,8 +303,7 @@ async function setUpByterover(
     );
   } else if (key !== "") print("The API key was not used. Run 'brv login' once brv is installed.");
 
-  const activated = await setConfigValue(home, "memory.provider", "byterover");
-  if (!activated.ok) throw new HermesError("config-not-saved", activated.error.message);
+  await activate(home, "byterover");
   print(`The settings are in ${join(home, SETTINGS_FILE)}.`);
   if (brv.isInstalled) print(await modelLine(brv.call));
 }
@@ -305,29 +312,14 @@ async function setUpByterover(
 function saveSettings(values: Readonly<Record<string, string>>, home: string): void {
   const unknown = Object.keys(values).find((key) => key !== "mode");
   if (unknown !== undefined) throw refusal(`${unknown} is no setting of ByteRover`);
-  if (!isMode(values.mode ?? "")) throw refusal(`mode must be one of ${PROVIDER_MODES.join(", ")}`);
-  const written = writeSettings(home, SETTINGS_FILE, { mode: parseMode(values.mode) });
+  const mode = checkAnswer({ ...MODE, required: true }, values.mode ?? "");
+  if (!mode.ok) throw refusal(`mode ${mode.error}`);
+  const written = writeSettings(home, SETTINGS_FILE, { mode: mode.value });
   if (!written.ok) throw new HermesError("settings-not-saved", written.error);
-}
-
-function isMode(text: string): boolean {
-  return PROVIDER_MODES.some((mode) => mode === text.trim().toLowerCase());
 }
 
 function refusal(reason: string): HermesError {
   return new HermesError("bad-setting", `${reason}. Nothing was saved.`);
-}
-
-async function askForMode(
-  ask: NonNullable<PostSetupOptions["ask"]>,
-  print: PostSetupOptions["print"],
-  saved: string,
-): Promise<string> {
-  for (;;) {
-    const answer = (await ask(MODE_QUESTION, { default: saved })) || saved;
-    if (isMode(answer)) return answer;
-    print(`mode must be one of ${PROVIDER_MODES.join(", ")}.`);
-  }
 }
 
 async function askForKey(ask: PostSetupOptions["ask"], print: PostSetupOptions["print"]): Promise<string> {
