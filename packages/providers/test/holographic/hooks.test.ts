@@ -143,14 +143,6 @@ describe("the mirror of the built-in memory", () => {
     await facts.provider.onMemoryWrite?.("add", "memory", "x".repeat(2001), {});
     expect(contents(facts)).toEqual([]);
   });
-
-  it("does nothing for an agent that must not write, whose tools still work", async () => {
-    const facts = await openFacts({ agent_context: "cron", settings: { auto_extract: true } });
-    await facts.provider.onMemoryWrite?.("add", "memory", "NAS is in the attic", {});
-    await facts.provider.onSessionEnd?.([{ role: "user", content: "I prefer tabs over spaces" }], {});
-    expect(contents(facts)).toEqual([]);
-    expect(await facts.add("by hand")).toBe(1);
-  });
 });
 
 describe("extraction at the end of a session", () => {
