@@ -116,20 +116,29 @@ export async function findTracesElsewhere(
   home: string,
   active: string,
   text: string,
-): Promise<readonly { readonly provider: string; readonly found: string }[]> {
-  const found = await Promise.all(
-    PROVIDERS.filter(({ name }) => name !== active).map(async ({ name, findTraces }) => {
-      const sentence = await findTraces?.(home, text);
-      return sentence === undefined ? [] : [{ provider: name, found: sentence }];
-    }),
-  );
+): Promise<readonly Finding[]> {
+  const found = await askInactive(active, (provider) => provider.findTraces?.(home, text));
   const mirrored = ifReadable(() => findInOutbox(home, text))
     .filter(({ provider, user, mirrors }) => provider !== active && user === OWNER && mirrors > 0)
     .map(({ provider, mirrors }) => ({
       provider,
       found: `${mirrors === 1 ? "1 entry with the text was" : `${mirrors} entries with the text were`} copied to the server of '${provider}', and the outbox keeps the text to find it there.`,
     }));
-  return [...found.flat(), ...mirrored];
+  return [...found, ...mirrored];
+}
+
+type Finding = { readonly provider: string; readonly found: string };
+
+/** The sentences of the bundled providers that are not active. */
+async function askInactive(
+  active: string,
+  ask: (provider: BundledProvider) => Promise<string | undefined> | undefined,
+): Promise<readonly Finding[]> {
+  const others = PROVIDERS.filter(({ name }) => name !== active);
+  const asked = await Promise.all(
+    others.map(async (each) => ({ provider: each.name, found: await ask(each) })),
+  );
+  return asked.filter((each): each is Finding => each.found !== undefined);
 }
 
 /** The lane of the home's owner. */
@@ -144,20 +153,15 @@ async function findStoresElsewhere(
   home: string,
   active: string,
   user: StoreUser | undefined,
-): Promise<readonly { readonly provider: string; readonly found: string }[]> {
-  const found = await Promise.all(
-    PROVIDERS.filter(({ name }) => name !== active).map(async ({ name, findStore }) => {
-      const sentence = await findStore?.(home, user);
-      return sentence === undefined ? [] : [{ provider: name, found: sentence }];
-    }),
-  );
+): Promise<readonly Finding[]> {
+  const found = await askInactive(active, (provider) => provider.findStore?.(home, user));
   const own = user === undefined ? OWNER : laneUser({ platform: user.platform, user_id: user.userId });
   const left = ifReadable(() => readOutbox(home))
     .filter(({ provider, user: lane }) => provider !== active && lane === own)
     .map(({ provider, state }) => ({ provider, items: state.waiting + state.held + state.dead }))
     .filter(({ items }) => items > 0)
     .map(({ provider, items }) => ({ provider, found: `The outbox of '${provider}' has ${writes(items)}.` }));
-  return [...found.flat(), ...left];
+  return [...found, ...left];
 }
 
 /** In the stores of the home's users, of every bundled provider. They do not belong to the owner, so no command here erases in them. */

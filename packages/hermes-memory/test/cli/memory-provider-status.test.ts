@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -86,4 +86,10 @@ describe("hermes memory status about providers", () => {
     });
     expect(stdout + JSON.stringify(settings)).not.toContain("topsecret");
   });
+});
+
+it("setup of a bundled provider writes config.yaml and nothing else into an empty home", async () => {
+  const home = tempDirectory();
+  expect((await run(home, "memory", "setup", "holographic", "--yes")).code).toBe(0);
+  expect(readdirSync(home)).toEqual(["config.yaml"]);
 });

@@ -2,6 +2,7 @@
 import { existsSync, lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { envFilePath, readEnvFile } from "@hermes-memory/core/internal/config";
 import { type Clock, codePointLength, HermesError, pyStrip } from "@hermes-memory/core/internal/lib";
 import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
 import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
@@ -9,6 +10,7 @@ import {
   Breaker,
   type CallOptions,
   type ConfigField,
+  checkAnswer,
   type ForgetOptions,
   type ForgetReport,
   type InitializeOptions,
@@ -19,22 +21,32 @@ import {
   readSettings,
   type SelfTestReport,
   SerialQueue,
+  writeSettings,
 } from "@hermes-memory/core/internal/providers";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
-import { hasContext, hasTools, modeSentence, type ProviderMode, parseMode } from "../kit/provider-mode.ts";
+import { activate, askField } from "../kit/networked/setup.ts";
+import {
+  hasContext,
+  hasTools,
+  modeSentence,
+  PROVIDER_MODES,
+  type ProviderMode,
+  parseMode,
+} from "../kit/provider-mode.ts";
 import {
   type BrvPlaces,
   callBrv,
+  type Environment,
   findBrv,
   INSTALL_HINT,
   LIMITS,
   type Limits,
+  loginCommand,
   queueCurateCommand,
   searchCommand,
 } from "./brv.ts";
-import { CONFIG_FIELDS, SETTINGS_FILE, saveSettings, setUpByterover } from "./setup.ts";
 import { mirrorNote, preCompressNote, searchRecall, turnNote } from "./texts.ts";
-import { answerTool, type Call, TOOL_SCHEMAS, testByterover } from "./tools.ts";
+import { answerTool, type Call, modelLine, TOOL_SCHEMAS, testByterover } from "./tools.ts";
 import { directoryOf, eraseTree, findNoteTraces } from "./traces.ts";
 
 /** Default of the places: those of this process. */
@@ -243,4 +255,84 @@ function hasTree(directory: string): boolean {
 
 export function createByteroverProvider(options: ByteroverOptions = {}): MemoryProvider {
   return new ByteroverProvider(options);
+}
+
+// ---- Setup ----
+// `hermes memory setup byterover`, and its settings in `<home>/byterover.json`. It replaces the generic wizard because of the API key: brv
+// reads no variable, so a key in `.env` would have no effect. The key is passed to `brv login` once, which keeps it in brv's own store;
+// this program does not store it.
+
+const SETTINGS_FILE = "byterover.json";
+const API_KEY_VARIABLE = "BRV_API_KEY";
+const KEY_QUESTION = "ByteRover API key, only for sync with the cloud; empty for local use";
+const KEY_URL = "https://app.byterover.dev";
+const MODE: ConfigField = {
+  key: "mode",
+  description: "Recall and tools (hybrid), recall only (context), or tools only (tools)",
+  default: "hybrid",
+  choices: PROVIDER_MODES,
+};
+
+const CONFIG_FIELDS: readonly ConfigField[] = [
+  { key: "api_key", description: KEY_QUESTION, secret: true, env_var: API_KEY_VARIABLE, url: KEY_URL },
+  MODE,
+];
+
+async function setUpByterover(
+  home: string,
+  { ask, print, values }: PostSetupOptions,
+  brv: { readonly env: Environment; readonly isInstalled: boolean; readonly call: Call },
+): Promise<void> {
+  const unknown = Object.keys(values).find((key) => !CONFIG_FIELDS.some((field) => field.key === key));
+  if (unknown !== undefined) throw refusal(`${unknown} is no setting of ByteRover`);
+  if (!brv.isInstalled) print(`brv CLI not found. ${INSTALL_HINT} (until then ByteRover stays silent)`);
+
+  let mode = values.mode ?? parseMode(readSettings(home, SETTINGS_FILE).values.mode);
+  if (ask !== undefined && values.mode === undefined)
+    mode = await askField(MODE, mode, { ask, print }, (answer) => checkAnswer(MODE, answer));
+  const asked = values.api_key ?? (await askForKey(ask, print));
+  const key = pyStrip(values.api_key ?? (asked || knownKey(home, brv.env)));
+  saveSettings({ mode }, home);
+
+  if (key !== "" && brv.isInstalled) {
+    const login = await brv.call(loginCommand(key));
+    print(
+      login.ok
+        ? "brv is logged in."
+        : `brv login failed: ${login.error.message.replaceAll(key, "[the key]")}.`,
+    );
+  } else if (key !== "") print("The API key was not used. Run 'brv login' once brv is installed.");
+
+  await activate(home, "byterover");
+  print(`The settings are in ${join(home, SETTINGS_FILE)}.`);
+  if (brv.isInstalled) print(await modelLine(brv.call));
+}
+
+/** For setup and `saveConfig`. Saves nothing if one of the values is refused. */
+function saveSettings(values: Readonly<Record<string, string>>, home: string): void {
+  const unknown = Object.keys(values).find((key) => key !== "mode");
+  if (unknown !== undefined) throw refusal(`${unknown} is no setting of ByteRover`);
+  const mode = checkAnswer({ ...MODE, required: true }, values.mode ?? "");
+  if (!mode.ok) throw refusal(`mode ${mode.error}`);
+  const written = writeSettings(home, SETTINGS_FILE, { mode: mode.value });
+  if (!written.ok) throw new HermesError("settings-not-saved", written.error);
+}
+
+function refusal(reason: string): HermesError {
+  return new HermesError("bad-setting", `${reason}. Nothing was saved.`);
+}
+
+async function askForKey(ask: PostSetupOptions["ask"], print: PostSetupOptions["print"]): Promise<string> {
+  if (ask === undefined) return "";
+  print(
+    `A key is made at ${KEY_URL}. It is given to 'brv login' on its command line, where other users of this`,
+  );
+  print("machine can see it for a moment; 'brv login' in a terminal of your own uses the browser instead.");
+  return pyStrip(await ask(KEY_QUESTION, { secret: true }));
+}
+
+/** A key in the variable that the Python edition asks for. */
+function knownKey(home: string, env: Environment): string {
+  const file = readEnvFile(envFilePath(home));
+  return env[API_KEY_VARIABLE] ?? (file.ok ? file.value.values.get(API_KEY_VARIABLE) : undefined) ?? "";
 }

@@ -72,7 +72,7 @@ export class Banks {
          WHERE category = :category AND fact_id > :after AND length(hrr_vector) = :bytes ORDER BY fact_id LIMIT ${ROWS_PER_PAGE}`,
         { category, after, bytes },
       );
-      for (const row of rows) sum.addPhases(readVector(row.vector, this.#dim) ?? new Float64Array(this.#dim));
+      for (const row of rows) sum.add(readVector(row.vector, this.#dim) ?? new Float64Array(this.#dim));
       count += rows.length;
       after = rows.at(-1)?.id;
     }

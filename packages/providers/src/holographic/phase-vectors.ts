@@ -9,11 +9,8 @@ import { vectorWords } from "./words-and-names.ts";
 
 export const TAU = 2 * Math.PI;
 
-/** The number of different angles in an atom. Their cosines and sines are looked up, for every word of every fact. */
-const LEVELS = 65_536;
-const STEP = TAU / LEVELS;
-const COSINES = Float64Array.from({ length: LEVELS }, (_, level) => Math.cos(level * STEP));
-const SINES = Float64Array.from({ length: LEVELS }, (_, level) => Math.sin(level * STEP));
+/** An atom has one of 65,536 angles in each element. */
+const STEP = TAU / 65_536;
 
 export function bind(a: Float64Array, b: Float64Array): Float64Array {
   const bound = new Float64Array(a.length);
@@ -29,7 +26,7 @@ export function unbind(a: Float64Array, b: Float64Array): Float64Array {
 
 export function bundle(vectors: readonly Float64Array[]): Float64Array {
   const sum = new VectorSum(vectors[0]?.length ?? 0);
-  for (const vector of vectors) sum.addPhases(vector);
+  for (const vector of vectors) sum.add(vector);
   return sum.angles();
 }
 
@@ -55,16 +52,7 @@ export class VectorSum {
     this.sin = new Float64Array(dim);
   }
 
-  addLevels(levels: Uint16Array): void {
-    const [cos, sin, cosines, sines] = [this.cos, this.sin, COSINES, SINES]; // looked up once
-    for (let i = 0; i < levels.length; i += 1) {
-      const level = levels[i] as number;
-      cos[i] = (cos[i] as number) + (cosines[level] as number);
-      sin[i] = (sin[i] as number) + (sines[level] as number);
-    }
-  }
-
-  addPhases(phases: Float64Array): void {
+  add(phases: Float64Array): void {
     const [cos, sin] = [this.cos, this.sin];
     for (let i = 0; i < phases.length; i += 1) {
       cos[i] = (cos[i] as number) + Math.cos(phases[i] as number);
@@ -75,24 +63,6 @@ export class VectorSum {
   angles(): Float64Array {
     return this.cos.map((cos, i) => wrap(Math.atan2(this.sin[i] as number, cos)));
   }
-
-  /** Cosines and sines of the angles: the product of two of them, divided by `dim`, is the similarity. */
-  units(): Float32Array {
-    const units = new Float32Array(2 * this.cos.length);
-    for (let i = 0; i < this.cos.length; i += 1) {
-      const [cos, sin] = [this.cos[i] as number, this.sin[i] as number];
-      const length = Math.sqrt(cos * cos + sin * sin);
-      units[2 * i] = length === 0 ? 1 : cos / length; // an empty sum has the angle 0
-      units[2 * i + 1] = length === 0 ? 0 : sin / length;
-    }
-    return units;
-  }
-}
-
-export function unitSimilarity(a: Float32Array, b: Float32Array): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i += 1) sum += (a[i] as number) * (b[i] as number);
-  return (2 * sum) / a.length;
 }
 
 function wrap(angle: number): number {
@@ -114,20 +84,20 @@ export function vectorBytes(vector: Float64Array): Uint8Array {
 }
 
 // ---- The encoder ----
-// An atom needs 16 bits per element and 64 hashes at the usual length, so recently used atoms are kept.
+// An atom needs 64 hashes at the usual length, so recently used atoms are kept.
 
 const ROLE_CONTENT = "__hrr_role_content__";
 const ROLE_ENTITY = "__hrr_role_entity__";
 const EMPTY_TEXT = "__hrr_empty__";
 const VALUES_PER_HASH = 16;
 /** 16 MB at the usual length. */
-const MAX_KEPT_ATOMS = 8192;
+const MAX_KEPT_ATOMS = 2048;
 
 export class Encoder {
   readonly dim: number;
   readonly roleContent: Float64Array;
   readonly roleEntity: Float64Array;
-  readonly #atoms = new Map<string, Uint16Array>();
+  readonly #atoms = new Map<string, Float64Array>();
 
   constructor(dim: number) {
     this.dim = dim;
@@ -135,17 +105,19 @@ export class Encoder {
     this.roleEntity = this.atom(ROLE_ENTITY);
   }
 
-  /** Case-sensitive: callers convert to lower case first. */
+  /** Case-sensitive: callers convert to lower case first. Beyond the limit, the word unused for the longest time is dropped. */
   atom(word: string): Float64Array {
-    return Float64Array.from(this.#levels(word), (level) => level * STEP);
+    const atom =
+      this.#atoms.get(word) ?? Float64Array.from(atomLevels(word, this.dim), (level) => level * STEP);
+    this.#atoms.delete(word);
+    this.#atoms.set(word, atom);
+    if (this.#atoms.size > MAX_KEPT_ATOMS) this.#atoms.delete(this.#atoms.keys().next().value ?? "");
+    return atom;
   }
 
   text(text: string): Float64Array {
-    return this.#wordSum(text).angles();
-  }
-
-  textUnits(text: string): Float32Array {
-    return this.#wordSum(text).units();
+    const words = vectorWords(text);
+    return bundle((words.length === 0 ? [EMPTY_TEXT] : words).map((word) => this.atom(word)));
   }
 
   /** A text bound to the role that texts have in facts. */
@@ -160,22 +132,6 @@ export class Encoder {
 
   fact(content: string, entities: readonly string[]): Float64Array {
     return bundle([this.content(content), ...entities.map((name) => this.entity(name))]);
-  }
-
-  #wordSum(text: string): VectorSum {
-    const words = vectorWords(text);
-    const sum = new VectorSum(this.dim);
-    for (const word of words.length === 0 ? [EMPTY_TEXT] : words) sum.addLevels(this.#levels(word));
-    return sum;
-  }
-
-  /** Beyond the limit, the word unused for the longest time is dropped. */
-  #levels(word: string): Uint16Array {
-    const levels = this.#atoms.get(word) ?? atomLevels(word, this.dim);
-    this.#atoms.delete(word);
-    this.#atoms.set(word, levels);
-    if (this.#atoms.size > MAX_KEPT_ATOMS) this.#atoms.delete(this.#atoms.keys().next().value ?? "");
-    return levels;
   }
 }
 

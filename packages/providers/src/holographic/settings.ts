@@ -6,7 +6,7 @@ import { getConfigValue } from "@hermes-memory/core/internal/config";
 import { userScopeName } from "@hermes-memory/core/internal/home";
 import { HermesError, isRecord } from "@hermes-memory/core/internal/lib";
 import type { ConfigField } from "@hermes-memory/core/internal/providers";
-import { readBoolean, readNumber, readText } from "@hermes-memory/core/internal/providers";
+import { checkAnswer, readBoolean, readNumber, readText } from "@hermes-memory/core/internal/providers";
 import { PROVIDER_MODES, type ProviderMode, parseMode } from "../kit/provider-mode.ts";
 
 export const SECTION = "plugins.hermes-memory-store";
@@ -35,6 +35,8 @@ export type HolographicSettings = {
 const DEFAULT_DB_PATH = "$HERMES_HOME/memory_store.db";
 const DIM = { standard: 1024, min: 16, max: 16_384 };
 const SHARE = { min: 0, max: 1 };
+const DAYS = { min: 0, max: 36_500 };
+const CHARS = { min: 0, max: 1_000_000 };
 /** Far more than five facts of ordinary length, but less than five of the longest allowed. */
 const MAX_CHARS = 4000;
 
@@ -55,13 +57,17 @@ export function readSettings(section: unknown, home: string): HolographicSetting
     minTrust: readNumber(values.min_trust_threshold, 0.3, SHARE),
     dim: Math.trunc(readNumber(values.hrr_dim, DIM.standard, DIM)),
     vectorWeight: readNumber(values.hrr_weight, 0.3, SHARE),
-    halfLifeDays: Math.trunc(readNumber(values.temporal_decay_half_life, 0, { min: 0, max: 36_500 })),
+    halfLifeDays: Math.trunc(readNumber(values.temporal_decay_half_life, 0, DAYS)),
     autoExtract: readBoolean(values.auto_extract, false),
     scoring: readText(values.scoring, "").toLowerCase() === "reference" ? "reference" : "structural",
     querySyntax: readText(values.fts_query, "").toLowerCase() === "raw" ? "raw" : "safe",
     mode: parseMode(values.mode),
-    maxChars: Math.trunc(readNumber(values.max_chars, MAX_CHARS, { min: 0, max: 1_000_000 })),
+    maxChars: Math.trunc(readNumber(values.max_chars, MAX_CHARS, CHARS)),
   };
+}
+
+function bounded(type: "number" | "integer", { min, max }: { readonly min: number; readonly max: number }) {
+  return { type, minimum: min, maximum: max };
 }
 
 export const CONFIG_FIELDS: readonly ConfigField[] = [
@@ -69,11 +75,22 @@ export const CONFIG_FIELDS: readonly ConfigField[] = [
   {
     key: "auto_extract",
     description: "Pick facts out of what the user wrote when a session ends",
+    type: "boolean",
     default: "false",
     choices: ["true", "false"],
   },
-  { key: "default_trust", description: "Trust of a new fact, 0 to 1", default: "0.5" },
-  { key: "hrr_dim", description: "Length of the fact vectors", default: String(DIM.standard) },
+  {
+    key: "default_trust",
+    description: "Trust of a new fact, 0 to 1",
+    default: "0.5",
+    ...bounded("number", SHARE),
+  },
+  {
+    key: "hrr_dim",
+    description: "Length of the fact vectors",
+    default: String(DIM.standard),
+    ...bounded("integer", DIM),
+  },
   {
     key: "scoring",
     description: "How probe, reason and contradict measure; reference copies the Python edition",
@@ -88,62 +105,33 @@ export const CONFIG_FIELDS: readonly ConfigField[] = [
   },
 ];
 
-type Kind =
-  | { readonly kind: "text" }
-  | { readonly kind: "boolean" }
-  | { readonly kind: "choice"; readonly words: readonly string[] }
-  | { readonly kind: "number"; readonly min: number; readonly max: number; readonly isWhole?: true };
+/** Settings that setup does not ask for. */
+const FURTHER_FIELDS: readonly ConfigField[] = [
+  { key: "min_trust_threshold", ...bounded("number", SHARE) },
+  { key: "hrr_weight", ...bounded("number", SHARE) },
+  { key: "temporal_decay_half_life", ...bounded("integer", DAYS) },
+  { key: "fts_query", choices: ["safe", "raw"] },
+  { key: "max_chars", ...bounded("integer", CHARS) },
+];
 
-const KINDS: Readonly<Record<string, Kind>> = {
-  db_path: { kind: "text" },
-  default_trust: { kind: "number", ...SHARE },
-  min_trust_threshold: { kind: "number", ...SHARE },
-  hrr_dim: { kind: "number", min: DIM.min, max: DIM.max, isWhole: true },
-  hrr_weight: { kind: "number", ...SHARE },
-  temporal_decay_half_life: { kind: "number", min: 0, max: 36_500, isWhole: true },
-  auto_extract: { kind: "boolean" },
-  scoring: { kind: "choice", words: ["structural", "reference"] },
-  fts_query: { kind: "choice", words: ["safe", "raw"] },
-  mode: { kind: "choice", words: PROVIDER_MODES },
-  max_chars: { kind: "number", min: 0, max: 1_000_000, isWhole: true },
-};
+const FIELDS = new Map([...CONFIG_FIELDS, ...FURTHER_FIELDS].map((field) => [field.key, field]));
 
-/** The values of the section, without unknown keys. */
+/** The values of the section, without unknown keys. Setup knows only `true` and `false`, so `yes` and `on` become true. */
 export function knownSettings(section: unknown): Readonly<Record<string, unknown>> {
-  const values = isRecord(section) ? section : {};
-  const known = Object.entries(values).filter(([key]) => Object.hasOwn(KINDS, key));
-  return Object.fromEntries(known.map(([key, value]) => [key, asChoice(key, value)]));
-}
-
-/** Setup knows only `true` and `false`, so `yes` and `on` become true. */
-function asChoice(key: string, value: unknown): unknown {
-  return KINDS[key]?.kind === "boolean" ? readBoolean(value, false) : value;
+  const known = Object.entries(isRecord(section) ? section : {}).filter(([key]) => FIELDS.has(key));
+  const isFlag = (key: string) => FIELDS.get(key)?.type === "boolean";
+  return Object.fromEntries(
+    known.map(([key, value]) => [key, isFlag(key) ? readBoolean(value, false) : value]),
+  );
 }
 
 /** A value as YAML. Numbers and booleans are written without quotes, because the Python original takes the text "false" for true. */
 export function toYaml(key: string, value: string): string {
-  const kind = KINDS[key];
-  const text = value.trim();
-  if (kind === undefined) throw refusal(key, `is not a setting; there are ${Object.keys(KINDS).join(", ")}`);
-  switch (kind.kind) {
-    case "text":
-      return JSON.stringify(text);
-    case "boolean":
-      if (readBoolean(text, true) !== readBoolean(text, false)) throw refusal(key, "must be true or false");
-      return String(readBoolean(text, false));
-    case "choice":
-      if (!kind.words.includes(text)) throw refusal(key, `must be one of ${kind.words.join(", ")}`);
-      return text;
-    case "number": {
-      const number = text === "" ? Number.NaN : Number(text);
-      const fits = number >= kind.min && number <= kind.max && (!kind.isWhole || Number.isInteger(number));
-      const what = kind.isWhole ? "a whole number" : "a number";
-      if (!fits) throw refusal(key, `must be ${what} from ${kind.min} to ${kind.max}`);
-      return String(number);
-    }
-    default:
-      return kind satisfies never;
-  }
+  const field = FIELDS.get(key);
+  if (field === undefined) throw refusal(key, `is not a setting; there are ${[...FIELDS.keys()].join(", ")}`);
+  const checked = checkAnswer({ ...field, required: true }, value);
+  if (!checked.ok) throw refusal(key, checked.error);
+  return key === "db_path" ? JSON.stringify(checked.value) : checked.value;
 }
 
 /**

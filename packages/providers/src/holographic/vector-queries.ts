@@ -3,7 +3,7 @@
 // `reference` has the formulas of the Python original, `structural` is the default.
 import { categoryFilter, FACT_COLUMNS, type FactRow, type FactWithVector, toFactRow } from "./database.ts";
 import type { StoreParts } from "./facts.ts";
-import { bind, type Encoder, readVector, similarity, unbind, unitSimilarity } from "./phase-vectors.ts";
+import { bind, type Encoder, readVector, similarity, unbind } from "./phase-vectors.ts";
 import { phrase, withoutSyntaxErrors } from "./search.ts";
 import { vectorWords } from "./words-and-names.ts";
 
@@ -235,7 +235,7 @@ function referenceJudge({ db, encoder }: StoreParts): Judge {
 
 /** The same statement with another value: most words are the same, and each side has words that the other lacks. */
 function structuralJudge({ encoder }: StoreParts): Judge {
-  const unitsOf = remembered(({ content }: FactRow) => encoder.textUnits(content));
+  const vectorOf = remembered(({ content }: FactRow) => encoder.text(content));
   const wordsOf = remembered(({ content }: FactRow) => new Set(vectorWords(content)));
   return (one, other, overlap) => {
     const [words, others] = [wordsOf(one), wordsOf(other)];
@@ -243,7 +243,7 @@ function structuralJudge({ encoder }: StoreParts): Judge {
     for (const word of words) if (others.has(word)) shared += 1;
     if (shared === words.size || shared === others.size) return undefined;
     if (shared < LEAST_SHARED * Math.sqrt(words.size * others.size)) return undefined;
-    const similar = unitSimilarity(unitsOf(one), unitsOf(other));
+    const similar = similarity(vectorOf(one), vectorOf(other));
     const isSameForm = similar >= SAME_FORM.from && similar <= SAME_FORM.to;
     return isSameForm ? { similar, score: overlap * similar } : undefined;
   };

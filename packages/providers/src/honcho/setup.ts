@@ -1,7 +1,7 @@
 // `hermes memory setup honcho`: asks in order, or takes everything from `--set`, saves the block of this profile and switches the provider
 // on. The command that calls it then makes a real request.
-import { err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/internal/lib";
-import type { ConfigField, PostSetupOptions } from "@hermes-memory/core/internal/providers";
+import { HermesError, ok, pyStrip } from "@hermes-memory/core/internal/lib";
+import { type ConfigField, checkAnswer, type PostSetupOptions } from "@hermes-memory/core/internal/providers";
 import { type Asking, activate, askField } from "../kit/networked/setup.ts";
 import type { HonchoPlace } from "./config-file.ts";
 import {
@@ -142,11 +142,8 @@ async function choose(
   description: string,
   field: { readonly choices: readonly string[]; readonly default: string },
 ): Promise<string> {
-  const check = (answer: string): Result<string, string> => {
-    const word = answer.toLowerCase();
-    return field.choices.includes(word) ? ok(word) : err(`must be one of ${field.choices.join(", ")}`);
-  };
-  return await askField({ key: "The answer", description, ...field }, field.default, asking, check);
+  const asked = { key: "The answer", description, ...field };
+  return await askField(asked, field.default, asking, (answer) => checkAnswer(asked, answer));
 }
 
 // ---- People who write through a gateway ----

@@ -1,15 +1,23 @@
 // The five tools of OpenViking. Names, arguments and results are those of the Python edition.
+import { lstatSync } from "node:fs";
+import { buffer } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { codePointLength, pyStrip, takeCodePoints } from "@hermes-memory/core/internal/lib";
+import { ZipFile } from "yazl";
 import { type HttpCall, ServiceError } from "../kit/http.ts";
 import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
-import type { UploadPolicy } from "../kit/networked/local-files.ts";
+import {
+  expandedPath,
+  type FolderFile,
+  openFileOrFolder,
+  type UploadPolicy,
+} from "../kit/networked/local-files.ts";
 import { type ServiceTool, ToolRefusal } from "../kit/networked/service.ts";
 import { fitting, requiredText, tool } from "../kit/networked/tools.ts";
 import { isFolder } from "./erase.ts";
 import { CATEGORY_FOLDERS, DEFAULT_FOLDER, type VikingMemories } from "./memories.ts";
 import { isContainer } from "./places.ts";
 import { codeOf, type VikingServer, type Wire } from "./server.ts";
-import { prepareUpload, sourceOf } from "./uploads.ts";
 
 type Deps = {
   readonly server: VikingServer;
@@ -371,4 +379,75 @@ async function upload(deps: Deps, path: string, signal: AbortSignal): Promise<ob
   const id = textIn(fieldsOf(answer).temp_file_id);
   if (id === "") throw new ToolRefusal("OpenViking answered the upload without an id of the file.");
   return { temp_file_id: id, source_name: sourceName };
+}
+
+// ---- Files and folders to upload ----
+// What the model asks to add as a resource: an address for the server, or a local file or folder, which is uploaded. A folder is packed as a
+// zip archive in memory; no file is written.
+
+/** Where a resource comes from. */
+type Source =
+  /** The server fetches it. */
+  { readonly kind: "remote"; readonly path: string } | { readonly kind: "local"; readonly path: string };
+
+type Upload = { readonly blob: Blob; readonly fileName: string; readonly sourceName: string };
+
+const REMOTE = /^(?:https?:\/\/|git@|ssh:\/\/|git:\/\/)/i;
+const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
+const DRIVE = /^[a-z]:[\\/]/i;
+const LOOKS_LOCAL = /[\\/]|^~$/;
+
+/** Throws `ToolRefusal` for a path that cannot exist here. */
+function sourceOf(given: string, policy: UploadPolicy): Source {
+  if (REMOTE.test(given)) return { kind: "remote", path: given };
+  if (/^file:/i.test(given)) return { kind: "local", path: localPathOf(given) };
+  if (SCHEME.test(given) && !DRIVE.test(given)) return { kind: "remote", path: given };
+  const path = expandedPath(given, policy);
+  if (exists(path)) return { kind: "local", path };
+  if (LOOKS_LOCAL.test(given) || DRIVE.test(given))
+    throw new ToolRefusal(`Local resource path does not exist: ${given}`);
+  return { kind: "remote", path: given };
+}
+
+function localPathOf(uri: string): string {
+  const url = URL.parse(uri);
+  if (url === null || (url.hostname !== "" && url.hostname !== "localhost"))
+    throw new ToolRefusal(`Unsupported non-local file URI: ${uri}`);
+  let path: string;
+  try {
+    path = fileURLToPath(`file://${url.pathname}`);
+  } catch {
+    throw new ToolRefusal(`Unsupported local resource path: ${uri}`); // for instance an encoded slash
+  }
+  if (!exists(path)) throw new ToolRefusal(`Local resource path does not exist: ${path}`);
+  return path;
+}
+
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false; // too long, or with characters that no path has
+  }
+}
+
+/** The file, or the folder as a zip archive. Throws `ToolRefusal` for a path that may not be uploaded. */
+async function prepareUpload(path: string, policy: UploadPolicy): Promise<Upload> {
+  const opened = await openFileOrFolder(path, policy);
+  if (!opened.ok) throw new ToolRefusal(opened.error);
+  const { name } = opened.value;
+  if (opened.value.kind === "file") return { blob: opened.value.blob, fileName: name, sourceName: name };
+  return { blob: new Blob([await zipOf(opened.value.files)]), fileName: `${name}.zip`, sourceName: name };
+}
+
+/** 1 January 1980: archives of the same files are the same. */
+const DATE = new Date(1980, 0, 1);
+
+/** Names have `/` as separator. */
+export async function zipOf(files: readonly FolderFile[]): Promise<Buffer<ArrayBuffer>> {
+  const zip = new ZipFile();
+  for (const { name, bytes } of files)
+    zip.addBuffer(Buffer.from(bytes), name, { mtime: DATE, forceDosTimestamp: true });
+  zip.end();
+  return await buffer(zip.outputStream);
 }

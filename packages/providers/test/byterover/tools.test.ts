@@ -10,18 +10,6 @@ const call = async ({ provider }: Started, name: string, args: Record<string, un
   JSON.parse(await provider.handleToolCall(name, args));
 
 describe("the tools of ByteRover", () => {
-  it("are there unless the mode is context, also before it has started", () => {
-    const names = (settings?: object) =>
-      startProvider(settings === undefined ? {} : { settings })
-        .provider.getToolSchemas()
-        .map(({ name }) => name);
-    const all = ["brv_query", "brv_curate", "brv_status"];
-    expect(names()).toEqual(all);
-    expect(names({ mode: "tools" })).toEqual(all);
-    expect(names({ mode: "context" })).toEqual([]);
-    expect(createByteroverProvider().getToolSchemas?.()).toHaveLength(3);
-  });
-
   it("ask a question and give the answer without progress and footer", async () => {
     const started = startProvider({ notes: ["The database port is 5433."] });
     expect(await call(started, "brv_query", { query: " what is the database port " })).toEqual({
@@ -120,18 +108,6 @@ describe("the ByteRover provider", () => {
     const none = createByteroverProvider({ env: {}, userHome: tempDirectory(), systemPlaces: [] });
     await none.initialize("s", { hermes_home: tempDirectory() });
     expect(await none.systemPromptBlock?.({})).toBe("");
-  });
-
-  it("tests itself without leaving anything behind", async () => {
-    const { provider, brv, directory } = startProvider({ notes: ["something about this project"] });
-    const report = await provider.selfTest(new AbortController().signal);
-    expect(report.steps.map(({ name, detail }) => [name, detail])).toEqual([
-      ["status", "brv 3.14.0"],
-      ["recall", "search works. Model provider: openai-compatible (m1)"],
-      ["write", "left out: brv cannot remove a note again"],
-    ]);
-    expect(brv.calls().map(({ argv }) => argv[0])).toEqual(["status", "search", "providers"]);
-    expect(storedNotes(directory)).toEqual(["something about this project"]);
   });
 
   it("keeps its settings for the next start", () => {

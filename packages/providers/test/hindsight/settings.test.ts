@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { bankIdOf } from "../../src/hindsight/bank-id.ts";
+import { bankIdOf } from "../../src/hindsight/provider.ts";
 import { baseUrlOf, HINDSIGHT_SETTINGS, missingFor, parseTags } from "../../src/hindsight/settings.ts";
 
 function placeWith(values: object, env: Record<string, string> = {}) {

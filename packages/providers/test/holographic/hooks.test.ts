@@ -143,14 +143,6 @@ describe("the mirror of the built-in memory", () => {
     await facts.provider.onMemoryWrite?.("add", "memory", "x".repeat(2001), {});
     expect(contents(facts)).toEqual([]);
   });
-
-  it("does nothing for an agent that must not write, whose tools still work", async () => {
-    const facts = await openFacts({ agent_context: "cron", settings: { auto_extract: true } });
-    await facts.provider.onMemoryWrite?.("add", "memory", "NAS is in the attic", {});
-    await facts.provider.onSessionEnd?.([{ role: "user", content: "I prefer tabs over spaces" }], {});
-    expect(contents(facts)).toEqual([]);
-    expect(await facts.add("by hand")).toBe(1);
-  });
 });
 
 describe("extraction at the end of a session", () => {
@@ -221,24 +213,6 @@ describe("shutdown", () => {
     await facts.provider.initialize("again", { hermes_home: facts.home });
     expect(await facts.ids("list")).toEqual([1]);
   });
-});
-
-it("the self-test writes, finds and removes a fact and leaves everything as it was", async () => {
-  const facts = await openFacts();
-  await facts.add("Jane Smith likes tea");
-  const tables = ["facts", "entities", "fact_entities", "memory_banks", "hermes_memory_mirrored"];
-  const state = () =>
-    tables.map((table) => facts.sql(`SELECT * FROM ${table}`).map((row) => row.slice(0, 5)));
-  const before = state();
-  const report = await facts.provider.selfTest?.(new AbortController().signal);
-  expect(report?.steps.map(({ name }) => name)).toEqual(["write", "recall", "clean up"]);
-  expect(state()).toEqual(before);
-  await expect(async () => facts.provider.selfTest?.(AbortSignal.abort())).rejects.toThrow();
-  expect(state()).toEqual(before);
-  await facts.provider.shutdown?.({});
-  await expect(async () => facts.provider.selfTest?.(new AbortController().signal)).rejects.toThrow(
-    /not open/,
-  );
 });
 
 it("a self-test that fails cleans up all the same", async () => {

@@ -47,7 +47,7 @@ describe("for all vectors", () => {
 /** Where the parts cancel each other out, a bundle has no direction. */
 function expectBundle(found: Float64Array, parts: readonly Float64Array[]): void {
   const sum = new VectorSum(found.length);
-  for (const part of parts) sum.addPhases(part);
+  for (const part of parts) sum.add(part);
   const expected = sum.angles();
   for (const [i, angle] of found.entries())
     if (Math.hypot(sum.cos[i] ?? 0, sum.sin[i] ?? 0) > 1e-9)

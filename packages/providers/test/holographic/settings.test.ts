@@ -102,7 +102,7 @@ describe("saving", () => {
   it.each([
     [{ default_trust: "high" }, /default_trust must be a number from 0 to 1/],
     [{ hrr_dim: "12.5" }, /hrr_dim must be a whole number/],
-    [{ auto_extract: "perhaps" }, /auto_extract must be true or false/],
+    [{ auto_extract: "perhaps" }, /auto_extract must be one of true, false/],
     [{ scoring: "random" }, /scoring must be one of structural, reference/],
     [{ colour: "blue" }, /colour is not a setting/],
   ])("refuses %j and writes nothing", async (values, message) => {

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../../core/src/lib/index.ts";
 import { silentLogger } from "../../../core/src/lib/logger.ts";
 import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
-import { HonchoConnection } from "../../src/honcho/connection.ts";
+import { HonchoConnection } from "../../src/honcho/provider.ts";
 import { readHonchoSettings } from "../../src/honcho/settings.ts";
 import { createHttpClient } from "../../src/kit/http.ts";
 import { type Batch, type NewItem, openLane } from "../../src/kit/outbox/outbox.ts";

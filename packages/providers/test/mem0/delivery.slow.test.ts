@@ -4,7 +4,7 @@ import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { createHttpClient } from "../../src/kit/http.ts";
 import type { Batch, NewItem } from "../../src/kit/outbox/outbox.ts";
-import { Mem0Connection } from "../../src/mem0/connection.ts";
+import { Mem0Connection } from "../../src/mem0/provider.ts";
 import { MEM0_SETTINGS } from "../../src/mem0/settings.ts";
 import type { FakeMem0 } from "../fakes/servers/mem0.ts";
 import { DELIVERED, deliver, entryOf } from "../kit/deliver.ts";

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { searchResult } from "../../src/openviking/tools.ts";
-import { zipOf } from "../../src/openviking/uploads.ts";
+import { searchResult, zipOf } from "../../src/openviking/tools.ts";
 import { FakeOpenViking, readZip } from "../fakes/servers/openviking.ts";
 import { accountOf, startProvider } from "./harness.ts";
 

@@ -25,16 +25,9 @@ function folded(unit: number): number {
 
 // ---- Wrapping and unwrapping ----
 
-type BlockOptions = {
-  /** Called once when the text already contained a fence, which was deleted. The message contains nothing of the text. */
-  readonly onPreWrapped?: (message: string) => void;
-};
-
 /** The text in the fence; "" for a blank text, or one that contains only fences. */
-export function buildMemoryContextBlock(text: string | null | undefined, options: BlockOptions = {}): string {
-  if (text === null || text === undefined || pyStrip(text) === "") return "";
-  const clean = sanitizeContext(text);
-  if (clean !== text) options.onPreWrapped?.(PRE_WRAPPED);
+export function buildMemoryContextBlock(text: string | null | undefined): string {
+  const clean = sanitizeContext(text ?? "");
   return pyStrip(clean) === "" ? "" : writeFence({ name: RECALL_TAG, note: `${NOTE}\n` }, clean);
 }
 
@@ -67,9 +60,6 @@ export function injectRecall(content: unknown, block: string): unknown {
   if (typeof content === "string") return `${content}\n\n${block}`;
   return Array.isArray(content) ? [...content, { type: "text", text: block }] : content;
 }
-
-const PRE_WRAPPED =
-  "The memory provider returned pre-wrapped context. Its fences were deleted; a provider returns plain text.";
 
 // `sanitizeContext` recognises the note by its beginning, its end `.]`, and the absence of any other `]`.
 const NOTE =

@@ -1,21 +1,18 @@
-// Background jobs, one after the other in the order they were pushed. A job that hangs costs its deadline, a service that is down costs
-// a bounded queue, and neither keeps the process alive. The manager has one for its hooks, a provider may have one for its requests.
+// Background jobs, one after the other in the order they were pushed. A service that is down costs a bounded queue and does not keep the
+// process alive. The manager has one for its hooks, a provider may have one for its requests.
 import { withDeadline } from "./foreign-code.ts";
 
-/** The signal is aborted at the deadline and when the queue closes. */
+/** The signal is aborted when the queue closes. */
 export type Job = (signal: AbortSignal) => Promise<void>;
 
 export type JobOutcome =
   | { readonly kind: "done" }
   | { readonly kind: "failed"; readonly cause: unknown }
-  | { readonly kind: "timed-out"; readonly afterMs: number }
   | { readonly kind: "dropped"; readonly reason: "full" | "closed" };
 
 export type SerialQueueOptions = {
   /** Jobs that may wait beside the running one. */
   readonly maxWaiting: number;
-  /** For each job, from its start. Default: none. */
-  readonly deadlineMs?: number;
 };
 
 export type DrainOptions = {
@@ -28,7 +25,6 @@ type Entry = { readonly job: Job; readonly settle: (outcome: JobOutcome) => void
 
 export class SerialQueue {
   readonly #maxWaiting: number;
-  readonly #deadlineMs: number;
   readonly #waiting: Entry[] = [];
   readonly #closing = new AbortController();
   /** Called after each job and by `close`. */
@@ -37,9 +33,8 @@ export class SerialQueue {
   #pushed = 0;
   #finished = 0;
 
-  constructor({ maxWaiting, deadlineMs = Number.POSITIVE_INFINITY }: SerialQueueOptions) {
+  constructor({ maxWaiting }: SerialQueueOptions) {
     this.#maxWaiting = maxWaiting;
-    this.#deadlineMs = deadlineMs;
   }
 
   /** Jobs that wait or run. */
@@ -113,12 +108,10 @@ export class SerialQueue {
   }
 
   async #outcomeOf(job: Job): Promise<JobOutcome> {
-    const rules = { ms: this.#deadlineMs, isBackground: true, stop: this.#closing.signal };
+    const rules = { ms: Number.POSITIVE_INFINITY, stop: this.#closing.signal };
     try {
       const timed = await withDeadline(rules, job);
-      if (timed.kind === "done") return { kind: "done" };
-      if (timed.kind === "timeout") return { kind: "timed-out", afterMs: this.#deadlineMs };
-      return { kind: "dropped", reason: "closed" };
+      return timed.kind === "done" ? { kind: "done" } : { kind: "dropped", reason: "closed" };
     } catch (cause) {
       return { kind: "failed", cause };
     }

@@ -8,7 +8,7 @@ import { activeProviderName, BUNDLED_NAMES, bundledProviders } from "../discover
 import { checkAvailability, isOwnFault, loadProvider } from "../discovery/load-provider.ts";
 import { describeForeign, withDeadline } from "../kit/foreign-code.ts";
 import { recordAvailability } from "./health.ts";
-import { MemoryManager } from "./manager.ts";
+import { type EraseRules, MemoryManager } from "./manager.ts";
 import { type MirroredWrite, type ProviderForgot, writeMetadata } from "./memory-writes.ts";
 import type { InitializeAllOptions } from "./options.ts";
 
@@ -172,21 +172,23 @@ export type Forgot = None | (ProviderForgot & { readonly provider: string }) | F
 export async function forgetInProvider(
   request: OneOffRequest & { readonly text: string; readonly isDryRun: boolean },
 ): Promise<Forgot> {
-  const { text, isDryRun } = request;
-  const deadlineMs = DEADLINES_MS.forget;
-  return withProvider(request, deadlineMs, async (manager, provider): Promise<Forgot> => {
-    return { ...(await manager.forget(text, { isDryRun, deadlineMs })), provider };
-  });
+  return erasing(request, (manager, rules) => manager.forget(request.text, rules));
 }
 
 /** Erases everything of the user, or of the owner, in the active provider's store; with `isDryRun` only counts it. */
 export async function eraseInProvider(
   request: OneOffRequest & { readonly isDryRun: boolean },
 ): Promise<Forgot> {
-  const { isDryRun } = request;
-  const deadlineMs = DEADLINES_MS.forget;
-  return withProvider(request, deadlineMs, async (manager, provider): Promise<Forgot> => {
-    return { ...(await manager.eraseUser({ isDryRun, deadlineMs })), provider };
+  return erasing(request, (manager, rules) => manager.eraseUser(rules));
+}
+
+function erasing(
+  request: OneOffRequest & { readonly isDryRun: boolean },
+  erase: (manager: MemoryManager, rules: EraseRules) => Promise<ProviderForgot>,
+): Promise<Forgot> {
+  const rules = { isDryRun: request.isDryRun, deadlineMs: DEADLINES_MS.forget };
+  return withProvider(request, rules.deadlineMs, async (manager, provider): Promise<Forgot> => {
+    return { ...(await erase(manager, rules)), provider };
   });
 }
 

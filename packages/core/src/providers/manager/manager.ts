@@ -515,7 +515,7 @@ export class MemoryManager {
   }
 }
 
-type EraseRules = { readonly isDryRun: boolean; readonly deadlineMs: number };
+export type EraseRules = { readonly isDryRun: boolean; readonly deadlineMs: number };
 
 function toolsOf(provider: MemoryProvider): unknown {
   return provider.getToolSchemas === undefined ? [] : provider.getToolSchemas();

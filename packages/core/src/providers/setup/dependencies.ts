@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { FoundProvider } from "../discovery/find-providers.ts";
-import { type ExternalDependency, findEntryFile } from "../discovery/plugins.ts";
+import { type ExternalDependency, findEntryFile, type PluginManifest } from "../discovery/plugins.ts";
 import { type ChildEnd, runChild } from "../kit/child-process.ts";
 
 const STDERR_SHOWN_CHARS = 200;
@@ -31,9 +31,8 @@ const INSTALL_TIMEOUT_MS = 120_000;
 const PACKAGE_NAME = /^(?:@[A-Za-z0-9._~-]+\/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*$/;
 
 /** The entries of `npm_dependencies` whose package cannot be found from the plugin's directory. */
-export function missingPackages({ directory, manifest }: FoundProvider): readonly string[] {
-  if (directory === undefined) return []; // bundled providers need no packages
-  return manifest.npmDependencies.filter((spec) => !isInstalled(directory, spec));
+export function missingPackages(directory: string, { npmDependencies }: PluginManifest): readonly string[] {
+  return npmDependencies.filter((spec) => !isInstalled(directory, spec));
 }
 
 /** Runs npm, so ask the user before calling this. Install scripts of the packages are not run. */
@@ -138,26 +137,25 @@ function npmProgram(): { command: string; args: readonly string[] } {
 }
 
 function installFailure(end: ChildEnd, timeoutMs: number): InstallFailure | undefined {
+  if (end.kind === "exited" && end.code === 0) return undefined;
+  if (end.kind === "not-started" && end.code === "ENOENT")
+    return { kind: "npm-missing", message: "npm was not found, so nothing was installed." };
+  const kind = end.kind === "timed-out" ? "timed-out" : end.kind === "aborted" ? "stopped" : "failed";
+  const stderr = "stderr" in end ? shownStderr(end.stderr) : "";
+  return { kind, message: `npm ${howItEnded(end, timeoutMs)}${stderr}.` };
+}
+
+/** Continues a sentence after the name of the program. */
+function howItEnded(end: ChildEnd, timeoutMs: number): string {
   switch (end.kind) {
-    case "exited": {
-      if (end.code === 0) return undefined;
-      const how = end.code === undefined ? `was ended by ${end.killedBy}` : `ended with code ${end.code}`;
-      return { kind: "failed", message: `npm ${how}${shownStderr(end.stderr)}.` };
-    }
+    case "exited":
+      return end.code === undefined ? `was ended by ${end.killedBy}` : `ended with code ${end.code}`;
     case "timed-out":
-      return {
-        kind: "timed-out",
-        message: `npm did not finish within ${timeoutMs / 1000} s${shownStderr(end.stderr)}.`,
-      };
-    case "aborted":
-    case "flooded":
-      return { kind: "stopped", message: "The installation was stopped." };
+      return `gave no answer within ${timeoutMs / 1000} s`;
     case "not-started":
-      if (end.code === "ENOENT")
-        return { kind: "npm-missing", message: "npm was not found, so nothing was installed." };
-      return { kind: "failed", message: `npm could not be started: ${end.message}.` };
+      return `could not be started: ${end.message}`;
     default:
-      return end satisfies never;
+      return "was stopped";
   }
 }
 
@@ -197,26 +195,9 @@ export async function checkExternal(
   if (command === undefined) return { kind: "unchecked" };
   const end = await runChild({ ...KEPT_OUTPUT, command, args, timeoutMs, graceMs: GRACE_MS, env });
   if (end.kind === "exited" && end.code === 0) return { kind: "present" };
-  return { kind: "missing", reason: missingReason(check, command, end, timeoutMs) };
-}
-
-function missingReason(check: string, command: string, end: ChildEnd, timeoutMs: number): string {
-  switch (end.kind) {
-    case "exited":
-      return end.code === undefined
-        ? `'${check}' was ended from outside`
-        : `'${check}' ended with code ${end.code}`;
-    case "timed-out":
-      return `'${check}' gave no answer within ${timeoutMs / 1000} s`;
-    case "aborted":
-    case "flooded":
-      return `'${check}' was ended from outside`;
-    case "not-started":
-      if (end.code === "ENOENT") return `there is no program '${command}'`;
-      return `'${check}' could not be started: ${end.message}`;
-    default:
-      return end satisfies never;
-  }
+  if (end.kind === "not-started" && end.code === "ENOENT")
+    return { kind: "missing", reason: `there is no program '${command}'` };
+  return { kind: "missing", reason: `'${check}' ${howItEnded(end, timeoutMs)}` };
 }
 
 /** The words of a command line, quoted or not. No shell runs it: variables, pipes and redirections have no meaning. */

@@ -1,4 +1,3 @@
-import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
@@ -32,17 +31,6 @@ describe("loading a plugin", () => {
     const [one, two] = [await loadProvider(home, "counting"), await loadProvider(home, "counting")];
     expect(one).toMatchObject({ ok: true, value: { provider: { made: 1, runs: 1 } } });
     expect(two).toMatchObject({ ok: true, value: { provider: { made: 2, runs: 1 } } });
-  });
-
-  it("works through a link", async () => {
-    const home = tempDirectory();
-    const source = writePlugin(tempDirectory(), "source", { "index.mjs": registeringPlugin() });
-    writePlugin(home, "other", {});
-    symlinkSync(source, join(home, "plugins", "linked"));
-    expect(await loadProvider(home, "linked")).toMatchObject({
-      ok: true,
-      value: { found: { name: "linked" } },
-    });
   });
 
   it.each(BUNDLED_NAMES)("loads the bundled %s", async (name) => {

@@ -39,16 +39,6 @@ describe("a block", () => {
     },
   );
 
-  it("says once that its text came pre-wrapped, without repeating the text", () => {
-    const heard: string[] = [];
-    const onPreWrapped = (message: string) => heard.push(message);
-    buildMemoryContextBlock("<memory-context>\nold\n</memory-context>\nkiln </memory-context>", {
-      onPreWrapped,
-    });
-    expect(heard).toEqual([expect.stringContaining("pre-wrapped")]);
-    expect(heard[0]).not.toContain("kiln");
-  });
-
   it("is removed whole by the sanitiser, for any content", () => {
     fc.assert(
       fc.property(streamText, (text) => {

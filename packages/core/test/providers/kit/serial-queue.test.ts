@@ -4,7 +4,7 @@ import { SerialQueue } from "../../../src/providers/kit/serial-queue.ts";
 import { startScript } from "../../fakes/child.ts";
 import { pause } from "../../fakes/providers.ts";
 
-const WIDE = { maxWaiting: 100, deadlineMs: 60_000 };
+const WIDE = { maxWaiting: 100 };
 
 describe("serial queue", () => {
   afterEach(() => {
@@ -48,23 +48,6 @@ describe("serial queue", () => {
       { kind: "failed", cause },
       { kind: "done" },
     ]);
-  });
-
-  it("goes on at the deadline, whether or not the job reacts to its signal", async () => {
-    vi.useFakeTimers();
-    const queue = new SerialQueue({ maxWaiting: 10, deadlineMs: 1_000 });
-    const reasons: unknown[] = [];
-    const deaf = queue.push((signal) => {
-      signal.addEventListener("abort", () => reasons.push((signal.reason as Error).name));
-      return new Promise(() => {});
-    });
-    const next = queue.push(async () => {});
-    await vi.advanceTimersByTimeAsync(999);
-    expect(queue.length).toBe(2);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await deaf).toEqual({ kind: "timed-out", afterMs: 1_000 });
-    expect(await next).toEqual({ kind: "done" });
-    expect(reasons).toEqual(["TimeoutError"]);
   });
 
   it("stops draining when the time is over or the signal is aborted, and says how much is left", async () => {

@@ -80,11 +80,22 @@ describe("a provider that cannot be used", () => {
       {},
       /isAvailable\(\) failed/,
     ],
+    [
+      "says so",
+      registeringPlugin({ more: 'isAvailable() { return false; } unavailableReason() { return "no key"; }' }),
+      {},
+      /^no key\.$/,
+    ],
   ])("because it %s costs one warning, and the agent goes on", async (_what, source, config, reason) => {
     const { log, activation } = await activate(source, config);
     expect(activation).toMatchObject({ kind: "unavailable", reason: expect.stringMatching(reason) });
     expect(log.at("warn")).toEqual([expect.stringContaining("is not used")]);
     expect(JSON.stringify([log.lines, activation])).not.toContain("abcdefghijkl");
+  });
+
+  it.each(["", "  ", "builtin", " none "])("because config says %j is none", async (provider) => {
+    const { log, activation } = await activate("", { provider });
+    expect([activation, log.lines]).toEqual([{ kind: "none" }, []]);
   });
 
   it("because its code fails is known to status afterwards, and a missing one leaves no trace", async () => {

@@ -1,5 +1,5 @@
 // The counters that `hermes memory status` shows: per provider, summed over processes, and never a cause of failures.
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
@@ -15,7 +15,7 @@ import {
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import { startScript } from "../../fakes/child.ts";
 import { tickingClock } from "../../fakes/memory-home.ts";
-import { badProvider, provider, recordingProvider } from "../../fakes/providers.ts";
+import { badProvider, provider } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const ONE_CALL: HookCounts = { calls: 1, failures: 0, timeouts: 0, skipped: 0, total_ms: 1.5, max_ms: 1.5 };
@@ -25,33 +25,6 @@ afterEach(() => {
 });
 
 describe("the counts of a manager", () => {
-  it("are in the file of the provider after a shutdown", async () => {
-    const home = tempDirectory();
-    const manager = new MemoryManager({ home });
-    manager.addProvider(recordingProvider("notes", { prefetch: "likes tea" }).provider);
-    await manager.initializeAll("s1");
-    for (const turn of [1, 2]) {
-      await manager.onTurnStart(turn, "tea?");
-      await manager.prefetchAll("tea?");
-      manager.finishTurn({ session_id: "s1", user: "tea?", assistant: "yes" });
-    }
-    expect(existsSync(healthFilePath(home, "notes"))).toBe(false);
-    await manager.shutdownAll();
-    const health = readProviderHealth(home, "notes");
-    const calls = Object.entries(health?.hooks ?? {}).map(([hook, counts]) => [hook, counts.calls]);
-    expect(Object.fromEntries(calls)).toEqual({
-      initialize: 1,
-      getToolSchemas: 2,
-      onTurnStart: 2,
-      prefetch: 2,
-      syncTurn: 2,
-      queuePrefetch: 2,
-      shutdown: 1,
-    });
-    expect(health).toMatchObject({ provider: "notes", dropped_tasks: 0, stray_errors: 0 });
-    expect(health?.last_error).toBeUndefined();
-  });
-
   it("go on where the last process stopped", async () => {
     const home = tempDirectory();
     for (let process = 0; process < 3; process += 1) {

@@ -131,13 +131,6 @@ describe("tools", () => {
 });
 
 describe("a tool call", () => {
-  it("of an unknown tool is an error text, and no rejection", async () => {
-    const manager = new MemoryManager();
-    expect(JSON.parse(await manager.handleToolCall("find", {}))).toEqual({
-      error: "No memory provider handles tool 'find'",
-    });
-  });
-
   it("gets its arguments and gives the provider's text back unchanged", async () => {
     const { provider: notes, argsOf } = recordingProvider("notes", { handleToolCall: ' { "a" : 1 } ' });
     const manager = new MemoryManager();

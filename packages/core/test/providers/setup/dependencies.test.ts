@@ -57,13 +57,16 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
       "plugin.yaml": `npm_dependencies: ["greeting@file:${first}", "@scope/other@file:../../@scope-other"]\n`,
     });
     const plugin = await found(root, "notes");
-    expect(missingPackages(plugin)).toEqual([
+    expect(missingPackages(plugin.directory ?? "", plugin.manifest)).toEqual([
       `greeting@file:${first}`,
       "@scope/other@file:../../@scope-other",
     ]);
 
-    expect(await installPackages(plugin, missingPackages(plugin))).toEqual({ ok: true, value: undefined });
-    expect(missingPackages(plugin)).toEqual([]);
+    expect(await installPackages(plugin, missingPackages(plugin.directory ?? "", plugin.manifest))).toEqual({
+      ok: true,
+      value: undefined,
+    });
+    expect(missingPackages(plugin.directory ?? "", plugin.manifest)).toEqual([]);
     expect(existsSync(join(directory, "node_modules", "greeting", "index.js"))).toBe(true);
     expect([first, second].some((place) => existsSync(join(place, "was-run")))).toBe(false);
     // npm created a package.json; Node must neither refuse the plugin nor warn that it had to guess the module type.
@@ -86,9 +89,9 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
       "plugin.yaml": `npm_dependencies: ["file:${local}"]\n`,
     });
     const plugin = await found(root, "notes");
-    const [spec = ""] = missingPackages(plugin);
+    const [spec = ""] = missingPackages(plugin.directory ?? "", plugin.manifest);
     expect((await installPackages(plugin, [spec])).ok).toBe(true);
-    expect(missingPackages(plugin)).toEqual([]);
+    expect(missingPackages(plugin.directory ?? "", plugin.manifest)).toEqual([]);
     const content = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
     expect(content).toMatchObject({ name: "notes", main: "index.cjs" });
     expect(content).not.toHaveProperty("type");

@@ -135,10 +135,6 @@ export abstract class FakeServer {
     this.#add(count, { kind: "drop-answer" });
   }
 
-  halfAnswerNext(count = 1): void {
-    this.#add(count, { kind: "half-answer" });
-  }
-
   hangNext(count = 1): void {
     this.#add(count, { kind: "hang" });
   }

@@ -63,43 +63,39 @@ type SetupRun = Pick<CommandContext, "io" | "memory"> & {
 };
 
 export const setup: CommandBody = async (input, context) => {
-  const { io, isJson, memory } = context;
-  io.endWithoutWaiting();
-  const home = resolve(context.home.home);
-  const isYes = input.flags.yes === true;
-  const mayAsk = io.isInteractive && !isJson && !isYes;
-  const note = (text: string): void => io.note(`${printable(text)}\n`);
-  const run: SetupRun = { io, memory, home, given: givenAnswers(input), isYes, mayAsk, note };
-
+  context.io.endWithoutWaiting();
+  const run = setupRun(input, context);
+  const { home } = run;
   const previous = await activeName(context); // a broken config.yaml ends the command before the first question
   const name = input.args.provider ?? (await chooseProvider(previous, run));
   if (activeProviderName(name) === "") return off(input, context); // 'none' and its synonyms
+
   const found = await findNamed(home, name);
   const packages = await installMissing(found, run);
   const external = await lookForPrograms(found, run);
+
   useEnvFile(home);
   const { provider } = await loadNamed(home, name, "setup");
   const isOwn = provider.postSetup !== undefined;
   const saved = await (isOwn ? ownSetup(name, provider, run) : schemaSetup(name, provider, run));
-  const { availability, connection } = await tryOut(name, run);
-  const upload = await uploadHint(name, input, context);
-
   const { activated, written, failed, unsaved } = saved;
+
+  const tried = await tryOut(found, run);
+  const { availability, connection } = tried;
+  const upload = activated ? await uploadHint(name, context) : undefined;
   const left = activated && previous !== name ? leftIn(home, previous) : undefined;
+
   // A script must notice that the service did not answer; a user at the terminal reads it.
-  const isDone = failed.length === 0 && (mayAsk || connection.kind !== "failed");
-  const isReached = connection.kind === "reached";
+  const isDone = failed.length === 0 && (run.mayAsk || connection.kind !== "failed");
+  const state = activated
+    ? `'${name}' is the memory provider of every session that starts from now on.`
+    : previous === name && !isOwn
+      ? `'${name}' was the memory provider before and still is.`
+      : `'${name}' is not switched on.`;
   return {
     json: {
       success: isDone,
-      message: [
-        activated
-          ? `'${name}' is the memory provider of every session that starts from now on.`
-          : previous === name && !isOwn
-            ? `'${name}' was the memory provider before and still is.`
-            : `'${name}' is not switched on.`,
-        ...checkedTexts(name, availability, connection, activated),
-      ].join("\n"),
+      message: [state, ...triedTexts(name, tried, activated)].join("\n"),
       provider: name,
       activated,
       own_setup: isOwn,
@@ -107,15 +103,17 @@ export const setup: CommandBody = async (input, context) => {
       available: availability.available,
       reason: availability.reason,
       connection:
-        connection.kind === "unsupported" ? undefined : { ok: isReached, message: connection.message },
+        connection.kind === "unsupported"
+          ? undefined
+          : { ok: connection.kind === "reached", message: connection.message },
       previous: previous || null,
       outbox: left,
-      uploadable: activated ? upload.count : undefined,
+      uploadable: upload?.count,
     },
     notes: [
       ...saved.notes,
       ...(left ? leftNotes(previous, left) : []),
-      ...(activated && upload.note && connection.kind !== "failed" ? [upload.note] : []),
+      ...(upload?.note && connection.kind !== "failed" ? [upload.note] : []),
       ...failed.map(({ message }) => `error: ${message}`),
       ...(failed.length > 0 && written.length > 0
         ? ["What was saved stays saved; run the setup again for the rest."]
@@ -144,8 +142,15 @@ export const off: CommandBody = async (_input, context) => {
   };
 };
 
-function givenAnswers({ flags }: CommandInput): Answers {
-  const pairs = Array.isArray(flags.set) ? (flags.set as readonly string[]) : [];
+function setupRun({ flags }: CommandInput, { io, isJson, memory, home }: CommandContext): SetupRun {
+  const isYes = flags.yes === true;
+  const mayAsk = io.isInteractive && !isJson && !isYes;
+  const note = (text: string): void => io.note(`${printable(text)}\n`);
+  return { io, memory, home: resolve(home.home), given: givenAnswers(flags.set), isYes, mayAsk, note };
+}
+
+function givenAnswers(set: unknown): Answers {
+  const pairs = Array.isArray(set) ? (set as readonly string[]) : [];
   return new Map(
     pairs.map((pair) => {
       const at = pair.indexOf("=");
@@ -200,7 +205,7 @@ async function installMissing(
   found: FoundProvider,
   { io, isYes, mayAsk, note }: SetupRun,
 ): Promise<Packages> {
-  const packages = missingPackages(found);
+  const packages = found.directory === undefined ? [] : missingPackages(found.directory, found.manifest);
   const refused: Packages = { installed: [], missing: packages };
   if (packages.length === 0) return refused;
   const count = counted(packages.length, "npm package");
@@ -420,12 +425,13 @@ async function ownSetup(name: string, provider: MemoryProvider, run: SetupRun): 
 
 type Tried = { readonly availability: Availability; readonly connection: ConnectionCheck };
 
-async function tryOut(name: string, { home, memory }: SetupRun): Promise<Tried> {
+async function tryOut({ name, source }: FoundProvider, { home, memory }: SetupRun): Promise<Tried> {
   const loaded = await loadProvider(home, name);
   const availability = loaded.ok
     ? await checkAvailability(loaded.value.provider)
     : { available: false, reason: loaded.error.message };
-  recordAvailability(home, name, availability, "setup");
+  // `status` asks a bundled provider itself, and does not run the code of a plugin.
+  if (source === "user") recordAvailability(home, name, availability, "setup");
   if (!loaded.ok || !availability.available) return { availability, connection: { kind: "unsupported" } };
   const config = await memory.memoryConfig();
   const connection = await inspectConnection(loaded.value.provider, { home, config });
@@ -434,10 +440,9 @@ async function tryOut(name: string, { home, memory }: SetupRun): Promise<Tried> 
   return { availability, connection };
 }
 
-function checkedTexts(
+function triedTexts(
   name: string,
-  { available, reason = "It gives no reason." }: Availability,
-  connection: ConnectionCheck,
+  { availability: { available, reason = "It gives no reason." }, connection }: Tried,
   activated: boolean,
 ): string[] {
   const state = available

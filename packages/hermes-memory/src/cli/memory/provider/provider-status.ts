@@ -1,7 +1,6 @@
 // The external provider in `hermes memory status`, and the list of `hermes memory providers`. Code of a user's plugin does not run
 // here: the result of its last run is shown instead.
-import { readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/internal/config";
 import {
   formatUsage,
@@ -27,6 +26,7 @@ import {
   type MemoryProvider,
   type ProviderHealth,
   readProviderHealth,
+  readSettings,
   variableOf,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
@@ -169,7 +169,7 @@ const HIDDEN = "[hidden]";
 /** `memory.<name>` of config.yaml, overridden by `<name>.json`, overridden by the provider's own report. */
 async function settingsOf(memory: Home, name: string, reported: Settings = {}): Promise<Settings> {
   const section = await providerSection(memory, name);
-  return presentable({ ...section, ...readJson(join(memory.home, `${name}.json`)), ...reported });
+  return presentable({ ...section, ...readSettings(memory.home, `${name}.json`).values, ...reported });
 }
 
 /** Hides secrets at any depth. */
@@ -188,15 +188,6 @@ function without(value: unknown): unknown {
   if (typeof value === "string") return redactSecrets(value);
   if (Array.isArray(value)) return value.map(without);
   return isRecord(value) ? presentable(value) : value;
-}
-
-function readJson(path: string): Settings {
-  try {
-    const value: unknown = JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, ""));
-    return isRecord(value) ? value : {};
-  } catch {
-    return {}; // missing, or in the provider's own format
-  }
 }
 
 // `hermes memory providers`

@@ -1,4 +1,5 @@
 // The provider that a command is about, and the commands that start it: `hermes memory recall`, `test` and `upload`.
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type MemoryConfig, nearest, useEnvFile } from "@hermes-memory/core/internal/config";
 import { MEMORY_TARGETS, type MemoryStore, type MemoryTarget } from "@hermes-memory/core/internal/curated";
@@ -28,13 +29,7 @@ import {
   setupHint,
 } from "@hermes-memory/core/internal/providers";
 import { redactSecrets } from "@hermes-memory/core/internal/security";
-import {
-  Cancelled,
-  type CommandBody,
-  type CommandContext,
-  CommandFailure,
-  type CommandInput,
-} from "../../command.ts";
+import { Cancelled, type CommandBody, type CommandContext, CommandFailure } from "../../command.ts";
 import { counted, printable } from "../../printing.ts";
 import { progressDisplay } from "../../sessions/progress.ts";
 import { nonEmptyText, openStore, targetsFlag } from "../memory-command.ts";
@@ -392,11 +387,12 @@ function uploadable(store: MemoryStore, targets: readonly MemoryTarget[] = MEMOR
 /** What setup says at its end. */
 export async function uploadHint(
   name: string,
-  input: CommandInput,
-  context: CommandContext,
+  { memory }: CommandContext,
 ): Promise<{ readonly count: number; readonly note?: string }> {
-  const { entries } = uploadable(await openStore(input, context));
-  const count = (await notYetSent(context.memory.home, name, entries)).length;
+  const { directory } = memory.administrator;
+  if (!existsSync(directory)) return { count: 0 };
+  const { entries } = uploadable(await memory.administrator.curatedIn(directory));
+  const count = (await notYetSent(memory.home, name, entries)).length;
   if (count === 0) return { count };
   const what = counted(count, "entry of MEMORY.md and USER.md was", "entries of MEMORY.md and USER.md were");
   return {
