@@ -11,7 +11,7 @@ import { drawQueries } from "./holographic/queries.ts";
 import { measureRecall, type RecallFigures } from "./holographic/recall.ts";
 import { report } from "./holographic/report.ts";
 import { measureSpeed } from "./holographic/speed.ts";
-import { progress } from "./store/progress.ts";
+import { progress } from "./statistics.ts";
 
 /** The settings to compare. The original passes the query to FTS5 unchanged; `structural` is the default. */
 const SCORINGS: Readonly<Record<string, Settings>> = {

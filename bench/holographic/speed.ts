@@ -1,8 +1,7 @@
 // Speed of a large store: adding, the first question after opening, and every kind of question once it is warm.
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { quantile, round } from "../statistics.ts";
-import { progress } from "../store/progress.ts";
+import { progress, quantile, round } from "../statistics.ts";
 import { type Adds, measureAdds } from "./adds.ts";
 import { openFactHome, type Settings } from "./fact-home.ts";
 import type { GeneratedFact } from "./generate.ts";

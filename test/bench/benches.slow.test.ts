@@ -1,5 +1,5 @@
 // The benchmarks as they are run: real processes on little data. How long anything takes is not looked at.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { structuralFindsMost } from "../../bench/holographic/report.ts";
 import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";
 import { onlyLine, runBench } from "./run-bench.ts";
 
-const A_MINUTE = 60_000;
+const A_WHILE = 180_000;
 
 /** A conversation of LoCoMo with one question. */
 function locomoFile(): string {
@@ -30,7 +30,7 @@ describe("a benchmark", () => {
   it.each([
     ["context", ["--messages", "200", "--rounds", "1", "--sample-ms", "1"], { messages: [200, 2000] }],
     ["store", ["--messages", "300"], { messages: 300 }],
-    ["search", ["--messages", "400", "--long-session", "600"], { messages: 400, meets: { complete: true } }],
+    ["search", ["--messages", "400", "--long-session", "300"], { messages: 400, meets: { complete: true } }],
     ["recall", ["LOCOMO"], { sets: [{ set: "locomo", questions: 1, session_recall: { 1: 1 } }] }],
   ])(
     "%s prints its figures as one line of JSON, and leaves nothing behind",
@@ -43,7 +43,7 @@ describe("a benchmark", () => {
       expect(onlyLine(stdout)).toMatchObject({ bench: name, ...figures });
       expect(readdirSync(temporary)).toEqual([]);
     },
-    A_MINUTE,
+    A_WHILE,
   );
 
   it.each([
@@ -72,28 +72,20 @@ describe("a benchmark", () => {
       expect(meets).toMatchObject({ recall: true });
       expect(recall.structural?.before_a_turn.recall["5"]).toBeGreaterThan(0.5);
     },
-    A_MINUTE,
+    A_WHILE,
   );
 
-  it(
-    "keeps the database that --db names, uses it the next time, and replaces none",
-    async () => {
-      const folder = tempDirectory();
-      const path = join(folder, "new", "kept.db");
-      const args = ["--db", path, "--long-session", "600", "--messages"];
-      expect((await runBench(["search", ...args, "150"])).code).toBe(0);
-      expect(readdirSync(join(folder, "new")).filter((name) => !name.startsWith("kept.db"))).toEqual([]);
-      expect(onlyLine((await runBench(["search", ...args, "9"])).stdout)).toMatchObject({ messages: 150 });
+  it("keeps the database that --db names, and replaces none", async () => {
+    const path = join(tempDirectory(), "new", "kept.db");
+    const args = ["store", "--messages", "300", "--db", path];
+    expect((await runBench(args)).code).toBe(0);
+    {
       await using store = await openSessionStore({ path });
-      expect(await store.messageCount()).toBe(150);
-      const other = join(folder, "mine.db");
-      writeFileSync(other, "not to be touched");
-      const refused = await runBench(["store", "--messages", "300", "--db", other]);
-      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("exists already") });
-      expect(readFileSync(other, "utf8")).toBe("not to be touched");
-    },
-    A_MINUTE,
-  );
+      expect(await store.messageCount()).toBe(300);
+    }
+    const refused = await runBench(args);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("exists already") });
+  });
 
   it("names file and line of what is no message, before it makes a database", async () => {
     const folder = tempDirectory();

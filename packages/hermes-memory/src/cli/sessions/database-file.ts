@@ -101,8 +101,7 @@ export const optimize: CommandBody = async (input, context) => {
   const store = await openSessions(context, "write");
   if (!store)
     return {
-      json: { success: true, exists: false },
-      lines: ["Nothing to optimize."],
+      json: { success: true, message: "Nothing to optimize.", exists: false },
       notes: [noDatabaseNote(context)],
     };
   const isVacuum = input.flags["no-vacuum"] !== true;
