@@ -117,5 +117,4 @@ describe("completion in fish", () => {
     expect(offers("hermes crane lift --dry p")).toEqual(["port"]);
     expect(offers("hermes crane lift port ")).toEqual([]);
   });
-  it.skipIf(hasFish)("(fish is not installed here, so its script was not checked)", () => {});
 });

@@ -2,11 +2,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path";
 import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
-import { startScript } from "../../../core/test/fakes/child.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { traceOf } from "../../../core/testing/session-store/gateway-records.ts";
 import { MemoryStore, memoryTool } from "../../src/index.ts";
-import { jsonHere, runHere } from "./run.ts";
+import { runHere } from "./run.ts";
 
 const SECRET = "the harbour code is 4471";
 
@@ -134,48 +133,6 @@ describe("hermes memory reset", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it("--purge deletes everything that is kept about a target, and nothing of the other", async () => {
-    const home = await homeWithTraces();
-    await runHere(["memory", "pin", "harmless"], { home });
-    await runHere(["memory", "pin", "xxx"], { home });
-    const before = await runHere(["memory", "reset", "--purge", "-t", "user"], { home, answers: [false] });
-    expect(before.questions).toEqual(["Delete all of it?"]);
-    expect(before.stderr).toMatch(/, for good:\n(.*\n)+ {2}USER\.md +36 B\n/);
-    const user = await runHere(["memory", "reset", "--purge", "-t", "user", "--yes"], { home });
-    expect(user.code).toBe(0);
-    expect(user.stdout).toMatch(
-      /^Deleted for good\.\n.*USER\.md, \.history\/user\.jsonl, USER\.md\.bak\.1700000000\npins +1\n/,
-    );
-    const rest = (await jsonHere(["memory", "status"], { home })) as {
-      targets: Record<string, Record<string, unknown>>;
-      pending: number;
-    };
-    expect(rest.targets.user).toMatchObject({
-      entries: 0,
-      file_bytes: null,
-      pinned: 0,
-      archived: 0,
-      backups: 0,
-      changes: 0,
-    });
-    expect(rest.targets.memory).toMatchObject({ entries: 1, pinned: 1, archived: 1 });
-    expect(rest.pending).toBe(1);
-
-    const all = await jsonHere(["memory", "reset", "--purge", "--yes"], { home });
-    expect(all).toEqual({
-      success: true,
-      message: "Deleted for good.",
-      deleted: ["MEMORY.md", ".history/memory.jsonl", ".archive/memory.jsonl"],
-      pins: 1,
-      pending: 1,
-    });
-    expect(everything(home)).not.toContain("harbour");
-    expect(await runHere(["memory", "undo"], { home })).toMatchObject({ code: 1 });
-    // The purged target starts empty.
-    expect((await runHere(["memory", "add", "fresh"], { home })).code).toBe(0);
-    expect((await runHere(["memory", "history", "--json"], { home })).stdout).toContain('"fresh"');
-  });
-
   it("--purge deletes the text behind a link, not the link", async () => {
     const home = tempDirectory();
     mkdirSync(join(home, "memories"));
@@ -185,21 +142,5 @@ describe("hermes memory reset", () => {
     expect(stdout).toContain(join(home, "real.md"));
     expect(existsSync(join(home, "real.md"))).toBe(false);
     expect(readdirSync(join(home, "memories"))).toContain("MEMORY.md");
-  });
-
-  it("waits for the lock of the target, and gives up with 1", async () => {
-    const home = tempDirectory();
-    await runHere(["memory", "add", "alpha"], { home });
-    writeFileSync(join(home, "config.yaml"), "memory:\n  lock_timeout_seconds: 0.2\n");
-    const holder = startScript("lock-holder.ts", [join(home, "memories", "MEMORY.md.lock")]);
-    expect(await holder.nextLine()).toBe("held");
-    for (const flags of [[], ["--purge"]]) {
-      const { code, stderr } = await runHere(["memory", "reset", "--yes", ...flags], { home });
-      expect({ flags, code }).toEqual({ flags, code: 1 });
-      expect(stderr).toContain("locked for");
-    }
-    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("alpha");
-    holder.closeInput();
-    await holder.rest();
   });
 });

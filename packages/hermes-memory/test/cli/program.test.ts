@@ -100,25 +100,6 @@ describe("the command line", () => {
     const { stdout, stderr } = spawnSync("bash", ["-c", command], { env, encoding: "utf8" });
     expect({ stdout, stderr }).toEqual({ stdout: "0\n", stderr: "" });
   });
-
-  it("loads only the group that was asked for", async () => {
-    const home = tempDirectory();
-    const coverage = join(home, "coverage");
-    mkdirSync(coverage);
-    await runHermes(["memory", "path"], { home, env: { NODE_V8_COVERAGE: coverage } });
-    const files = readdirSync(coverage).flatMap((name) => {
-      const { result } = JSON.parse(readFileSync(join(coverage, name), "utf8")) as {
-        result: { url: string }[];
-      };
-      return result
-        .map(({ url }) => url.slice(url.indexOf("/src/") + 1))
-        .filter((url) => url.startsWith("src/cli/"));
-    });
-    expect(files).toContain("src/cli/memory/commands.ts");
-    expect(files.filter((file) => /src\/cli\/(profile|config|status|doctor|completion)/.test(file))).toEqual(
-      [],
-    );
-  });
 });
 
 describe("an unexpected failure", () => {
