@@ -7,11 +7,10 @@ import { HermesError } from "@hermes-memory/core/internal/lib";
 import type { Settings } from "./holographic/fact-home.ts";
 import { generateFacts } from "./holographic/generate.ts";
 import { labelledFacts, labelledQuestions } from "./holographic/labelled.ts";
-import { drawQueries } from "./holographic/queries.ts";
 import { measureRecall, type RecallFigures } from "./holographic/recall.ts";
 import { report } from "./holographic/report.ts";
-import { measureSpeed } from "./holographic/speed.ts";
-import { progress } from "./store/progress.ts";
+import { drawQueries, measureSpeed } from "./holographic/speed.ts";
+import { progress } from "./statistics.ts";
 
 /** The settings to compare. The original passes the query to FTS5 unchanged; `structural` is the default. */
 const SCORINGS: Readonly<Record<string, Settings>> = {

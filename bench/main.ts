@@ -18,7 +18,6 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   holographic: () => import("./holographic.ts"),
   hostile: () => import("./hostile.ts"),
   import: () => import("./import.ts"),
-  library: () => import("./library.ts"),
   recall: () => import("./recall.ts"),
   scanner: () => import("./scanner.ts"),
   scrubber: () => import("./scrubber.ts"),

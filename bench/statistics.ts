@@ -12,3 +12,9 @@ export function quantile(values: readonly number[], part: number): number {
 export function round(value: number, digits = 2): number {
   return Number(value.toFixed(digits));
 }
+
+// Progress on stderr; stdout is for the figures.
+
+export function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

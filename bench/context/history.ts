@@ -1,7 +1,7 @@
 // One long conversation, made up from a seed: turns and tool rounds, results that are fetched again, now and then an image.
 import { type Message, readRow } from "@hermes-memory/core/internal/message";
 import { randomNumbers } from "../../packages/core/test/fakes/random.ts";
-import { conversation } from "../corpus/conversation.ts";
+import { conversation } from "../corpus/generate.ts";
 import { textWriter } from "../corpus/text.ts";
 
 const REPEATED_SHARE = 0.1;

@@ -1,5 +1,3 @@
 // Agent conversations to fill a session store with: generated from a seed, or read from JSONL files.
 export { generateCorpus } from "./generate.ts";
-export { type CorpusMessage, contentText, textBytesOf } from "./message.ts";
-export { readCorpus } from "./read.ts";
-export { sourceOf } from "./source.ts";
+export { type CorpusMessage, contentText, readCorpus, sourceOf, textBytesOf } from "./message.ts";

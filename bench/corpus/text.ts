@@ -1,6 +1,5 @@
 // Generated texts of a given length: prose in English or Chinese, answers, code, commands and the output of tools.
-import { hex, pick, type Random } from "../../packages/core/test/fakes/random.ts";
-import { capital, type Tokens, tokensFrom } from "./tokens.ts";
+import { hex, pick, type Random, randomNumbers, zipf } from "../../packages/core/test/fakes/random.ts";
 
 export type TextWriter = ReturnType<typeof textWriter>;
 
@@ -79,4 +78,88 @@ function piecesOf({ word, hanWord, number, path, name, rare, words }: Tokens, ra
   const field = () => `"${name()}": ${random() < 0.4 ? number() : `"${words(5).join(" ")}"`}, `;
   const bullet = () => (random() < 0.2 ? `- **${name()}**: ${sentence()}\n` : sentence());
   return { sentence, hanSentence, codeLine, logLine, field, bullet };
+}
+
+// The tokens of generated texts: frequent words, names, paths and numbers.
+
+type Tokens = ReturnType<typeof tokensFrom>;
+
+function tokensFrom(random: Random) {
+  const word = zipf(ENGLISH, random);
+  const hanWord = zipf(CHINESE, random);
+  const number = () => String(Math.floor(10 ** (random() * 5)));
+  const path = () =>
+    `${pick(["src", "test", "docs", "~/projects", "/var/log", "/usr/lib"], random)}/${word()}/${word()}_${word()}.${pick(FILE_ENDINGS, random)}`;
+  const name = () => {
+    const second = word();
+    return random() < 0.5 ? `${word()}_${second}` : `${word()}${capital(second)}`;
+  };
+  /** A token that occurs once or a few times. Users often search for these, and they fill an index. */
+  const rare = () => {
+    const kind = random();
+    if (kind < 0.35) return name();
+    if (kind < 0.55) return path();
+    if (kind < 0.8) return number();
+    if (kind < 0.9) return `v${number()}.${Math.floor(random() * 20)}`;
+    return hex(random, 8);
+  };
+  const words = (count: number) => Array.from({ length: count }, () => (random() < 0.05 ? rare() : word()));
+  return { word, hanWord, number, path, name, rare, words };
+}
+
+const FILE_ENDINGS = ["ts", "py", "md", "json", "log", "rs", "go", "yaml"];
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+// The vocabulary of the generated messages, the most frequent words first.
+
+const FUNCTION_WORDS = (
+  "the to of and a in is it you that for on with this as be are we can not i have from or at by if an was will use " +
+  "but all your what so when there then which do has should one my more no up out need file they about also just any " +
+  "how its into now only some run see would get make set new could our time first like than other where after here " +
+  "add does each same them next before want because check work over let error using these both change however still " +
+  "try please already found below without while since done"
+).split(" ");
+
+export const ENGLISH = [...FUNCTION_WORDS, ...madeUpWords(7000)];
+const CHINESE = chineseWords(6000);
+
+/** Invented words of English sound, short ones first: frequent words are short. */
+function madeUpWords(count: number): string[] {
+  const random = randomNumbers(11);
+  const syllable = () =>
+    pick(
+      "b c d f g h l m n p r s t v w br ch cl cr dr fl gr pl pr qu sh sl st str th tr".split(" "),
+      random,
+    ) +
+    pick("a e i o u a e i o ai ea ou".split(" "), random) +
+    pick(["", "", "", "n", "r", "s", "l"], random);
+  const words = new Set<string>();
+  while (words.size < count) {
+    const syllables = 1 + Math.floor((words.size / count) * 2 + random() * 1.5);
+    words.add(Array.from({ length: syllables }, syllable).join(""));
+  }
+  return [...words];
+}
+
+/** Mostly two characters each. The decoder supplies the 3,755 common characters of GB 2312, level 1. */
+function chineseWords(count: number): string[] {
+  const random = randomNumbers(12);
+  const bytes: number[] = [];
+  for (let row = 0xb0; row <= 0xd7; row += 1)
+    for (let cell = 0xa1; cell <= (row === 0xd7 ? 0xf9 : 0xfe); cell += 1) bytes.push(row, cell);
+  const characters = [...new TextDecoder("gb18030").decode(Uint8Array.from(bytes))];
+  for (let i = characters.length - 1; i > 0; i -= 1) {
+    const other = Math.floor(random() * (i + 1));
+    [characters[i], characters[other]] = [characters[other] ?? "", characters[i] ?? ""];
+  }
+  const character = zipf(characters, random);
+  const words = new Set(characters.slice(0, 60));
+  while (words.size < count) {
+    const length = random() < 0.15 ? 1 : random() < 0.85 ? 2 : 3;
+    words.add(Array.from({ length }, character).join(""));
+  }
+  return [...words];
 }

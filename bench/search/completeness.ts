@@ -2,9 +2,9 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import type { SessionStore } from "@hermes-memory/core/internal/sessions";
-import { progress } from "../store/progress.ts";
+import { progress } from "../statistics.ts";
 import type { Expected } from "./expect.ts";
-import type { Queries } from "./query-file.ts";
+import type { Queries } from "./queries.ts";
 
 export type Completeness = {
   readonly queries: number;

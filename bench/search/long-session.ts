@@ -4,9 +4,8 @@ import { HermesError } from "@hermes-memory/core/internal/lib";
 import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/internal/sessions";
 import { pick, type Random, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import { contentText, generateCorpus } from "../corpus/index.ts";
-import { progress } from "../store/progress.ts";
-import { discover, measure, type Timed } from "./measure.ts";
-import { checkScrolled } from "./tool-answer.ts";
+import { progress } from "../statistics.ts";
+import { checkScrolled, discover, measure, type Timed } from "./measure.ts";
 
 export type LongSession = {
   /** A word that one message contains. */

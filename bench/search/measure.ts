@@ -1,9 +1,8 @@
 // Measures queries. Each runs three times; the first run, which fills caches, is not counted.
 import { HIDDEN_SOURCES, type SessionStore, sessionSearchTool } from "@hermes-memory/core/internal/sessions";
-import { quantile, round } from "../statistics.ts";
-import { progress } from "../store/progress.ts";
-import type { Queries } from "./query-file.ts";
-import { foundSessions } from "./tool-answer.ts";
+import { z } from "zod";
+import { progress, quantile, round } from "../statistics.ts";
+import type { Queries } from "./queries.ts";
 
 export type Timed = {
   readonly p50_ms: number;
@@ -95,3 +94,24 @@ async function measureKinds(
   }
   return byKind;
 }
+
+// Reads the answer of the search tool. The tool never throws, so a benchmark has to check for errors.
+
+/** The sessions of a `discover`, best first. */
+export function foundSessions(answer: object): string[] {
+  const parsed = discovered.safeParse(answer);
+  if (!parsed.success) throw new Error(`The search tool failed: ${JSON.stringify(answer).slice(0, 500)}`);
+  return parsed.data.results.map(({ session_id }) => session_id);
+}
+
+export function checkScrolled(answer: object): void {
+  if (!scrolled.safeParse(answer).success)
+    throw new Error(`The search tool failed to scroll: ${JSON.stringify(answer).slice(0, 500)}`);
+}
+
+const discovered = z.object({
+  success: z.literal(true),
+  mode: z.literal("discover"),
+  results: z.array(z.object({ session_id: z.string() })),
+});
+const scrolled = z.object({ success: z.literal(true), messages: z.array(z.unknown()).min(1) });

@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { HermesError } from "@hermes-memory/core/internal/lib";
 import { type CorpusMessage, generateCorpus, readCorpus } from "../corpus/index.ts";
-import { progress } from "./progress.ts";
+import { progress } from "../statistics.ts";
 
 export type Corpus = {
   readonly name: string;

@@ -1,7 +1,7 @@
 // Times of calls, each and in total.
+
+import type { CorpusMessage } from "../corpus/index.ts";
 import { quantile, round } from "../statistics.ts";
-import type { Batch } from "./batches.ts";
-import type { Target } from "./target.ts";
 
 export type Milliseconds = { readonly p50_ms: number; readonly p95_ms: number };
 
@@ -53,3 +53,36 @@ export async function repeat(count: number, call: (i: number) => Promise<unknown
 function percentiles(times: readonly number[]): Milliseconds {
   return { p50_ms: round(quantile(times, 0.5), 3), p95_ms: round(quantile(times, 0.95), 3) };
 }
+
+// The messages of a session in batches of twenty, for `appendMany`.
+
+export type Batch<Input> = readonly [sessionId: string, inputs: readonly Input[]];
+
+/** Only full batches are measured; if a corpus has none, the short ones are. */
+export function wholeBatches<Input>(bySession: ReadonlyMap<string, readonly Input[]>) {
+  const all = [...bySession].flatMap(([id, inputs]) =>
+    inBatches(inputs).map((batch): Batch<Input> => [id, batch]),
+  );
+  const whole = all.filter(([, batch]) => batch.length === BATCH);
+  if (whole.length === 0) return { whole: all, rest: [] };
+  return { whole, rest: all.filter(([, batch]) => batch.length < BATCH) };
+}
+
+export function inBatches<Input>(inputs: readonly Input[]): (readonly Input[])[] {
+  const batches: (readonly Input[])[] = [];
+  for (let i = 0; i < inputs.length; i += BATCH) batches.push(inputs.slice(i, i + BATCH));
+  return batches;
+}
+
+const BATCH = 20;
+
+// A target that a benchmark fills: the store or the floor.
+
+/** `Input`: a message in the target's form, converted before the measurement starts. */
+export type Target<Input> = {
+  createSession(id: string, startedAt: number): unknown;
+  prepare(message: CorpusMessage): Input;
+  appendOne(sessionId: string, input: Input): unknown;
+  appendMany(sessionId: string, inputs: readonly Input[]): unknown;
+  close(): unknown;
+};

@@ -1,6 +1,8 @@
 // Import cycles. None are allowed: to understand one file of a cycle, a reader has to read all of them.
+
+import type { ImportKind } from "../house/import-graph.ts";
 import { findCycles } from "./find-cycles.ts";
-import type { Import, ImportKind } from "./workspace.ts";
+import type { Import } from "./workspace.ts";
 
 /** A cycle is reported for the first of these steps that finds it: value imports, then lazy imports too, then imports of types too. */
 const STEPS: readonly (readonly ImportKind[])[] = [

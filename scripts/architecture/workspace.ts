@@ -1,6 +1,7 @@
 // Reads the checkout for the rules: packages, files and imports.
 import { globSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
+import { type ImportKind, importsOf } from "../house/import-graph.ts";
 
 export type Package = {
   readonly name: string;
@@ -15,9 +16,6 @@ export type Package = {
 
 /** `path` is relative to the root, with "/". */
 export type SourceFile = { readonly path: string; readonly text: string };
-
-/** `value`: loaded together with the importer. `dynamic`: loaded when the call runs. `type`: erased before the code runs. */
-export type ImportKind = "value" | "dynamic" | "type";
 
 export type Import = {
   readonly from: string;
@@ -58,35 +56,6 @@ export function workspaceOf(packages: readonly Package[], files: readonly Source
     importsOf(text).map((found) => ({ from, ...found, to: resolveImport(packages, from, found.specifier) })),
   );
   return { packages, files, imports };
-}
-
-// Biome formats every import the same way: it starts its line, and the specifier is in double quotes. So these patterns find all
-// imports in a tenth of the time of a parser, and none in the indented scripts that tests write to files.
-const STATEMENT = /^(?:import|export)\s+(type\s+(?!from\b))?[\w*{][^"'`;]*?\sfrom\s+"([^"\n]+)"/gm;
-const FOR_EFFECT = /^import\s+"([^"\n]+)"/gm;
-const CALL = /^(?!\s*(?:\/\/|\*)).*?\bimport\(\s*"[^"\n]+"\s*\).*$/gm;
-const ONE_CALL = /(typeof\s+)?\bimport\(\s*"([^"\n]+)"\s*\)(\.\w+)?/g;
-
-export function importsOf(text: string): { readonly specifier: string; readonly kind: ImportKind }[] {
-  const statements = [...text.matchAll(STATEMENT)].map(([, type, specifier = ""]) => ({
-    specifier,
-    kind: type === undefined ? ("value" as const) : ("type" as const),
-  }));
-  const effects = [...text.matchAll(FOR_EFFECT)].map(([, specifier = ""]) => ({
-    specifier,
-    kind: "value" as const,
-  }));
-  // `import("./x.ts").Name` is a type: the value would be behind an `await` in parentheses.
-  const calls = [...text.matchAll(CALL)]
-    .flatMap(([line]) => [...line.matchAll(ONE_CALL)])
-    .map(([, query, specifier = "", member]) => ({
-      specifier,
-      kind:
-        query === undefined && (member === undefined || member === ".then")
-          ? ("dynamic" as const)
-          : ("type" as const),
-    }));
-  return [...statements, ...effects, ...calls];
 }
 
 function resolveImport(packages: readonly Package[], from: string, specifier: string): string | undefined {

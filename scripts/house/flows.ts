@@ -91,7 +91,7 @@ export function measureFlow(tree: Tree, name: FlowName): FlowFigures {
 }
 
 /** Functions that ran at least once, by source file of the checkout. Everything else, Node and packages included, is left out. */
-export function countFunctions(
+function countFunctions(
   { root, sources }: Pick<Tree, "root" | "sources">,
   files: readonly CoverageFile[],
 ): Omit<FlowFigures, "title"> {

@@ -59,12 +59,12 @@ export function doorOf({ root, packages, sources }: Tree, inside: string): strin
   return join(root, found);
 }
 
-export function countLines(text: string): number {
+function countLines(text: string): number {
   const newlines = text.split("\n").length - 1;
   return text === "" || text.endsWith("\n") ? newlines : newlines + 1;
 }
 
-export function countCodeLines(text: string, path = "source.ts"): number {
+function countCodeLines(text: string, path = "source.ts"): number {
   return withoutComments(text, path)
     .split("\n")
     .filter((line) => line.trim() !== "").length;

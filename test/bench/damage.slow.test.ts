@@ -4,9 +4,8 @@ import { copyFileSync, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { makeSubject } from "../../bench/damage/subject.ts";
 import { type Subject, subjectOf, type Trial, tryPage } from "../../bench/damage/trial.ts";
-import { samplePages } from "../../bench/damage.ts";
+import { makeSubject, samplePages } from "../../bench/damage.ts";
 import { goldenDirectory } from "../../packages/core/test/golden/vectors.ts";
 
 const every = process.env.HERMES_DAMAGE_PAGES === "all";

@@ -1,11 +1,10 @@
 // The contract suites need no particular test runner: here node:test runs two of them, in a process of its own.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { suiteFor, type TestScope } from "../../packages/core/testing/runner.ts";
 
-const testing = join(import.meta.dirname, "../../packages/core/testing");
 const program = join(import.meta.dirname, "node-test-contracts.ts");
 
 /** The totals that node:test prints in the end, and the names of the tests that failed. */
@@ -32,23 +31,6 @@ it("under node:test a plugin that loses what it is told fails", () => {
   expect(status).toBe(1);
   expect(failures).toBeGreaterThan(0);
   expect(failed).toContain("finds a mirrored entry in another session, later");
-});
-
-it("the suites import no test runner, no fast-check and nothing of the tests", () => {
-  const files = readdirSync(testing, { recursive: true, encoding: "utf8" }).filter((name) =>
-    name.endsWith(".ts"),
-  );
-  const imports = files.flatMap((name) =>
-    [...readFileSync(join(testing, name), "utf8").matchAll(/\bfrom "([^"]+)"/g)].map(
-      ([, from]) => `${name}: ${from}`,
-    ),
-  );
-  expect(imports.length).toBeGreaterThan(20);
-  expect(
-    imports.filter(
-      (line) => !/: (node:(fs|fs\/promises|net|os|path|util)|(\.\.?\/)+(?!.*\btest\/).+\.ts)$/.test(line),
-    ),
-  ).toEqual([]);
 });
 
 /** The tests that a suite registers, by name; those to be skipped begin with "skip". */

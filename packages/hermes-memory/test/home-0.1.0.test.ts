@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { keepsGatewayRecords } from "../../core/test/fakes/gateway-records.ts";
-import { runHermes } from "./cli/run.ts";
+import { runHere } from "./cli/run.ts";
 import { expectNothingLost, rowsOf } from "./kept-home.ts";
 
 const SESSIONS = 24;
@@ -46,7 +46,7 @@ describe("a home of version 0.1.0", () => {
     const pinned = readFileSync(join(home, "memories/.pins.json"), "utf8");
     const old = readFileSync(join(home, "memories/MEMORY.md"), "utf8").split(ENTRY_DELIMITER);
     const hermes = async (...args: string[]) => {
-      const { code, stdout, stderr } = await runHermes(args, { home });
+      const { code, stdout, stderr } = await runHere(args, { home });
       expect(code, `${args.join(" ")}: ${stdout}${stderr}`).toBe(0);
       return stdout;
     };

@@ -95,6 +95,8 @@ export type CommandBody = (
 /** `--json` prints `json` (undefined: nothing); a person gets its text by render.ts. Notes go to stderr either way. */
 export type CommandOutcome = {
   readonly json: unknown;
+  /** Rendered for a person in place of `json`: fewer fields, or other columns. */
+  readonly shown?: unknown;
   /** In place of that text, where it cannot say it. */
   readonly lines?: readonly string[];
   readonly notes?: readonly string[];

@@ -154,12 +154,12 @@ async function runBody(
 
 /** Returns the exit code. */
 function print(
-  { lines, json, notes = [], exitCode = 0 }: CommandOutcome,
+  { lines, json, shown = json, notes = [], exitCode = 0 }: CommandOutcome,
   isJson: boolean,
   io: Terminal,
 ): number {
   for (const note of notes) io.note(`${note}\n`);
-  const text = isJson ? [] : (lines ?? render(json, io.paint));
+  const text = isJson ? [] : (lines ?? render(shown, io.paint));
   if (text.length > 0) io.out(`${text.join("\n")}\n`);
   if (isJson && json !== undefined) io.out(`${JSON.stringify(json, null, 2)}\n`);
   return exitCode;

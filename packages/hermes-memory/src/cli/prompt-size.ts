@@ -33,7 +33,6 @@ import {
 import type { CommandBody } from "./command.ts";
 import { inspectTarget } from "./inspect-files.ts";
 import { printable } from "./printing.ts";
-import { render } from "./render.ts";
 
 /** Asks no model, provider or plugin, and creates no directory. */
 export const promptSize: CommandBody = async ({ flags }, { home: selected, io, memory }) => {
@@ -96,7 +95,7 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io, m
   };
   return {
     json,
-    lines: render({ ...json, warnings: [] }, io.paint), // they are notes
+    shown: { ...json, warnings: [] }, // they are notes
     notes: warnings.map((warning) => `warning: ${printable(warning)}`),
   };
 };

@@ -263,14 +263,7 @@ export const smallGroups: readonly CommandSpec[] = [
     },
   ),
   command("config get [key]", "print one setting, a section, or everything that applies", {
-    args: {
-      key: {
-        summary: "names joined by dots, such as memory.provider",
-        offers: CONFIG_KEYS.filter((row) => row.kind !== "unused" && !row.key.includes("*")).map(
-          (row) => row.key,
-        ),
-      },
-    },
+    args: { key: configKey },
     flags: { reveal: flag.on("also print keys, tokens and passwords") },
     examples: [
       "hermes config get",

@@ -6,9 +6,8 @@ import { ConfigFailure, type Home } from "@hermes-memory/core/internal/memory";
 import { VERSION } from "@hermes-memory/core/internal/version";
 import type { CommandBody } from "./command.ts";
 import { inspectTarget, isDirectory, type TargetFile } from "./inspect-files.ts";
-import { render } from "./render.ts";
 
-export const status: CommandBody = async (_input, { home: selected, io, memory }) => {
+export const status: CommandBody = async (_input, { home: selected, memory }) => {
   const { home, administrator } = memory;
   const { config, problem } = await configOf(memory);
   const files = MEMORY_TARGETS.map((target) => inspectTarget(administrator.directory, target, config));
@@ -36,7 +35,7 @@ export const status: CommandBody = async (_input, { home: selected, io, memory }
   const rows = targets.map(([target, sizes]) => ({ target, ...sizes }));
   return {
     json,
-    lines: render({ ...json, targets: rows, config_error: undefined }, io.paint),
+    shown: { ...json, targets: rows, config_error: undefined },
     notes: [
       ...(problem === undefined ? [] : [`warning: ${problem} The defaults are shown.`]),
       ...nextSteps(files, pending, problem !== undefined),

@@ -11,45 +11,13 @@ import type { EditorKey } from "../../src/cli/chat/editor.ts";
 import type { Tty, TtyEvent } from "../../src/cli/chat/tty.ts";
 import { FakeTerminal } from "../fakes/vt.ts";
 
+/** With the fields that a chat shows. */
 export function turnResult(changes: Partial<TurnResult> = {}): TurnResult {
   return {
-    final_response: "",
-    last_reasoning: null,
-    messages: [],
-    api_calls: 1,
-    completed: true,
-    turn_exit_reason: "text_response(finish_reason=stop)",
-    exit: "text_response",
-    failed: false,
-    partial: false,
-    interrupted: false,
-    error: null,
-    hint: null,
-    response_transformed: false,
-    model: "some-model",
-    provider: "custom",
-    base_url: "http://127.0.0.1:9/v1",
-    input_tokens: 0,
-    output_tokens: 0,
-    cache_read_tokens: 0,
-    cache_write_tokens: 0,
-    reasoning_tokens: 0,
-    prompt_tokens: 0,
-    completion_tokens: 0,
-    total_tokens: 0,
-    last_prompt_tokens: 0,
-    estimated_cost_usd: null,
-    cost_status: "unknown",
-    cost_source: "none",
-    session_id: "20260101_090000_aaaaaa",
-    compression_exhausted: false,
-    client_tool_calls: [],
-    error_kind: null,
-    retry_after_seconds: null,
-    pending_steer: null,
-    interrupt_message: null,
+    ...{ final_response: "", messages: [], exit: "text_response", completed: true, failed: false },
+    ...{ interrupted: false, error: null, hint: null, response_transformed: false, pending_steer: null },
     ...changes,
-  };
+  } as unknown as TurnResult;
 }
 
 function agentStatus(changes: Partial<AgentStatus> = {}): AgentStatus {

@@ -43,20 +43,6 @@ describe("hermes chat in a pipe", () => {
     expect(turns().map(said).at(-1)).toEqual(["user: one", "assistant: First.", "user: two\nlines"]);
   });
 
-  it("stages memory writes that need approval, because no user can be asked", async () => {
-    const { home } = await chatHome(
-      [
-        { toolCalls: [{ name: "memory", arguments: { action: "add", content: "likes tea" } }] },
-        { text: "It waits." },
-      ],
-      { memory: { write_approval: true } },
-    );
-    expect((await runHermes(["chat", "--quiet"], { home, input: "Remember tea\n" })).stdout).toBe(
-      "It waits.\n",
-    );
-    expect((await runHermes(["memory", "pending"], { home })).stdout).toContain("likes tea");
-  });
-
   it("follows its flags: tools, instructions, no memory", async () => {
     const { home, turns } = await chatHome([{ text: "Yes." }]);
     writeFileSync(join(home, "SOUL.md"), "You are a crane.");

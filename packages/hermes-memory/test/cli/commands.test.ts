@@ -159,7 +159,7 @@ function stabilizer(home: string, userHome: string): (text: string) => string {
       .replaceAll(process.execPath, "<node>")
       .replaceAll(join(import.meta.dirname, "../../../.."), "<repository>")
       .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?/g, "<time>")
-      .replace(/\b\d{8}[T_-]\d{6}(_[0-9a-f]{6}|Z)?\b/g, (id) =>
+      .replace(/\b\d{8}[T_-]\d{6}(_[0-9a-f]{6}|Z)?(-\d)?\b/g, (id) =>
         [CRANE, CHINESE, PLAIN].includes(id) ? id : "<stamp>",
       )
       .replace(/\bhm_[\w-]{43}/g, "<token>")

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { deadAddress, modelServer, ollamaAnswers } from "../../../agent/test/fakes/model-server.ts";
 import { registering, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runHere, runJson } from "./run.ts";
+import { jsonHere, runHere } from "./run.ts";
 
 function homeWith(config: string): string {
   const home = tempDirectory();
@@ -65,7 +65,7 @@ describe("hermes context use", () => {
   it("takes a plugin, and creates config.yaml if needed", async () => {
     const home = tempDirectory();
     writeEngine(home, "mine", registering("mine"));
-    expect(await runJson(["context", "use", "mine"], { home })).toMatchObject({
+    expect(await jsonHere(["context", "use", "mine"], { home })).toMatchObject({
       success: true,
       engine: "mine",
       previous: "compressor",

@@ -152,16 +152,6 @@ describe("hermes doctor", () => {
     expect(photograph(home)).toEqual(before);
   });
 
-  it("counts changes that a crash cut off", async () => {
-    const { home, memories } = freshHome();
-    await runHermes(["memory", "add", "one"], { home });
-    await runHermes(["memory", "add", "two"], { home });
-    writeFileSync(join(memories, "MEMORY.md"), "one"); // as after a crash before the rename
-    const { findings } = await examine(home);
-    const journal = findings.find(({ check }) => check === "journal");
-    expect(journal?.message).toContain("2 changes, 1 of them cut off by a crash and without effect");
-  });
-
   it("escapes control characters in a file name", async () => {
     const { home, pending } = freshHome();
     writeFileSync(join(pending, "\u001b[2Jgone.json"), "{}");

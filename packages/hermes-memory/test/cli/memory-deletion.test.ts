@@ -2,11 +2,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path";
 import { openHome } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it } from "vitest";
-import { startScript } from "../../../core/test/fakes/child.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { traceOf } from "../../../core/testing/session-store/gateway-records.ts";
 import { MemoryStore, memoryTool } from "../../src/index.ts";
-import { runHere, runHermes, runJson } from "./run.ts";
+import { runHere } from "./run.ts";
 
 const SECRET = "the harbour code is 4471";
 
@@ -50,7 +49,7 @@ describe("hermes memory forget", () => {
     }
     const refused = await runHere(["memory", "forget", SECRET], { home, answers: [false] });
     expect(refused.stderr).toContain("traces of recall  2\n");
-    const done = await runHermes(["memory", "forget", SECRET, "--yes", "--json"], { home });
+    const done = await runHere(["memory", "forget", SECRET, "--yes", "--json"], { home });
     expect(JSON.parse(done.stdout)).toMatchObject({ success: true, recalls: { traces: 2, remaining: [] } });
     expect(readFileSync(join(home, "state.db"), "latin1")).not.toContain(SECRET);
     await using memory = openHome({ home });
@@ -59,7 +58,7 @@ describe("hermes memory forget", () => {
       "the lamp is blue",
       "the lamp is blue",
     ]);
-    const again = await runHermes(["memory", "forget", SECRET, "--yes", "--json"], { home });
+    const again = await runHere(["memory", "forget", SECRET, "--yes", "--json"], { home });
     expect(JSON.parse(again.stdout)).not.toHaveProperty("recalls");
   });
 
@@ -87,39 +86,6 @@ describe("hermes memory forget", () => {
     expect(everything(home)).not.toContain(SECRET);
     expect(readFileSync(join(home, "memories", "USER.md"), "utf8")).toBe("harmless");
     expect((await runHere(["memory", "explain", SECRET], { home })).stdout).toBe("Never seen here.\n");
-  });
-
-  it("without a terminal nothing is erased, unless --yes is given", async () => {
-    const home = await homeWithTraces();
-    const before = everything(home);
-    const bare = await runHermes(["memory", "forget", SECRET], { home, input: "yes\n" });
-    expect(bare).toMatchObject({ code: 1, stdout: "" });
-    expect(bare.stderr).toContain(`  user    ${SECRET}\n`);
-    expect(bare.stderr).toContain("Pass --yes to go on.");
-    const json = await runHermes(["memory", "forget", SECRET, "--json"], { home });
-    expect(json).toMatchObject({ code: 1, stderr: "" });
-    expect(JSON.parse(json.stdout)).toMatchObject({
-      success: false,
-      kind: "unconfirmed",
-      entries: [{ target: "user", entry: SECRET }],
-      journal_lines: 3,
-    });
-    expect(everything(home)).toBe(before);
-    const done = await runHermes(["memory", "forget", "-", "--yes", "--json"], {
-      home,
-      input: `${SECRET}\n`,
-    });
-    expect(done.code).toBe(0);
-    expect(JSON.parse(done.stdout)).toEqual({
-      success: true,
-      entries: [{ target: "user", entry: SECRET }],
-      journal_lines: 3,
-      archived: 1,
-      backups: 1,
-      leftovers: 0,
-      pending: 1,
-    });
-    expect(everything(home)).not.toContain(SECRET);
   });
 
   it("with --dir the staged writes of the home stay", async () => {
@@ -150,7 +116,7 @@ describe("hermes memory reset", () => {
     );
     expect(existsSync(file)).toBe(false);
     const id = /undo ([0-9a-f]{8})/.exec(done.stdout)?.[1] ?? "";
-    expect((await runHermes(["memory", "undo", id], { home })).code).toBe(0);
+    expect((await runHere(["memory", "undo", id], { home })).code).toBe(0);
     expect(readFileSync(file, "utf8")).toBe("alpha");
   });
 
@@ -167,48 +133,6 @@ describe("hermes memory reset", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it("--purge deletes everything that is kept about a target, and nothing of the other", async () => {
-    const home = await homeWithTraces();
-    await runHere(["memory", "pin", "harmless"], { home });
-    await runHere(["memory", "pin", "xxx"], { home });
-    const before = await runHere(["memory", "reset", "--purge", "-t", "user"], { home, answers: [false] });
-    expect(before.questions).toEqual(["Delete all of it?"]);
-    expect(before.stderr).toMatch(/, for good:\n(.*\n)+ {2}USER\.md +36 B\n/);
-    const user = await runHere(["memory", "reset", "--purge", "-t", "user", "--yes"], { home });
-    expect(user.code).toBe(0);
-    expect(user.stdout).toMatch(
-      /^Deleted for good\.\n.*USER\.md, \.history\/user\.jsonl, USER\.md\.bak\.1700000000\npins +1\n/,
-    );
-    const rest = (await runJson(["memory", "status"], { home })) as {
-      targets: Record<string, Record<string, unknown>>;
-      pending: number;
-    };
-    expect(rest.targets.user).toMatchObject({
-      entries: 0,
-      file_bytes: null,
-      pinned: 0,
-      archived: 0,
-      backups: 0,
-      changes: 0,
-    });
-    expect(rest.targets.memory).toMatchObject({ entries: 1, pinned: 1, archived: 1 });
-    expect(rest.pending).toBe(1);
-
-    const all = await runJson(["memory", "reset", "--purge", "--yes"], { home });
-    expect(all).toEqual({
-      success: true,
-      message: "Deleted for good.",
-      deleted: ["MEMORY.md", ".history/memory.jsonl", ".archive/memory.jsonl"],
-      pins: 1,
-      pending: 1,
-    });
-    expect(everything(home)).not.toContain("harbour");
-    expect(await runHere(["memory", "undo"], { home })).toMatchObject({ code: 1 });
-    // The purged target starts empty.
-    expect((await runHere(["memory", "add", "fresh"], { home })).code).toBe(0);
-    expect((await runHere(["memory", "history", "--json"], { home })).stdout).toContain('"fresh"');
-  });
-
   it("--purge deletes the text behind a link, not the link", async () => {
     const home = tempDirectory();
     mkdirSync(join(home, "memories"));
@@ -218,21 +142,5 @@ describe("hermes memory reset", () => {
     expect(stdout).toContain(join(home, "real.md"));
     expect(existsSync(join(home, "real.md"))).toBe(false);
     expect(readdirSync(join(home, "memories"))).toContain("MEMORY.md");
-  });
-
-  it("waits for the lock of the target, and gives up with 1", async () => {
-    const home = tempDirectory();
-    await runHere(["memory", "add", "alpha"], { home });
-    writeFileSync(join(home, "config.yaml"), "memory:\n  lock_timeout_seconds: 0.2\n");
-    const holder = startScript("lock-holder.ts", [join(home, "memories", "MEMORY.md.lock")]);
-    expect(await holder.nextLine()).toBe("held");
-    for (const flags of [[], ["--purge"]]) {
-      const { code, stderr } = await runHere(["memory", "reset", "--yes", ...flags], { home });
-      expect({ flags, code }).toEqual({ flags, code: 1 });
-      expect(stderr).toContain("locked for");
-    }
-    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("alpha");
-    holder.closeInput();
-    await holder.rest();
   });
 });

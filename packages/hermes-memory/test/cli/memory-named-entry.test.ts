@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { entryId } from "@hermes-memory/core/internal/curated";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runHere, runJson } from "./run.ts";
+import { jsonHere, runHere } from "./run.ts";
 
 const ENTRIES = ["Uses zsh", "Deploys with make ship", "Debian 12 on port 2222"];
 
@@ -87,7 +87,7 @@ describe("--entry", () => {
 describe("--id", () => {
   it("finds the entry in either file, and follows an id whose text was replaced", async () => {
     const home = homeWith(ENTRIES, ["Metric units"]);
-    const shown = (await runJson(["memory", "show"], { home })) as {
+    const shown = (await jsonHere(["memory", "show"], { home })) as {
       user: { entries: { id: string }[] };
       memory: { entries: { id: string }[] };
     };
@@ -99,7 +99,7 @@ describe("--id", () => {
     const removed = await runHere(["memory", "remove", metric], { home });
     expect(removed.stdout).toMatch(/followed [0-9a-f]{8}\.\n {2}- Imperial units\n/);
     expect(
-      await runJson(["memory", "explain", "--id", shown.memory.entries[0]?.id ?? ""], { home }),
+      await jsonHere(["memory", "explain", "--id", shown.memory.entries[0]?.id ?? ""], { home }),
     ).toMatchObject({
       text: "Uses zsh",
       stored: [{ position: 1 }],

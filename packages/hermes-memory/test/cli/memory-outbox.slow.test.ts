@@ -9,7 +9,7 @@ import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { FakeMem0 } from "../../../providers/test/fakes/servers/mem0.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
-import { runHere, runHermes, runJson } from "./run.ts";
+import { jsonHere, runHere, runHermes } from "./run.ts";
 
 /** Its settings are in `remote.json`; it asks its server only in `checkConnection`. */
 const REMOTE = `import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -98,7 +98,7 @@ describe("a provider with a server", () => {
   ])("refuses --set %s", async (pair, message) => {
     const home = homeWithRemote();
     const args = setupArgs("http://127.0.0.1:9/", "--set", `key=${KEY}`, "--set", pair);
-    const { code, stderr } = await runHermes(args, { home });
+    const { code, stderr } = await runHere(args, { home });
     expect(code).toBe(2);
     expect(stderr).toContain(message);
   });
@@ -117,11 +117,11 @@ describe("an outbox that cannot be read", () => {
     writeFileSync(join(home, "config.yaml"), "memory:\n  provider: holographic\n");
     await runHere(["memory", "add", "The kiln is hot"], { home });
     expect((await runHere(["memory", "status"], { home })).stdout).toContain(path);
-    expect(await runJson(["memory", "status"], { home })).toMatchObject({
+    expect(await jsonHere(["memory", "status"], { home })).toMatchObject({
       outbox: [],
       outbox_problems: [{ path }],
     });
-    const { findings } = (await runJson(["doctor"], { home })) as { findings: Finding[] };
+    const { findings } = (await jsonHere(["doctor"], { home })) as { findings: Finding[] };
     expect(findings).toContainEqual({
       check: "outbox",
       status: "warn",

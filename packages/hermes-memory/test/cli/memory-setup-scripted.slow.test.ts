@@ -60,16 +60,6 @@ describe("hermes memory setup without a terminal", () => {
     expect(existsSync(join(home, "config.yaml"))).toBe(false);
   });
 
-  it("an active provider that cannot save stays on, and the outcome says so", async () => {
-    const home = tempDirectory();
-    writePlugin(home, "full", { "index.js": FULL });
-    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: full\n");
-    const { code, stdout } = await runHermes(["memory", "setup", "full", "--yes"], { home });
-    expect(code).toBe(1);
-    expect(stdout).not.toContain("not switched on");
-    expect(stdout).toContain("'full' was the memory provider before and still is.");
-  });
-
   it("a broken plugin is refused with its reason, and one beside it is not touched", async () => {
     const home = homeWithVault();
     writeBroken(home);

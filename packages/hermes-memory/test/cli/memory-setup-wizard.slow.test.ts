@@ -67,9 +67,7 @@ describe.skipIf(reason !== undefined)(`hermes memory setup in a pseudo terminal 
   });
 
   it.each([
-    ["in the list", ["memory", "setup"], [["● Built-in only", KEYS.interrupt]]],
     ["and Escape in the list", ["memory", "setup"], [["● Built-in only", `${KEYS.up}${KEYS.escape}`]]],
-    ["in a choice", ["memory", "setup", "vault"], [["● local", KEYS.interrupt]]],
     [
       "while a secret is typed",
       ["memory", "setup", "vault", "--set", "mode=cloud"],
@@ -156,14 +154,6 @@ const TURNS = `export default class TurnsMemoryProvider {
   isAvailable() { return true; }
   initialize() {}
   getToolSchemas() { return []; }
-  getConfigSchema() {
-    return [
-      { key: "first" },
-      { key: "second", choices: ["red", "blue"] },
-      { key: "third" },
-      { key: "fourth", choices: ["no", "yes"], default: "yes" },
-    ];
-  }
 }
 `;
 

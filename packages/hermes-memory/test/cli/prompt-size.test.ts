@@ -40,14 +40,6 @@ function labels(answer: Answer): string[] {
 }
 
 describe("hermes prompt-size", () => {
-  it("gives the same hash for the same home and day", async () => {
-    const home = write(tempDirectory(), { "memories/MEMORY.md": "Uses tabs" });
-    const directory = project();
-    // Once more when midnight falls between the two.
-    const pairs = [await sizes(home, directory), await sizes(home, directory), await sizes(home, directory)];
-    expect(new Set(pairs.map(({ hash }) => String(hash))).size).toBeLessThan(3);
-  });
-
   it("says what was cut, what was blocked, and why", async () => {
     const home = write(tempDirectory(), {
       "SOUL.md": "Pretend to be a pirate.",

@@ -50,6 +50,13 @@ export async function runJson(args: readonly string[], options: RunOptions): Pro
   return JSON.parse(stdout);
 }
 
+/** The same without a process. */
+export async function jsonHere(args: readonly string[], options: RunOptions): Promise<unknown> {
+  const { stdout, stderr, code } = await runHere([...args, "--json"], options);
+  if (code !== 0) throw new Error(`hermes ${args.join(" ")} ended with ${code}: ${stdout}${stderr}`);
+  return JSON.parse(stdout);
+}
+
 export type PlayedOptions = RunOptions & {
   /** The user's answers to yes/no questions. Without `answers` and `typed` there is no terminal. */
   readonly answers?: readonly boolean[];

@@ -6,7 +6,6 @@ import { CREDENTIALS, chance, GITHUB_TOKEN } from "../../../core/test/fakes/cred
 import { fullwidth } from "../../../core/test/fakes/disguises.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
-import { call, connect } from "../mcp/connect.ts";
 import { runHere } from "./run.ts";
 
 const SECRET = `The deploy token is ${GITHUB_TOKEN}`;
@@ -19,36 +18,6 @@ function freshHome(config = ""): string {
   if (config !== "") writeFileSync(join(home, "config.yaml"), config);
   return home;
 }
-
-describe("hermes memory add and replace", () => {
-  it("refuse a credential, say what to store instead and how to store it anyway", async () => {
-    const home = freshHome();
-    const { stderr, stdout, code } = await runHere(["memory", "add", SECRET], { home });
-    expect(code).toBe(1);
-    expect(stderr).toContain("looks like a GitHub token; store where it is kept, not the value.");
-    expect(stderr).toContain(
-      "To store it anyway: --allow-secret, or 'hermes config set memory.allow_secrets true'.",
-    );
-    expect(stdout + stderr).not.toContain(GITHUB_TOKEN);
-  });
-
-  it("refuse a disguised sentence with the flag too, and offer nothing", async () => {
-    const home = freshHome();
-    const { stderr, code } = await runHere(["memory", "add", DISGUISED, "--allow-secret"], { home });
-    expect(code).toBe(1);
-    expect(stderr).toContain("threat pattern 'prompt_injection'");
-    expect(stderr).not.toContain("anyway");
-  });
-});
-
-describe("the memory tool over MCP", () => {
-  it("refuses a credential and does not mention the override", async () => {
-    const client = await connect(freshHome());
-    const answer = await call(client, "memory", { action: "add", content: SECRET, allow_secrets: true });
-    expect(JSON.stringify(answer)).toContain("looks like a GitHub token");
-    expect(JSON.stringify(answer)).not.toMatch(/anyway|allow.secret|ghp_/);
-  });
-});
 
 describe("hermes doctor", () => {
   it("lists stored credentials by place and kind, also in users' files and skills, never the text", async () => {
@@ -124,68 +93,6 @@ describe("hermes doctor on staged writes and archives", () => {
       ["warn", "The staged skills write 1a2b3c4d looks like it holds a GitHub token (secret_github_token)."],
     ]);
     expect(text).not.toContain(GITHUB_TOKEN);
-  });
-});
-
-describe("hermes config get", () => {
-  const CONFIG = `
-model:
-  provider: custom
-  api_key: tell-1
-  base_url: https://me:tell-2@host.example/v1
-plugins:
-  own:
-    password: tell-3
-    note: ${GITHUB_TOKEN}
-custom_providers:
-  - name: own
-    base_url: http://localhost:1
-    api_key: tell-4
-mcp_servers:
-  lab:
-    command: npx
-    env:
-      ANY: tell-5
-`;
-  const ASKED = [
-    [],
-    ["model"],
-    ["model.api_key"],
-    ["model.base_url"],
-    ["plugins.own"],
-    ["plugins.own.note"],
-    ["custom_providers"],
-    ["mcp_servers"],
-    ["mcp_servers.lab.env.ANY"],
-  ];
-
-  it.each(ASKED.map((args) => [args.join(" ") || "everything", args] as const))(
-    "hides the secrets of %s, as text and as JSON, and says so",
-    async (_name, args) => {
-      const home = freshHome(CONFIG);
-      for (const more of [[], ["--json"]]) {
-        const { stdout, stderr, code } = await runHere(["config", "get", ...args, ...more], { home });
-        expect(code).toBe(0);
-        expect(stdout + stderr).not.toMatch(/tell-\d|ghp_\w/);
-        if (more.length === 0 && args[0] !== "mcp_servers") expect(stderr).toContain("--reveal prints them");
-      }
-    },
-  );
-
-  it("prints none in set, unset, check, status, doctor and model", async () => {
-    const home = freshHome(CONFIG);
-    for (const args of [
-      ["config", "check"],
-      ["status"],
-      ["doctor"],
-      ["model"],
-      ["config", "set", "model.api_key", "tell-6"],
-      ["config", "set", "plugins.own.note", GITHUB_TOKEN, "--json"],
-      ["config", "unset", "model.api_key", "--json"],
-    ]) {
-      const { stdout, stderr } = await runHere(args, { home });
-      expect(stdout + stderr, args.join(" ")).not.toMatch(/tell-\d|ghp_\w/);
-    }
   });
 });
 

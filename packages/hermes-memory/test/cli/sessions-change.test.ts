@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { sessionFiles } from "@hermes-memory/core/internal/home";
 import { resultNote, STORED_SNAPSHOT } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
-import { runHere, runHermes, runJson } from "./run.ts";
+import { jsonHere, runHere } from "./run.ts";
 import { CHINESE, CRANE, homeWithSessions, PLAIN, TOOL_RUN, withStore } from "./sessions-home.ts";
 
 function idsOf(home: string): Promise<string[]> {
@@ -26,17 +26,6 @@ describe("hermes sessions delete", () => {
     expect(gone).toMatchObject({ code: 0, stdout: `Deleted session '${CRANE}'.\n` });
     expect(await idsOf(home)).toEqual([CHINESE, PLAIN, TOOL_RUN].sort());
     expect(existsSync(join(transcripts, `${CRANE}.jsonl`))).toBe(false);
-  });
-
-  it("deletes nothing without a terminal, even when a yes is piped in", async () => {
-    const home = await homeWithSessions();
-    const { stdout, stderr, code } = await runHermes(["sessions", "delete", PLAIN], { home, input: "yes\n" });
-    expect({ stdout, code }).toEqual({ stdout: "", code: 1 });
-    expect(stderr).toContain("Nothing was deleted: there is no terminal to ask at. Pass --yes to go on.");
-    const json = await runHere(["sessions", "delete", PLAIN, "--json"], { home });
-    expect(JSON.parse(json.stdout)).toMatchObject({ success: false, kind: "unconfirmed", sessions: [PLAIN] });
-    expect(json.stderr).toBe("");
-    expect(await idsOf(home)).toContain(PLAIN);
   });
 
   it("says which parts of a compressed conversation stay", async () => {
@@ -84,7 +73,7 @@ describe("files of sessions", () => {
 
   it("that no session refers to are reported by doctor, with the command that removes them", async () => {
     const { home } = await homeWithFiles();
-    const { findings } = (await runJson(["doctor"], { home })) as { findings: Record<string, string>[] };
+    const { findings } = (await jsonHere(["doctor"], { home })) as { findings: Record<string, string>[] };
     expect(findings.filter(({ check }) => check === "files")).toEqual([
       {
         check: "files",
@@ -108,7 +97,7 @@ describe("files of sessions", () => {
     const recent = await runHere(["sessions", "prune", "--orphans", "--older-than", "3", "-y"], { home });
     expect(recent.stdout).toBe("0 files removed.\n");
     expect(left()).toHaveLength(5);
-    expect(await runJson(["sessions", "prune", "--orphans", "--yes"], { home })).toMatchObject({
+    expect(await jsonHere(["sessions", "prune", "--orphans", "--yes"], { home })).toMatchObject({
       success: true,
       removed: 2,
     });

@@ -11,27 +11,6 @@ import { runHere, runHermes, runJson } from "./run.ts";
 import { CRANE, databaseOf, homeWithSessions, withStore } from "./sessions-home.ts";
 
 describe("hermes sessions optimize", () => {
-  it("builds our index in a file of the original, whose own index stays", async () => {
-    const home = tempDirectory();
-    makeOldDatabase(databaseOf(home), 15);
-    expect(await runJson(["sessions", "stats"], { home })).toMatchObject({ index: "missing" });
-    expect((await runHermes(["sessions", "optimize"], { home })).code).toBe(0);
-    expect(await runJson(["sessions", "stats"], { home })).toMatchObject({ index: "ready" });
-    using db = new DatabaseSync(databaseOf(home));
-    expect(db.prepare("SELECT COUNT(*) AS n FROM messages_fts").get()?.n).toBeGreaterThan(0);
-  });
-
-  it("stops when it is interrupted, and the next run goes on", async () => {
-    const home = tempDirectory();
-    makeOldDatabase(databaseOf(home), 15);
-    const stopped = await runHere(["sessions", "optimize"], { home, isInterrupted: true });
-    expect({ code: stopped.code, stdout: stopped.stdout }).toEqual({ code: 130, stdout: "" });
-    expect(stopped.stderr).toContain("goes on where this one stopped");
-    expect((await runHere(["sessions", "optimize"], { home })).stdout).toContain(
-      "Optimized the search index.",
-    );
-  });
-
   it("answers Ctrl-C in the middle of the work with exit code 130 and a sound database", async () => {
     const home = tempDirectory();
     makeOldDatabase(databaseOf(home), 15);

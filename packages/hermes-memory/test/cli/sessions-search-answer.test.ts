@@ -27,11 +27,6 @@ const answer = (more: Partial<SearchAnswer> = {}): SearchAnswer => ({
   ...more,
 });
 
-it("a place is shown as clean text", () => {
-  expect(answerLines(answer(), [hit], plain)[1]).toBe("  the >>>kiln<<<");
-  expect(answerJson("kiln", answer(), [hit])).toMatchObject({ hits: [{ snippet: "the >>>kiln<<< " }] });
-});
-
 it("neither places nor what stands around them turn the direction of text or move the cursor", () => {
   const hostile: NamedHit = {
     ...hit,

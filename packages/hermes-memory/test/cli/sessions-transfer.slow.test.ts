@@ -15,8 +15,7 @@ import { fileURLToPath } from "node:url";
 import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { exportAll } from "../../../core/testing/session-store/support.ts";
-import { runHere, runHermes } from "./run.ts";
+import { runHere } from "./run.ts";
 import { databaseOf, homeWithSessions, withStore } from "./sessions-home.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -32,22 +31,6 @@ function parse(text: string): Exported[] {
 }
 
 describe("hermes sessions export", () => {
-  it("writes every session as a line of a private file", async () => {
-    const home = await homeWithSessions();
-    const out = join(tempDirectory(), "all.jsonl");
-    const { stdout, stderr, code } = await runHermes(["sessions", "export", out], { home });
-    expect({ stdout, stderr, code }).toEqual({
-      stdout: expect.stringMatching(/^Exported 5 sessions with \d+ messages to .* \(1 file, \d+ kB\)\.\n$/),
-      stderr: "",
-      code: 0,
-    });
-    expect(statSync(out).mode & 0o777).toBe(0o600);
-    const sessions = parse(readFileSync(out, "utf8"));
-    expect(sessions).toHaveLength(5);
-    const expected = await withStore(home, (store) => exportAll(store));
-    expect(sessions).toEqual(JSON.parse(JSON.stringify(expected)));
-  });
-
   it("does not replace a file unless forced, and never anything that is no file", async () => {
     const home = await homeWithSessions();
     const folder = tempDirectory();
@@ -95,17 +78,6 @@ describe("hermes sessions export", () => {
     expect(await open.sessionCount({ includeArchived: true })).toBe(5);
     expect(readdirSync(folder).sort()).toEqual(["home", "link.jsonl", "same.jsonl"]);
   });
-
-  it("leaves nothing behind when it is interrupted", async () => {
-    const home = await homeWithSessions();
-    const folder = tempDirectory();
-    const { code, stderr } = await runHere(["sessions", "export", join(folder, "x")], {
-      home,
-      isInterrupted: true,
-    });
-    expect({ code, stderr }).toEqual({ code: 130, stderr: "Stopped. No file was written.\n" });
-    expect(readdirSync(folder)).toEqual([]);
-  });
 });
 
 describe("hermes sessions import", () => {
@@ -115,26 +87,6 @@ describe("hermes sessions import", () => {
     });
     return stdout;
   }
-
-  it("brings an export into a new home, and the export of that is the same", async () => {
-    const text = await exported();
-    const home = join(tempDirectory(), "new");
-    const file = join(tempDirectory(), "all.jsonl");
-    writeFileSync(file, text);
-    const { stdout, stderr, code } = await runHermes(["sessions", "import", file], { home });
-    expect({ stdout, stderr, code }).toEqual({
-      stdout: "Imported 5 sessions with 7 messages.\n",
-      stderr: "",
-      code: 0,
-    });
-    const again = await runHere(["sessions", "export", "-", "--all"], { home });
-    const withoutRowIds = (each: Exported): object => ({
-      ...each,
-      messages: each.messages.map((message) => ({ ...message, id: 0 })),
-    });
-    expect(parse(again.stdout).map(withoutRowIds)).toEqual(parse(text).map(withoutRowIds));
-    expect(statSync(databaseOf(home)).mode & 0o777).toBe(0o600);
-  });
 
   it("stops at a line that is nested too deep", async () => {
     const home = tempDirectory();

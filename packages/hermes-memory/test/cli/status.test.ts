@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openSessionStore } from "@hermes-memory/core/internal/sessions";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { runHermes, runJson } from "./run.ts";
+import { runHere } from "./run.ts";
 
 describe("hermes status", () => {
   it("counts sessions and messages, and says when the database cannot be opened", async () => {
@@ -13,9 +13,10 @@ describe("hermes status", () => {
       await store.createSession("one", { source: "cli" });
       await store.appendMany("one", [{ content: "a" }, { content: "b" }]);
     }
-    expect(await runJson(["status"], { home })).toMatchObject({ sessions: { count: 1, messages: 2 } });
+    const { stdout: counted } = await runHere(["status", "--json"], { home });
+    expect(JSON.parse(counted)).toMatchObject({ sessions: { count: 1, messages: 2 } });
     writeFileSync(join(home, "state.db"), "something else entirely, and quite a lot of it".repeat(20));
-    const { stdout, code } = await runHermes(["status"], { home });
+    const { stdout, code } = await runHere(["status"], { home });
     expect(code).toBe(0);
     expect(stdout).toContain("is not a SQLite database");
   });
@@ -27,7 +28,7 @@ describe("hermes status", () => {
     const record = { id: "0123abcd", payload: { action: "add" } };
     writeFileSync(join(home, "pending", "memory", "0123abcd.json"), JSON.stringify(record));
     writeFileSync(join(home, "config.yaml"), "memory:\n  overflow: maybe\n");
-    const { stdout, stderr, code } = await runHermes(["status"], { home });
+    const { stdout, stderr, code } = await runHere(["status"], { home });
     expect(code).toBe(0);
     for (const word of ["memory.overflow", "hermes config check", "hermes doctor", "hermes memory pending"])
       expect(stderr).toContain(word);

@@ -142,7 +142,7 @@ describe("how the reply is cut into chunks", () => {
       fc.property(echoStream, ({ text, chunks }) => {
         expect(scrubbed(chunks)).toBe(scrubbed([text]));
       }),
-      { numRuns: 1_000 },
+      { numRuns: Number(process.env.HERMES_CASES ?? 1_000) },
     );
   });
 

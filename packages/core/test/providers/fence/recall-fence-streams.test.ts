@@ -96,7 +96,7 @@ describe("any stream", () => {
       fc.property(stream, ({ text, chunks }) => {
         expect(scrub(chunks)).toBe(visibleText(text));
       }),
-      { numRuns: 5000 },
+      { numRuns: Number(process.env.HERMES_CASES ?? 5000) },
     );
   });
 
@@ -112,7 +112,7 @@ describe("any stream", () => {
           expect(shown).toBe(shownSoFar(fed));
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: Number(process.env.HERMES_CASES ?? 1000) },
     );
   });
 

@@ -15,6 +15,7 @@ import {
   unknownKey,
   unsetConfigValue,
 } from "@hermes-memory/core/internal/config";
+import { isRecord } from "@hermes-memory/core/internal/lib";
 import { ifUsable } from "@hermes-memory/core/internal/memory";
 import { hideSettings, isFindingId, isFlag } from "@hermes-memory/core/internal/security";
 import { Document, isScalar } from "yaml";
@@ -255,7 +256,8 @@ function effectiveSettings(config: HermesConfig): Setting[] {
 /** The names that `*` stands for. A section that the config object holds as a list has them only in the file. */
 function namesOf(config: HermesConfig, path: readonly string[]): string[] {
   const held = at(config, path.map(camel));
-  return Object.keys(asRecord(Array.isArray(held) ? at(config.raw, path) : held));
+  const named = Array.isArray(held) ? at(config.raw, path) : held;
+  return isRecord(named) ? Object.keys(named) : [];
 }
 
 /** As YAML. Marked are defaults, and keys that Hermes Agent does not know. */
@@ -284,14 +286,9 @@ function camel(name: string): string {
 function at(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const part of path) {
-    const holder = asRecord(current);
-    current = Object.hasOwn(holder, part) ? holder[part] : undefined;
+    current = isRecord(current) && Object.hasOwn(current, part) ? current[part] : undefined;
   }
   return current;
-}
-
-function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 // Hides secrets in config values before they are printed, also in the settings of other programs that share the file.

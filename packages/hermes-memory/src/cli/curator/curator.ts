@@ -138,13 +138,13 @@ export const rollback: CommandBody = async (input, context) => {
   };
 };
 
-async function listed({ memory, io }: CommandContext): Promise<CommandOutcome> {
+async function listed({ memory }: CommandContext): Promise<CommandOutcome> {
   const runs = await rollbackPlans(memory);
   const backups = listBackups(memory.home);
   const shown = runs.map(({ run: { id, startedAt }, ...changes }) => {
     return { id, startedAt, memory: changes.memory.length, skills: changes.skills.length };
   });
-  return { json: { runs, backups }, lines: render({ runs: shown, backups }, io.paint) };
+  return { json: { runs, backups }, shown: { runs: shown, backups } };
 }
 
 async function fromBackup(id: string, input: CommandInput, context: CommandContext): Promise<CommandOutcome> {
@@ -198,7 +198,7 @@ export const run: CommandBody = async (input, context) => {
   const json = runJson(done);
   return {
     json,
-    lines: render({ ...json, notes: [] }, io.paint),
+    shown: { ...json, notes: [] },
     notes: [...notes, ...done.notes.map(printable)],
     exitCode: json.success ? 0 : 1,
   };

@@ -36,14 +36,9 @@ import { type CheckedHome, type Finding, fail, fine, quoted, warn } from "./find
 
 // Node.js and its SQLite
 
-const LEAST_NODE = 24;
-const UPGRADE = `Install Node.js ${LEAST_NODE} or newer from https://nodejs.org.`;
-
+/** The launcher refuses a version that is too old. */
 export function checkNode(): Finding[] {
-  const version = process.versions.node;
-  const message = `Node.js ${version}`;
-  if (Number.parseInt(version, 10) >= LEAST_NODE) return [fine("node", message)];
-  return [fail("node", `${message} is too old.`, UPGRADE)];
+  return [fine("node", `Node.js ${process.versions.node}`)];
 }
 
 /** Makes a full-text table in a database in memory: a build of Node.js can have SQLite without FTS5. */
@@ -56,7 +51,7 @@ export async function checkSqlite(): Promise<Finding[]> {
     return [fine("sqlite", `SQLite ${String(row?.version)} with full-text search`)];
   } catch (cause) {
     const message = `There is no SQLite with full-text search (FTS5): ${describeCause(cause)}.`;
-    return [fail("sqlite", message, `Use an official build of Node.js. ${UPGRADE}`)];
+    return [fail("sqlite", message, "Use an official build of Node.js, from https://nodejs.org.")];
   }
 }
 

@@ -24,6 +24,7 @@ import {
   describeCause,
   errnoCode,
   groupThousands,
+  isRecord,
   mutexPath,
   randomHex,
   readJsonLines,
@@ -310,17 +311,12 @@ export function storedInArchive(
 ): Finding[] {
   const path = targetPaths(directory, target).archive;
   const findings = readJsonLines(path).values.flatMap((line, index): Finding[] => {
-    const found = secondGate(textOf(line), scanOptions(scanAllow, allowSecrets));
+    const found = secondGate(isRecord(line) ? String(line.text) : "", scanOptions(scanAllow, allowSecrets));
     if (found.length === 0) return [];
     const message = `The archive of ${name}: line ${index + 1} of ${path} ${looks(found)}.`;
     return [warn(checkOf(found), message, "Erase the text everywhere with 'hermes memory forget -'.")];
   });
   return atMost(findings, "secret", "the archive");
-}
-
-function textOf(line: unknown): string {
-  const text = typeof line === "object" && line !== null && "text" in line ? line.text : "";
-  return typeof text === "string" ? text : "";
 }
 
 /** Staged writes of memory and skills: approving them is refused, but their text is on disk. */

@@ -21,7 +21,6 @@ import {
 } from "../command.ts";
 import { confirmed } from "../confirm.ts";
 import { localTime, printable } from "../printing.ts";
-import { render } from "../render.ts";
 
 export const create: CommandBody = async ({ flags }, context) => {
   const rights = rightsOf(flags);
@@ -65,7 +64,7 @@ export const list: CommandBody = (_input, context) => {
   }));
   return {
     json: { tokens: tokens.map((token) => tokenJson(token, now)) },
-    lines: render(rows, context.io.paint),
+    shown: rows,
     notes: [
       ...(tokens.length === 0 ? ["No tokens, except the local one of your own programs."] : []),
       problem === undefined

@@ -9,7 +9,7 @@ import {
   setConfigValue,
   unsetConfigValue,
 } from "@hermes-memory/core/internal/config";
-import type { Result } from "@hermes-memory/core/internal/lib";
+import { isRecord, type Result } from "@hermes-memory/core/internal/lib";
 import {
   type CommandBody,
   type CommandContext,
@@ -136,7 +136,9 @@ export function planChange(sources: ModelSources, requested: RequestedModel) {
   const isOther = alone.ok && isOtherServer(current, before, requested, alone.value.identity);
   const planned = plannedModel(current, requested, isOther);
   const resolved = unwrap(resolveSettings(sources, planned), (error) => choiceFailure(error, 2));
-  const plan = settingsPlan(current, pinned(planned, resolved), { hasLength: hasLength(config.raw.model) });
+  const plan = settingsPlan(current, pinned(planned, resolved), {
+    hasLength: isRecord(config.raw.model) && "context_length" in config.raw.model,
+  });
   return { plan, resolved, losesKey: plan.unset.includes("api_key") && requested.apiKey === undefined };
 }
 
@@ -144,10 +146,6 @@ export function planChange(sources: ModelSources, requested: RequestedModel) {
 function pinned(planned: ModelConfig, { identity }: Resolved): ModelConfig {
   const isOpen = planned.provider === "" || planned.provider.toLowerCase() === "auto";
   return isOpen ? { ...planned, default: identity.model, provider: identity.provider } : planned;
-}
-
-function hasLength(section: unknown): boolean {
-  return typeof section === "object" && section !== null && "context_length" in section;
 }
 
 /** True when the current address, key, protocol and window belong to another server than the requested one. */

@@ -7,7 +7,8 @@ import {
 } from "@hermes-memory/core/internal/sessions";
 import { type CommandBody, type CommandInput, usageFailure } from "../command.ts";
 import { confirmed } from "../confirm.ts";
-import { absoluteTime, counted, firstLines, flat, sizeText } from "../printing.ts";
+import { absoluteTime, counted, firstLines, flat } from "../printing.ts";
+import { render } from "../render.ts";
 import {
   filesOf,
   findSession,
@@ -29,8 +30,7 @@ export const rename: CommandBody = async (input, context) => {
   if (!(await store.setSessionTitle(id, wanted))) throw notFound(id);
   const title = await store.getSessionTitle(id); // the stored one: blanks and invisible characters may have been removed
   return {
-    json: { success: true, id, title },
-    lines: [`Session '${flat(id)}' renamed to: ${flat(title ?? "")}`],
+    json: { success: true, message: `Session '${id}' renamed to: ${title}`, id, title },
   };
 };
 
@@ -40,11 +40,10 @@ export const archive: CommandBody = async (input, context) => {
   const { store, session } = await openSession(asked, context, "write");
   const wasArchived = session.archived !== 0;
   await store.setSessionArchived(session.id, archived);
-  const did = archived ? "archived" : "back in the lists";
-  return {
-    json: { success: true, id: session.id, archived, changed: wasArchived !== archived },
-    lines: [`Session '${flat(session.id)}' is ${wasArchived === archived ? "already " : ""}${did}.`],
-  };
+  const { id } = session;
+  const changed = wasArchived !== archived;
+  const message = `Session '${id}' is ${changed ? "" : "already "}${archived ? "archived" : "back in the lists"}.`;
+  return { json: { success: true, message, id, archived, changed } };
 };
 
 export const remove: CommandBody = async (input, context) => {
@@ -99,21 +98,25 @@ export const prune: CommandBody = async (input, context) => {
   if (isOrphans && textFlag(input, "source") !== undefined)
     throw usageFailure("--orphans and --source do not go together: the sessions are gone.");
   const store = await openSessions(context, isDryRun || isOrphans ? "read" : "write");
-  const found = await (isOrphans ? orphans : oldSessions)(store, input, filesOf(context));
-  const { what, did, head, lines, json } = found;
+  const { what, did, head, rows, json, remove } = await (isOrphans ? orphans : oldSessions)(
+    store,
+    input,
+    filesOf(context),
+  );
   const notes = store ? [] : [noDatabaseNote(context)];
+  const list = rows.length === 0 ? [] : render(rows, context.io.paint);
   if (isDryRun)
     return {
       json: { success: true, dry_run: true, [did]: 0, ...json },
-      lines: [...lines, `${counted(lines.length, what)} would be ${did}.`],
+      lines: [...list, `${counted(rows.length, what)} would be ${did}.`],
       notes,
     };
-  if (lines.length > 0) {
-    const list = [head, ...firstLines(lines, "'--dry-run' lists them all")];
-    const question = `Delete ${counted(lines.length, what)} for good?`;
-    await confirmed({ list, question, json, isShort: true }, input, context);
+  if (rows.length > 0) {
+    const shown = [head, ...firstLines(list, "'--dry-run' lists them all")];
+    const question = `Delete ${counted(rows.length, what)} for good?`;
+    await confirmed({ list: shown, question, json, isShort: true }, input, context);
   }
-  const { done, left } = lines.length > 0 ? await found.remove() : { done: 0, left: 0 };
+  const { done, left } = rows.length > 0 ? await remove() : { done: 0, left: 0 };
   return {
     json: { success: left === 0, [did]: done, ...json },
     lines: [`${counted(done, what)} ${did}.`],
@@ -122,12 +125,12 @@ export const prune: CommandBody = async (input, context) => {
   };
 };
 
-/** What `prune` would delete. */
+/** What `prune` would delete. `rows`: for the user. */
 type Prunable = {
   readonly what: string;
   readonly did: string;
   readonly head: string;
-  readonly lines: readonly string[];
+  readonly rows: readonly object[];
   readonly json: Readonly<Record<string, unknown>>;
   remove(): Promise<{ readonly done: number; readonly left: number }>;
 };
@@ -145,7 +148,9 @@ const oldSessions: FindPrunable = async (store, input, files) => {
     what: "session",
     did: "pruned",
     head: `Ended, and started more than ${which.olderThanDays} days ago:`,
-    lines: rows.map(line),
+    rows: rows.map(({ started_at, source, id, message_count: messages, title, archived }) => {
+      return { started_at, source, id, messages, archived: archived ? "archived" : null, title };
+    }),
     json: { sessions: rows.map(({ id }) => id) },
     remove: async () => ({ done: (await store?.pruneSessions({ ...which, ...files })) ?? 0, left: 0 }),
   };
@@ -161,7 +166,7 @@ const orphans: FindPrunable = async (store, input, files) => {
     what: "file",
     did: "removed",
     head: "No session refers to these files:",
-    lines: found.map(({ path, bytes }) => `  ${flat(path)}  ${sizeText(bytes)}`),
+    rows: found.map(({ path, bytes }) => ({ path, bytes })),
     json: { bytes: found.reduce((sum, file) => sum + file.bytes, 0), files: found.map(({ path }) => path) },
     remove: async () => {
       const done = await removeOrphans(found);
@@ -169,9 +174,3 @@ const orphans: FindPrunable = async (store, input, files) => {
     },
   };
 };
-
-function line({ id, title, source, started_at, archived, message_count }: SessionRow): string {
-  const name = title === null ? "" : `  ${flat(title)}`;
-  const mark = archived ? "  (archived)" : "";
-  return `  ${absoluteTime(started_at)}  ${flat(source)}  ${flat(id)}  ${message_count} messages${name}${mark}`;
-}

@@ -35,17 +35,14 @@ export const repair: CommandBody = async (input, context) => {
   const { problems: found = [], strategy } = report;
   return {
     json: { success: health.ok, ...report, sessions: count, found, problems: health.problems, hidden },
-    lines: render(
-      {
-        message: health.ok ? `The database is sound: ${counted(count, "session")}.` : "Still not sound.",
-        found,
-        strategy: found.length === 0 ? undefined : strategy,
-        ...reportOf(report),
-        problems: health.problems,
-        hidden_as_runs_of_subagents: hidden,
-      },
-      context.io.paint,
-    ),
+    shown: {
+      message: health.ok ? `The database is sound: ${counted(count, "session")}.` : "Still not sound.",
+      found,
+      strategy: found.length === 0 ? undefined : strategy,
+      ...reportOf(report),
+      problems: health.problems,
+      hidden_as_runs_of_subagents: hidden,
+    },
     exitCode: health.ok ? 0 : 1,
   };
 };
@@ -101,8 +98,7 @@ export const optimize: CommandBody = async (input, context) => {
   const store = await openSessions(context, "write");
   if (!store)
     return {
-      json: { success: true, exists: false },
-      lines: ["Nothing to optimize."],
+      json: { success: true, message: "Nothing to optimize.", exists: false },
       notes: [noDatabaseNote(context)],
     };
   const isVacuum = input.flags["no-vacuum"] !== true;

@@ -33,7 +33,7 @@ import {
   type Paint,
   usageFailure,
 } from "../command.ts";
-import { counted, firstLines, flat, printable, sizeText, snakeKeys } from "../printing.ts";
+import { counted, flat, printable, sizeText, snakeKeys } from "../printing.ts";
 import { render } from "../render.ts";
 import {
   checkChosen,
@@ -109,7 +109,8 @@ type Run = {
 
 type Done = {
   readonly json: object;
-  readonly lines: readonly string[];
+  /** In place of the text that is derived from `json`. */
+  readonly lines?: readonly string[];
   readonly notes?: readonly string[];
   readonly isStopped?: boolean;
   readonly hasFailed?: boolean;
@@ -133,12 +134,13 @@ async function run(
   const done = await context.io
     .untilInterrupted((signal) => work({ isDry, store, progress, signal, release }))
     .finally(progress.clear);
-  return "exitCode" in done ? done : outcomeOf(done as Done, isDry);
+  return "exitCode" in done ? done : outcomeOf(done as Done, isDry, context.io.paint);
 }
 
 function outcomeOf(
   { json, lines, notes = [], isStopped = false, hasFailed = false }: Done,
   isDry: boolean,
+  paint: Paint,
 ): CommandOutcome {
   return {
     json: {
@@ -147,7 +149,7 @@ function outcomeOf(
       ...(isStopped ? { kind: "interrupted" } : {}),
       ...json,
     },
-    lines: [...lines, ...(isDry ? ["Nothing was written (--dry-run)."] : [])],
+    lines: [...(lines ?? render(json, paint)), ...(isDry ? ["Nothing was written (--dry-run)."] : [])],
     notes: [...notes, ...(isStopped ? ["Stopped. The same command goes on where this stopped."] : [])],
     exitCode: isStopped ? 130 : hasFailed ? 1 : 0,
   };
@@ -204,7 +206,7 @@ function importFrom(
     const tell = ({ json, lines }: CommandOutcome): void =>
       io.out(context.isJson ? `${JSON.stringify(json)}\n` : `${lines?.join("\n")}\n`);
     progress.clear();
-    tell(outcomeOf(first, false));
+    tell(outcomeOf(first, false, io.paint));
     io.note("Watching for new messages; Ctrl-C ends it.\n");
     release(); // the hooks of agents, and the user, can import between two rounds
     await watchTranscripts(
@@ -214,7 +216,8 @@ function importFrom(
       {
         onChange: ({ report }) => {
           const news = reported(report, wanted, io.paint);
-          tell(outcomeOf({ ...news, lines: [new Date().toLocaleTimeString(), ...news.lines] }, false));
+          const lines = [new Date().toLocaleTimeString(), ...(news.lines ?? [])];
+          tell(outcomeOf({ ...news, lines }, false, io.paint));
         },
         onTrouble: (reason) => io.note(`${flat(reason)} Trying again.\n`),
         lock: () => {
@@ -322,12 +325,9 @@ async function importDatabases(
           changed_meanwhile: hasChanged,
         })),
       },
-      lines: done.flatMap(({ path, imported, messages, skipped, renamed, ...others }) => {
+      lines: done.flatMap(({ path, imported, messages, ...others }) => {
         const message = `${path}: ${counted(imported, "new session")} with ${counted(messages, "message")}.`;
-        return [
-          ...render({ message, ...snakeKeys(others) }, context.io.paint),
-          ...exceptionLines({ skipped, renamed }),
-        ];
+        return render({ message, ...snakeKeys(others) }, context.io.paint);
       }),
       notes: done.flatMap(({ path, hasChanged }) =>
         hasChanged
@@ -337,14 +337,6 @@ async function importDatabases(
       isStopped: done.some(({ isStopped }) => isStopped),
     };
   });
-}
-
-/** Sessions that were left alone, and those with another title because theirs was taken or too long. */
-function exceptionLines({ skipped, renamed }: Pick<ImportOutcome, "skipped" | "renamed">): string[] {
-  return [
-    ...firstLines(skipped.map(({ id, reason }) => `  skipped  ${flat(id)}  ${flat(reason)}`)),
-    ...firstLines(renamed.map(({ id, title }) => `  renamed  ${flat(id)}  ${flat(title ?? "(no title)")}`)),
-  ];
 }
 
 // ---- A file written by `export` ----
@@ -368,14 +360,8 @@ async function importExport(
     const { imported, messages, skipped, renamed } = outcome;
     const json = { imported, messages, skipped, renamed };
     if (at.trouble !== undefined) throw badLine(at, name, json);
-    return {
-      json,
-      lines: [
-        `Imported ${counted(imported, "session")} with ${counted(messages, "message")}.`,
-        ...exceptionLines(outcome),
-      ],
-      isStopped: signal.aborted,
-    };
+    const message = `Imported ${counted(imported, "session")} with ${counted(messages, "message")}.`;
+    return { json: { message, ...json }, isStopped: signal.aborted };
   });
 }
 

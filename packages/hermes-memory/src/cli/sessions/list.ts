@@ -5,17 +5,17 @@ import {
   type ListedSession,
   type ListOptions,
 } from "@hermes-memory/core/internal/sessions";
-import { Cancelled, type CommandBody, CommandFailure, type CommandInput, type Paint } from "../command.ts";
+import { Cancelled, type CommandBody, CommandFailure, type CommandInput } from "../command.ts";
 import { cutToWidth, fitToWidth, flat, relativeTime } from "../printing.ts";
-import { render } from "../render.ts";
 import { noDatabaseNote, numberFlag, openSessions, textFlag } from "./session-command.ts";
 import { readTranscript, transcriptLines } from "./show.ts";
 
 const DEFAULT_LIMIT = 20;
+const NONE_FOUND = { lines: ["No sessions found."] };
 
 export const list: CommandBody = async (input, context) => {
   const store = await openSessions(context, "read");
-  if (!store) return { json: [], lines: ["No sessions found."], notes: [noDatabaseNote(context)] };
+  if (!store) return { json: [], ...NONE_FOUND, notes: [noDatabaseNote(context)] };
   const filter = filterOf(input);
   const limit = numberFlag(input, "limit", DEFAULT_LIMIT);
   const orderByLastActive = input.flags["by-activity"] === true;
@@ -27,8 +27,7 @@ export const list: CommandBody = async (input, context) => {
   const more = `The first ${rows.length} of ${total} sessions; --limit ${total} lists them all.`;
   return {
     json: rows.map(listedJson),
-    lines:
-      rows.length === 0 ? ["No sessions found."] : sessionTable(rows, systemClock.now(), context.io.paint),
+    ...(rows.length === 0 ? NONE_FOUND : { shown: columnsOf(rows, systemClock.now()) }),
     notes: total > rows.length ? [more] : [],
   };
 };
@@ -37,8 +36,8 @@ const TITLE_COLUMNS = 30;
 const PREVIEW_COLUMNS = 38;
 
 /** With the id last, where a script finds it. */
-export function sessionTable(rows: readonly ListedSession[], now: Date, paint: Paint): string[] {
-  const shown = rows.map(({ id, title, preview, source, archived, last_active: active }) => ({
+function columnsOf(rows: readonly ListedSession[], now: Date): object[] {
+  return rows.map(({ id, title, preview, source, archived, last_active: active }) => ({
     title: title && cutToWidth(flat(title), TITLE_COLUMNS),
     preview: cutToWidth(flat(preview), PREVIEW_COLUMNS),
     last_active: relativeTime(active, now),
@@ -46,7 +45,6 @@ export function sessionTable(rows: readonly ListedSession[], now: Date, paint: P
     archived: archived ? "archived" : null,
     id,
   }));
-  return render(shown, paint);
 }
 
 /** Runs that programs start by themselves are listed only when their source is named. */
@@ -83,7 +81,7 @@ export const browse: CommandBody = async (input, context) => {
   if (!store || !sessions?.length)
     return {
       json: null,
-      lines: ["No sessions found."],
+      ...NONE_FOUND,
       notes: store ? [] : [noDatabaseNote(context)],
     };
   if (!io.canDraw)

@@ -25,7 +25,6 @@ import {
 } from "../command.ts";
 import { secretHint } from "../memory/memory-command.ts";
 import { counted, newestOf, oneLine, printable } from "../printing.ts";
-import { render } from "../render.ts";
 
 export const list: CommandBody = async ({ flags }, context) => {
   const store = await openSkills(context);
@@ -53,7 +52,7 @@ export const list: CommandBody = async ({ flags }, context) => {
   const hiddenCount = contents.skills.length - visible.length;
   return {
     json: { skills: rows, count: rows.length },
-    lines: render(shown, context.io.paint),
+    shown,
     notes: [
       ...contents.warnings.map(printable),
       ...(hiddenCount > 0 && flags.all !== true
@@ -211,7 +210,7 @@ export const history: CommandBody = async (input, context) => {
   const columns = shown.map(({ id, time, origin, action, path: place, file, undoes, undone_by }) => {
     return { id, time, origin, action, path: file === null ? place : `${place}/${file}`, undoes, undone_by };
   });
-  return { json: shown, lines: render(columns, context.io.paint), notes };
+  return { json: shown, shown: columns, notes };
 };
 
 export const undo: CommandBody = async ({ args }, context) => {
