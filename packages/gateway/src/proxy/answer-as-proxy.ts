@@ -153,9 +153,8 @@ class ProxiedTurn {
   #tools: OwnTools | undefined;
   readonly #text: string;
   readonly #isUsers: boolean;
-  // Of the hidden rounds: items for the model, items and texts that the client was shown, messages to be stored, and what each cost
+  // Of the hidden rounds: items for the model, texts that the client was shown, messages to be stored, and what each cost
   readonly #before: string[] = [];
-  readonly #shown: string[] = [];
   readonly #hidden: Message[] = [];
   readonly #responseIds: string[] = [];
   readonly #itemIds: string[] = [];
@@ -289,7 +288,7 @@ class ProxiedTurn {
   async #next(merged: ReturnType<typeof mergedReply>, count: number): Promise<UpstreamReply | undefined> {
     const { wire, request, signal } = this.#turn;
     const round = merged.round();
-    const { hidden, items, shown, read } = round;
+    const { hidden, items, read } = round;
     const isLast = hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
     const { sessionId = "" } = this.#memory;
     const tools = isLast ? undefined : this.#tools;
@@ -301,7 +300,6 @@ class ProxiedTurn {
       return undefined;
     }
     this.#before.push(...items, ...resultMessages(wire.name, results));
-    this.#shown.push(...shown);
     this.#note(round);
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
     merged.next();
@@ -327,10 +325,10 @@ class ProxiedTurn {
     const last = read && asStored(read, (id) => !hiddenIds.has(id) || answered.has(id));
     const isMixed = round !== undefined && results.length > 0;
     const { wire } = this.#turn;
+    const isWhole = read !== undefined && hidden.every(({ id }) => answered.has(id));
     const rounds = {
       before: this.#before,
-      shown: this.#shown,
-      calls: isMixed ? hidden.map(({ item }) => item) : [],
+      last: isWhole ? (round?.items ?? []) : [],
       results: resultItems(wire.name, results),
     };
     const { chosen: model, isClientsKey: isFree } = this.#upstream;

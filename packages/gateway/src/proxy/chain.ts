@@ -414,6 +414,6 @@ export function roundMark(wire: WireName, body: JsonObject, told: Message): stri
   return stretchMark(endOf(wire, body), textOf(told.content), toldCalls(told));
 }
 
-function callIds(message: JsonObject): readonly string[] {
+export function callIds(message: JsonObject): readonly string[] {
   return callsIn(message).map((call) => String(isCall(message) ? call.call_id : call.id));
 }

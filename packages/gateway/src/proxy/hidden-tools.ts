@@ -15,8 +15,6 @@ export type HiddenCall = {
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
-  /** As an item or a part of the wire, as JSON text. */
-  readonly item: string;
 };
 
 /** What the model said in one round. */
@@ -27,8 +25,6 @@ export type Round = {
   readonly handedBack: readonly string[];
   /** The reply as the model's server wants to see it again, with all calls. JSON texts. */
   readonly items: readonly string[];
-  /** The parts of it that the client was shown. JSON texts. */
-  readonly shown: readonly string[];
   readonly text: string;
   readonly responseId: string | undefined;
   /** The server reported an error: nothing follows. */
@@ -149,12 +145,9 @@ abstract class MergedReply<Collector extends CollectedReply> {
     const parts = this.reply.parts();
     const sent = parts.filter(({ item }) => this.isSentAgain(item));
     return {
-      hidden: sent.flatMap(({ item, call }) =>
-        call !== undefined && this.isOurs(call.name) ? [{ ...call, item: JSON.stringify(item) }] : [],
-      ),
+      hidden: sent.flatMap(({ call }) => (call !== undefined && this.isOurs(call.name) ? [call] : [])),
       handedBack: sent.flatMap(({ call }) => (call === undefined || this.isOurs(call.name) ? [] : [call.id])),
       items: this.reply.asSent(sent).map((item) => JSON.stringify(item)),
-      shown: sent.filter((part) => this.#isShown(part)).map(({ item }) => JSON.stringify(item)),
       text: parts.map(({ text }) => text).join(""),
       responseId,
       isFailed,

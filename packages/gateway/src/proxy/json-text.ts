@@ -102,20 +102,6 @@ export function insertItems(text: string, array: Span, index: number, values: re
   return { start: at, end: at, text: last === undefined ? joined : `,${joined}` };
 }
 
-/** Takes items out, with their commas. */
-export function removeItems(text: string, array: Span, indexes: ReadonlySet<number>): readonly Edit[] {
-  const items = itemsOf(text, array);
-  const isEnd = items.findLastIndex((_, index) => !indexes.has(index));
-  return items.flatMap((item, index) => {
-    if (!indexes.has(index)) return [];
-    const next = items[index + 1];
-    // The last of those that stay must not be followed by a comma.
-    if (next !== undefined && index < isEnd) return [{ start: item.start, end: next.start, text: "" }];
-    const before = items[index - 1];
-    return [{ start: before?.end ?? item.start, end: item.end, text: "" }];
-  });
-}
-
 /** Text at the end of a JSON string. */
 export function appendToString(string: Span, addition: string): Edit {
   const at = string.end - 1;

@@ -319,17 +319,22 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
 }
 
 /**
- * The conversation as it was: with the hidden rounds, and without their texts in the reply that the client was shown. Mixed batches stay as
- * the client shows them: the stored chat knows which of their calls are hidden.
+ * The conversation as it was: with the hidden rounds. Our calls next to calls of the client are left out, as it shows them: the stored chat
+ * knows which of its calls are hidden.
  */
 function toldMessages(
   { wire, request, rawBody }: ModelTurn,
   rounds: Insertions["rounds"],
 ): readonly Message[] {
   if (rounds.length === 0) return request.messages;
-  const before = rounds.map((each) => ({ ...each, round: { ...each.round, calls: [], results: [] } }));
-  const whole = insert(wire.name, new TextDecoder().decode(rawBody), { ...NOTHING, rounds: before });
-  return wire.parse(JSON.parse(whole) as JsonObject).messages;
+  const whole = insert(wire.name, new TextDecoder().decode(rawBody), { ...NOTHING, rounds });
+  const results = rounds.flatMap(({ round }) => round.results);
+  const isOurs = (id: string): boolean => results.some((result) => result.includes(JSON.stringify(id)));
+  return wire.parse(JSON.parse(whole) as JsonObject).messages.flatMap((message): Message[] => {
+    if (message.role === "tool" && isOurs(message.toolCallId)) return [];
+    if (message.role !== "assistant") return [message];
+    return [{ ...message, toolCalls: message.toolCalls.filter(({ id }) => !isOurs(id)) }];
+  });
 }
 
 function readRounds(value: unknown): HiddenRounds | undefined {
@@ -338,7 +343,7 @@ function readRounds(value: unknown): HiddenRounds | undefined {
     const given = value[name];
     return Array.isArray(given) ? given.filter((item) => typeof item === "string") : [];
   };
-  return { before: list("before"), shown: list("shown"), calls: list("calls"), results: list("results") };
+  return { before: list("before"), last: list("last"), results: list("results") }; // `last`: none by 0.3.0 and before
 }
 
 // ---- Recall ----

@@ -7,7 +7,6 @@ import {
   insertItems,
   itemsOf,
   membersOf,
-  removeItems,
   rootOf,
   valueAt,
 } from "../../src/proxy/json-text.ts";
@@ -29,19 +28,14 @@ it("every member and item is found, however the text is spaced and escaped", () 
   );
 });
 
-it("items are inserted and taken out at any place", () => {
+it("items are inserted at any place", () => {
   fc.assert(
-    fc.property(fc.array(value), space, fc.nat(), fc.array(fc.nat()), (list, gap, at, out) => {
+    fc.property(fc.array(value), space, fc.nat(), (list, gap, at) => {
       const text = JSON.stringify(list, undefined, gap);
       const array = rootOf(text);
       const index = at % (list.length + 1);
       const inserted = applyEdits(text, [insertItems(text, array, index, ['"new"', "1.0"])]);
       expect(JSON.parse(inserted)).toEqual(JSON.parse(JSON.stringify(list.toSpliced(index, 0, "new", 1))));
-      const gone = new Set(out.map((each) => each % (list.length + 1)));
-      const rest = applyEdits(text, removeItems(text, array, gone));
-      expect(JSON.parse(rest)).toEqual(
-        JSON.parse(JSON.stringify(list.filter((_, place) => !gone.has(place)))),
-      );
     }),
     { numRuns: 200 },
   );
