@@ -8,6 +8,7 @@ import { errnoCode, HermesError, isRecord, parseOutsideJson } from "@hermes-memo
 import { SpanStatusCode } from "@opentelemetry/api";
 import { Hono } from "hono";
 import type { AccessLog } from "./access-log.ts";
+import { admitUser } from "./allowance.ts";
 import {
   answerHeaders,
   type BodyLimit,
@@ -48,10 +49,7 @@ import {
 export type AppOptions = {
   readonly tokens: Pick<Tokens, "authenticate">;
   readonly limits: Limits;
-  /** Answered at once. */
   readonly routes: readonly Route[];
-  /** Loaded when another path is asked for first. */
-  readonly laterRoutes?: () => Promise<readonly Route[]>;
   /** Where the server listens. */
   readonly address: () => Pick<GuardRequest, "boundHost" | "port">;
   readonly accessLog?: Pick<AccessLog, "write">;
@@ -104,20 +102,10 @@ const ROUTES_OWN = new Set(["content-security-policy", "cache-control"]);
 const NEVER_SENT = /^(?:set-cookie|access-control-.*|alt-svc|strict-transport-security|nel|report-to)$/;
 
 export function createApp(gateway: Gateway, options: AppOptions): App {
-  const { routes, laterRoutes } = options;
-  const early = routerOf(routes);
-  const earlyPaths = new Set(routes.map(({ path }) => path));
-  let whole: Promise<Hono<Env>> | undefined;
-  const load = (): Promise<Hono<Env>> => {
-    whole ??= (laterRoutes?.() ?? Promise.resolve([])).then((later) => routerOf([...routes, ...later]));
-    return whole;
-  };
+  const router = routerOf(options.routes);
   return async (request, info) => {
     const visit = new Visit(gateway, options, request, info);
-    return visit.answer(async (path) => {
-      const router = laterRoutes === undefined || earlyPaths.has(path) ? early : await load();
-      return router.fetch(request, { visit });
-    });
+    return visit.answer(async () => router.fetch(request, { visit }));
   };
 }
 
@@ -188,7 +176,7 @@ class Visit {
     this.#route = { path: "unmatched", shape: shapeOf(this.#url.pathname) };
   }
 
-  async answer(dispatch: (path: string) => Promise<Response>): Promise<Response> {
+  async answer(dispatch: () => Promise<Response>): Promise<Response> {
     const reply = await this.#orProblem(async () => {
       this.#settings = (await this.#gateway.config()).gateway;
       // Where a malformed request ends is not certain either: what follows on the connection is not read.
@@ -205,7 +193,7 @@ class Visit {
       }
       const isAboutUs = ["/healthz", "/readyz"].includes(this.#url.pathname);
       if (this.#gateway.isStopping && !isAboutUs) throw new ProblemError(STOPPING);
-      return dispatch(this.#url.pathname);
+      return dispatch();
     });
     return this.#finished(reply);
   }
@@ -303,7 +291,7 @@ class Visit {
       person: async () => {
         const { user, profile } = this.#person(caller, settings);
         this.annotate({ user });
-        await (await import("./allowance.ts")).admitUser(this.#gateway, caller, { user, profile });
+        await admitUser(this.#gateway, caller, { user, profile });
         const memory = this.#gateway.memory(profile);
         return { memory: user === undefined ? memory.owner : memory.user(user), user, profile };
       },

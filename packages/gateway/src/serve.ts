@@ -21,7 +21,7 @@ import { createLimits, isLoopbackName, urlHost } from "./guard.ts";
 import { createMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
-import { openRoutes, opsRoutes, type ServedRoutes } from "./routes.ts";
+import { openRoutes, opsRoutes } from "./routes.ts";
 import { openTokens } from "./tokens.ts";
 import type { Gateway, GatewaySettings, Route } from "./types.ts";
 
@@ -109,13 +109,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     log.error("There is no usable local token.", { cause });
     return undefined;
   });
-  const ops = [...opsRoutes(metrics), ...(options.routes ?? [])];
-  let opening: Promise<ServedRoutes> | undefined;
-  const open = (): Promise<ServedRoutes> => {
-    opening ??= openRoutes(gateway);
-    return opening;
-  };
-  undo.defer(async () => (await opening?.catch(() => undefined))?.close()); // a failure is in the log
+  const served = undo.adopt(openRoutes(gateway), (each) => each.close());
   const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.flush());
   const requests = new RunningRequests();
   let listening = 0;
@@ -123,8 +117,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     tokens,
     limits: createLimits({ clock }),
     address: () => ({ boundHost: host, port: listening }),
-    routes: ops,
-    laterRoutes: async () => (await open()).routes,
+    routes: [...opsRoutes(metrics), ...(options.routes ?? []), ...served.routes],
     accessLog,
     bodyTimeoutMs: limits.bodyMs,
     running: requests,
@@ -136,9 +129,6 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   metrics.gauge("requests_running", () => server.running.size);
   metrics.gauge("log_lines_dropped", () => log.dropped + accessLog.dropped);
   log.info("The gateway answers", { host, port: listening });
-  setImmediate(() =>
-    open().catch((cause: unknown) => log.error("A part of the gateway cannot be loaded", { cause })),
-  );
   const parts = undo.move();
 
   let closing: Promise<void> | undefined;

@@ -64,7 +64,7 @@ export function route(
 /** The whole table, as a server of this gateway would serve it. */
 export async function allRoutes({ gateway }: Pick<RunningGateway, "gateway">): Promise<readonly Route[]> {
   const metrics = createMetrics();
-  const served = await openRoutes(gateway);
+  const served = openRoutes(gateway);
   await served.close();
   metrics.close();
   return [...opsRoutes(metrics), ...served.routes];

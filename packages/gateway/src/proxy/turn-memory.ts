@@ -63,9 +63,6 @@ export async function finishTurn(turn: ModelTurn, memory: TurnMemory, ended: End
   });
 }
 
-/** Longer, and the request goes on without. A provider has its own, shorter limit. */
-const PATIENCE_MS = 15_000;
-
 export type TurnMemoryOptions = {
   readonly config: HermesConfig;
   /** Names of our tools, whose calls and results the client never sees. */
@@ -79,10 +76,10 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const startedAt = gateway.clock.now().getTime() / 1000;
   const startedAtMs = performance.now();
 
-  /** Undefined if it failed. `late` is aborted when nobody waits for it any more. */
-  const tried = async <T>(what: string, work: (late: AbortSignal) => Promise<T>): Promise<T | undefined> => {
+  /** Undefined if it failed. Each part of memory has its own limit of time. */
+  const tried = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
     try {
-      return await inTime(work);
+      return await work();
     } catch (cause) {
       if (isAboutIdentity(cause)) throw cause;
       turn.signal.throwIfAborted();
@@ -119,10 +116,9 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const isNewOnly = told.length === 1 && rule.list !== "whole";
   let asked: Asked | undefined;
   let whyNot: unknown;
-  const ask = async (late?: AbortSignal): Promise<void> => {
-    const signal = late === undefined ? turn.signal : AbortSignal.any([turn.signal, late]);
+  const ask = async (): Promise<void> => {
     try {
-      asked ??= await memory.ask(chat, told, { ...rule, signal });
+      asked ??= await memory.ask(chat, told, { ...rule, signal: turn.signal });
     } catch (cause) {
       whyNot = cause;
       throw cause;
@@ -187,10 +183,8 @@ export async function readTurnMemory(turn: ModelTurn): Promise<TurnMemory> {
     const store = await memory.layers.sessions({ mode: "read" });
     const sessionId = chatId === "" ? undefined : (await memory.chat(chatId))?.sessionId;
     if (store && sessionId !== undefined) {
-      const [found, block] = await inTime(() =>
-        Promise.all([findEarlier(turn, store, sessionId), memory.block(chatId)]),
-      );
-      insertions = insertionsOf(turn, block, found);
+      const found = await findEarlier(turn, store, sessionId);
+      insertions = insertionsOf(turn, await memory.block(chatId), found);
     }
   } catch (cause) {
     if (isAboutIdentity(cause)) throw cause;
@@ -442,21 +436,4 @@ function isAboutIdentity(cause: unknown): boolean {
 
 function codeOf(cause: unknown): string {
   return cause instanceof HermesError ? cause.code : "internal error";
-}
-
-async function inTime<T>(work: (late: AbortSignal) => Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const slow = new HermesError("memory-slow", `It took longer than ${PATIENCE_MS / 1000} s.`);
-    reject(slow);
-    late.abort(slow);
-  }, PATIENCE_MS);
-  const working = work(late.signal);
-  working.catch(() => {}); // if it fails later, nobody waits any more
-  try {
-    return await Promise.race([working, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
