@@ -52,10 +52,10 @@ export type AppOptions = {
   readonly routes: readonly Route[];
   /** Where the server listens. */
   readonly address: () => Pick<GuardRequest, "boundHost" | "port">;
-  readonly accessLog?: Pick<AccessLog, "write">;
+  readonly accessLog: Pick<AccessLog, "write">;
   /** How long a client may take for a body. */
-  readonly bodyTimeoutMs?: number;
-  readonly running?: RunningRequests;
+  readonly bodyTimeoutMs: number;
+  readonly running: RunningRequests;
 };
 
 /** Requests that run, so that stopping can reach them. A list instead of one signal for all: `AbortSignal.any` keeps each listener of a signal that lives as long as the server. */
@@ -79,16 +79,15 @@ type RequestInfo = {
   readonly rawHeaders: readonly string[];
   readonly remoteAddress: string | undefined;
   /** As sent, before `..` and the like are resolved, without `pathToken`. */
-  readonly target?: string;
+  readonly target: string;
   /** A token of ours that was the first segment of the path. */
-  readonly pathToken?: string;
+  readonly pathToken: string | undefined;
   /** Called once, when the reply was sent completely or the connection is gone. */
-  onClosed?(listener: (isComplete: boolean) => void): void;
+  onClosed(listener: (isComplete: boolean) => void): void;
 };
 
 export type App = (request: Request, info: RequestInfo) => Promise<Response>;
 
-const BODY_TIMEOUT_MS = 120_000;
 /** A revoked token ends its running requests after at most about twice this long. */
 const RECHECK_MS = 1_000;
 /** A conversation with pictures may be long; the size is limited in bytes. */
@@ -171,7 +170,7 @@ class Visit {
       sentId !== null && REQUEST_ID.test(sentId) ? sentId : `req_${randomUUID().replaceAll("-", "")}`;
     this.#span = startSpan(headers);
     this.#headers = headers;
-    const { rawHeaders, remoteAddress, target = `${this.#url.pathname}${this.#url.search}` } = info;
+    const { rawHeaders, remoteAddress, target } = info;
     this.#seen = { method: request.method, url: target, rawHeaders, remoteAddress, ...options.address() };
     this.#route = { path: "unmatched", shape: shapeOf(this.#url.pathname) };
   }
@@ -262,14 +261,14 @@ class Visit {
     params: Readonly<Record<string, string>>,
     settings: GatewaySettings,
   ): RouteRequest {
-    const { bodyTimeoutMs: timeoutMs = BODY_TIMEOUT_MS } = this.#options;
+    const { bodyTimeoutMs } = this.#options;
     const headers = this.#headers;
     const method = this.#request.method === "HEAD" ? "GET" : this.#request.method;
     const signal = this.#signal(method === "GET" ? "subscription" : "turn");
     const limit = bodyLimit(this.#route.shape, settings);
     let reading: Promise<Uint8Array> | undefined;
     const bytes = (): Promise<Uint8Array> => {
-      reading ??= this.#readBody(limit, timeoutMs);
+      reading ??= this.#readBody(limit, bodyTimeoutMs);
       return reading;
     };
     return {
@@ -333,7 +332,7 @@ class Visit {
     const leave = (): void => controller.abort(client.reason);
     if (client.aborted) leave();
     client.addEventListener("abort", leave, { once: true });
-    const remove = running?.add(controller, kind);
+    const remove = running.add(controller, kind);
     const recheck = setInterval(() => {
       const known = this.#isStillKnown?.();
       if (known === undefined || !("status" in known)) return;
@@ -344,7 +343,7 @@ class Visit {
     this.#atEnd.push(() => {
       client.removeEventListener("abort", leave);
       clearInterval(recheck);
-      remove?.();
+      remove();
     });
     return controller.signal;
   }
@@ -415,8 +414,7 @@ class Visit {
       if (isComplete) for (const sent of this.#onSent) sent();
       this.#record(reply.status, isComplete);
     };
-    if (this.#info.onClosed === undefined) close(true);
-    else this.#info.onClosed(close);
+    this.#info.onClosed(close);
     return new Response(reply.body, { status: reply.status, headers }); // of HEAD: Hono answers it as GET without the body
   }
 
@@ -433,7 +431,7 @@ class Visit {
       if (this.#facts[name]) metrics.count("tokens_total", { kind }, this.#facts[name]);
     const caller = callerKind(this.#caller);
     const modelName = model?.slice(0, MODEL_CHARS);
-    this.#options.accessLog?.write({
+    this.#options.accessLog.write({
       time: clock.now().toISOString(),
       id: this.#id,
       method,

@@ -18,7 +18,7 @@ import { accessLogPath, openAccessLog } from "./access-log.ts";
 import { type App, createApp, RunningRequests } from "./app.ts";
 import { openGateway } from "./gateway.ts";
 import { createLimits, isLoopbackName, urlHost } from "./guard.ts";
-import { createMemoryMonitor } from "./memory-monitor.ts";
+import { startMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
 import { openRoutes, opsRoutes } from "./routes.ts";
@@ -124,8 +124,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   });
   const server = newServer(app, limits, gateway);
   listening = await listen(server.http, host, port);
-  const monitor = createMemoryMonitor(log);
-  if (config.logging.memoryMonitor.enabled) monitor.start(config.logging.memoryMonitor.intervalSeconds);
+  const { enabled: isWatched, intervalSeconds } = config.logging.memoryMonitor;
+  if (isWatched) undo.defer(startMemoryMonitor(log, intervalSeconds));
   metrics.gauge("requests_running", () => server.running.size);
   metrics.gauge("log_lines_dropped", () => log.dropped + accessLog.dropped);
   log.info("The gateway answers", { host, port: listening });
@@ -143,7 +143,6 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     await server.emptied(limits.abortedMs);
     server.http.closeAllConnections();
     await closed;
-    monitor.stop();
     await parts.disposeAsync();
     log.info("The gateway has stopped");
   }

@@ -10,7 +10,7 @@ import {
 } from "../src/identity.ts";
 import type { Caller, TokenRights } from "../src/types.ts";
 import type { WireRequest } from "../src/wires/wire.ts";
-import { attempt } from "./attempt.ts";
+import { attempt, requestWith } from "./attempt.ts";
 
 const NOW = new Date("2026-11-17T12:00:00Z");
 const SETTINGS: IdentitySettings = { identityProfiles: {}, jwtSecret: "" };
@@ -48,20 +48,7 @@ function bytes(text: string): string {
 }
 
 function asked({ caller = LOCAL, headers = [], wire = "chat", ids = {}, settings, env = {} }: Given) {
-  const request: WireRequest = {
-    wire,
-    model: "m",
-    isStream: false,
-    system: "",
-    messages: [],
-    tools: [],
-    toolChoice: "auto",
-    maxOutputTokens: undefined,
-    temperature: undefined,
-    includeUsage: false,
-    ids,
-    unsupported: [],
-  };
+  const request = requestWith(wire, ids);
   return {
     caller,
     headers: new Headers(),

@@ -265,7 +265,7 @@ export class AgentMode {
     if (chosen.ok) refuseModel(turn, chosen.value, !isServed);
     const isOwner = user === undefined;
     const source = sourceOf(identity);
-    const agent = await this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
+    const agent = await this.#agents.get(key, JSON.stringify([config.raw, model]), async () => {
       await openNamedChat(turn, source);
       return createAgent({
         memory,

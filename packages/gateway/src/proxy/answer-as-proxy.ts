@@ -221,7 +221,7 @@ class ProxiedTurn {
   }
 
   #ownHeaders(): Readonly<Record<string, string>> {
-    const { sessionId, notices } = this.#memory;
+    const { sessionId = "", notices } = this.#memory;
     this.#noticesSent = notices.length;
     return hermesHeaders({ sessionId, notices });
   }

@@ -91,6 +91,8 @@ const MOST_BYTES = 64 * 1024 * 1024;
 
 abstract class MergedReply<Collector extends CollectedReply> {
   protected readonly isOurs: (name: string) => boolean;
+  /** The server stores nothing: then reasoning can only be sent again with its encrypted content. */
+  protected readonly keepsNothing: boolean;
   /** Without tools of ours: the bytes of the client's events stay as they are. */
   readonly #isPlain: boolean;
   readonly #newReply: () => Collector;
@@ -110,7 +112,12 @@ abstract class MergedReply<Collector extends CollectedReply> {
   /** Of the current round: where the client sees a call, a block or an item. */
   readonly #places = new Map<unknown, number | "hidden">();
 
-  constructor(isOurs: ((name: string) => boolean) | undefined, newReply: () => Collector) {
+  constructor(
+    isOurs: ((name: string) => boolean) | undefined,
+    newReply: () => Collector,
+    keepsNothing = false,
+  ) {
+    this.keepsNothing = keepsNothing;
     this.isOurs = isOurs ?? (() => false);
     this.#isPlain = isOurs === undefined;
     this.#newReply = newReply;
@@ -386,19 +393,8 @@ function stopReason({ stop_reason: reason }: JsonObject, isCut: boolean): JsonOb
 // ---- OpenAI's responses ----
 
 class ResponsesRounds extends MergedReply<CollectedReply> {
-  /** The server stores nothing: then reasoning can only be sent again with its encrypted content. */
-  readonly #keepsNothing: boolean;
   #isChanged = false;
   #sequence = 0;
-
-  constructor(
-    isOurs: ((name: string) => boolean) | undefined,
-    newReply: () => CollectedReply,
-    keepsNothing: boolean,
-  ) {
-    super(isOurs, newReply);
-    this.#keepsNothing = keepsNothing;
-  }
 
   protected show(event: SseEvent, data: JsonObject | undefined): readonly Uint8Array[] {
     if (data === undefined) return [event.bytes];
@@ -440,7 +436,7 @@ class ResponsesRounds extends MergedReply<CollectedReply> {
   }
 
   protected override isSentAgain({ type, encrypted_content: content }: JsonObject): boolean {
-    return type !== "reasoning" || !this.#keepsNothing || typeof content === "string";
+    return type !== "reasoning" || !this.keepsNothing || typeof content === "string";
   }
 
   protected end(): readonly Uint8Array[] {
