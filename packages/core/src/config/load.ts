@@ -12,13 +12,20 @@ import {
   readMemoryConfig,
 } from "./read.ts";
 
+/** A server asks at every step of a turn: the same text gives the same settings. */
+let lastRead: { readonly text: string; readonly config: MemoryConfig } | undefined;
+
 /** Reads the `memory:` section only, so that a mistake in another section does not stop memory commands. */
 export async function loadMemoryConfig(home: string): Promise<Result<MemoryConfig, ConfigError>> {
   const text = readConfigText(home);
   if (!text.ok) return text;
   if (text.value === undefined) return ok(DEFAULT_MEMORY_CONFIG);
+  if (text.value === lastRead?.text) return ok(lastRead.config);
   const quick = quickReadMemoryConfig(text.value);
-  if (quick !== undefined) return ok(quick);
+  if (quick !== undefined) {
+    lastRead = { text: text.value, config: quick };
+    return ok(quick);
+  }
   const { fullReadMemoryConfig } = await import("./yaml-file.ts");
   return fullReadMemoryConfig(text.value, configPath(home));
 }
