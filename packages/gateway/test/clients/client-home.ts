@@ -162,6 +162,11 @@ export async function clientHome(
   };
 }
 
+/** The stored lines of a conversation in which user and model take turns. */
+export function turns(...texts: readonly string[]): readonly string[] {
+  return texts.map((text, at) => `${at % 2 === 0 ? "user" : "assistant"}: ${text}`);
+}
+
 /** The whole stream of a client. */
 export async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const seen: T[] = [];
