@@ -170,8 +170,8 @@ class Visit {
       sentId !== null && REQUEST_ID.test(sentId) ? sentId : `req_${randomUUID().replaceAll("-", "")}`;
     this.#span = startSpan(headers);
     this.#headers = headers;
-    const { rawHeaders, remoteAddress, target } = info;
-    this.#seen = { method: request.method, url: target, rawHeaders, remoteAddress, ...options.address() };
+    const { rawHeaders, target } = info;
+    this.#seen = { method: request.method, url: target, rawHeaders, ...options.address() };
     this.#route = { path: "unmatched", shape: shapeOf(this.#url.pathname) };
   }
 
@@ -225,11 +225,11 @@ class Visit {
   #authenticate(settings: GatewaySettings): Caller {
     const { tokens, limits } = this.#options;
     const { pathToken } = this.#info;
-    const { token: sent } = credentialOf(this.#headers, this.#seen.rawHeaders, pathToken);
+    const { token: sent } = credentialOf(this.#seen.rawHeaders, pathToken);
     const where = { isInPath: pathToken !== undefined };
     const caller = tokens.authenticate(sent, where);
     if ("status" in caller) {
-      limits.failed(this.#seen.remoteAddress);
+      limits.failed(this.#info.remoteAddress);
       throw new ProblemError(caller);
     }
     this.#caller = caller;
@@ -253,7 +253,7 @@ class Visit {
     const { env, clock } = this.#gateway;
     const { rawHeaders } = this.#seen;
     const query = this.#url.searchParams;
-    return personOf({ caller, headers: this.#headers, rawHeaders, settings, env, now: clock.now(), query });
+    return personOf({ caller, rawHeaders, settings, env, now: clock.now(), query });
   }
 
   #routeRequest(

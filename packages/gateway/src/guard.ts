@@ -21,8 +21,6 @@ export type GuardRequest = {
   readonly url: string;
   /** As Node received them: name, value, name, value. */
   readonly rawHeaders: readonly string[];
-  /** Of the socket. */
-  readonly remoteAddress: string | undefined;
   /** The address that the server was told to listen on: `127.0.0.1`, `0.0.0.0`, `mybox.lan`. */
   readonly boundHost: string;
   readonly port: number;

@@ -11,7 +11,7 @@ import { createProxyMode } from "./proxy/answer-as-proxy.ts";
 import type { Gateway, Route } from "./types.ts";
 
 /** `close` is called when no request runs any more, before the homes are closed. */
-export type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
+type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
 
 export function openRoutes(gateway: Gateway): ServedRoutes {
   const mcp = createMcpMode(gateway);

@@ -254,18 +254,8 @@ async function tryPort(server: Server, host: string, port: number): Promise<Erro
 }
 
 function cannotListen(host: string, port: number, cause: Error): HermesError {
-  const reasons: Readonly<Record<string, string>> = {
-    EACCES: "this user may not use it",
-    EADDRNOTAVAIL: "this machine does not have that address",
-    ENOTFOUND: "this name has no address",
-  };
-  const reason = reasons[errnoCode(cause) ?? ""] ?? "the system refuses it";
-  return new HermesError(
-    "gateway-cannot-listen",
-    `The gateway cannot listen on ${host}, port ${port}: ${reason}.`,
-    {
-      hint: "Choose another address or port: hermes serve --host 127.0.0.1 --port 9000",
-      cause,
-    },
-  );
+  const why = errnoCode(cause) ?? "the system refuses it";
+  const hint = "Choose another address or port: hermes serve --host 127.0.0.1 --port 9000";
+  const message = `The gateway cannot listen on ${host}, port ${port} (${why}).`;
+  return new HermesError("gateway-cannot-listen", message, { hint, cause });
 }

@@ -32,7 +32,7 @@ function requestOf(headers: readonly string[], more: Partial<GuardRequest> = {})
     const colon = line.indexOf(": ");
     return [line.slice(0, colon), line.slice(colon + 2)];
   });
-  const where = { remoteAddress: "127.0.0.1", boundHost: "127.0.0.1", port: 8642 };
+  const where = { boundHost: "127.0.0.1", port: 8642 };
   return { method: "GET", url: "/v1/models", rawHeaders, ...where, ...more };
 }
 

@@ -51,7 +51,6 @@ function asked({ caller = LOCAL, headers = [], wire = "chat", ids = {}, settings
   const request = requestWith(wire, ids);
   return {
     caller,
-    headers: new Headers(),
     rawHeaders: rawOf(headers),
     request,
     settings: { ...SETTINGS, ...settings },
@@ -376,7 +375,7 @@ describe("the person of a request for data", () => {
 });
 
 describe("the credential of a request", () => {
-  const read = (...lines: string[]) => attempt(() => credentialOf(new Headers(), rawOf(lines)));
+  const read = (...lines: string[]) => attempt(() => credentialOf(rawOf(lines)));
   const TOKEN = `hm_${"a".repeat(43)}`;
   const AUTH = `authorization: Bearer ${TOKEN}`;
 

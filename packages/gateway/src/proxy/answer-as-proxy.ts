@@ -203,11 +203,12 @@ class ProxiedTurn {
     const { wire, identity, query = "", signal, prepared } = this.#turn;
     const insertions: Insertions = {
       ...this.#memory.insertions,
+      isBlockMessage: identity.client === "codex",
       tools: this.#tools?.definitions ?? [],
       appended: this.#before,
       model: otherName(this.#turn, this.#upstream),
     };
-    const body = insert(wire.name, this.#text, insertions, { isBlockMessage: identity.client === "codex" });
+    const body = insert(wire.name, this.#text, insertions);
     const headers = requestHeaders(this.#turn, this.#upstream);
     const { url = "" } = this.#upstream;
     const address = url + (!this.#isUsers || query === "?beta=true" ? query : "");

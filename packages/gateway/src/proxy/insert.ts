@@ -28,6 +28,8 @@ import {
 export type Insertions = {
   /** The memory block, for the instructions; "" for none. */
   readonly block: string;
+  /** Of Codex the instructions are checked by the vendor, so the block becomes a message of the developer. */
+  readonly isBlockMessage?: boolean;
   /** Texts for messages of the user, by their index in the client's list. */
   readonly recalls: readonly { readonly index: number; readonly text: string }[];
   readonly tools: readonly ToolDefinition[];
@@ -52,24 +54,13 @@ export type HiddenRounds = {
   readonly results: readonly string[];
 };
 
-/**
- * The body for the model's server. `text` is the client's body, valid JSON with an object at the top. `isBlockMessage`: of Codex the
- * instructions are checked by the vendor, so the block becomes a message of the developer.
- */
-export function insert(
-  wire: WireName,
-  text: string,
-  insertions: Insertions,
-  { isBlockMessage = false }: { readonly isBlockMessage?: boolean } = {},
-): string {
+/** The body for the model's server. `text` is the client's body, valid JSON with an object at the top. */
+export function insert(wire: WireName, text: string, insertions: Insertions): string {
   const root = rootOf(text);
-  const top: TopLevel = {
-    root,
-    members: new Map(membersOf(text, root).map(({ key, value }) => [key, value])), // bodies are long: read once
-  };
+  const top: TopLevel = { root, members: membersOf(text, root) }; // bodies are long: read once
   const list = top.members.get(wire === "responses" ? "input" : "messages");
   const { block, tools, previousResponseId, model } = insertions;
-  const isMessage = isBlockMessage && wire === "responses" && list !== undefined;
+  const isMessage = insertions.isBlockMessage === true && wire === "responses" && list !== undefined;
   const inFront = block !== "" && isMessage ? [developerMessage(block)] : [];
   const edits: Edit[] = [];
   if (list !== undefined) edits.push(...inList(wire, text, list, insertions, inFront));

@@ -78,7 +78,7 @@ describe("the memory block", () => {
       input: "Hello",
     });
     const codex = JSON.parse(
-      insert("responses", JSON.stringify(body), { ...NOTHING, block: BLOCK }, { isBlockMessage: true }),
+      insert("responses", JSON.stringify(body), { ...NOTHING, block: BLOCK, isBlockMessage: true }),
     );
     expect(codex.instructions).toBe("Be short.");
     expect(codex.input).toEqual([
