@@ -29,12 +29,10 @@ import {
   type Asked,
   answeringStored,
   findEarlier,
-  followClient,
+  followRequest,
   openNamedChat,
   readAsked,
   requestId,
-  showsChat,
-  takeBack,
 } from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
 import { type Ended, endOf, problemOf, ReplySoFar } from "./reply.ts";
@@ -209,18 +207,8 @@ export class AgentMode {
       const finish = earlier.calls.length > 0 ? "tool_calls" : earlier.isWhole ? "stop" : "length";
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
-    if (showsChat(turn.identity, asked))
-      await followClient(turn, asked, {
-        chatId: conversation.sessionId === undefined ? turn.chatId : agent.sessionId,
-        hiddenTools: agent.toolNames,
-        source: sourceOf(turn.identity),
-      });
-    else if (asked.now.kind === "message") {
-      // The request has only what is new: its own message if it was stored before, and results that came with the user's message.
-      const results = asked.earlier.slice(asked.earlier.findLastIndex(({ role }) => role !== "tool") + 1);
-      if (earlier?.isNewest === true) await takeBack(agent);
-      else if (results.length > 0) await turn.memory.remember(agent.sessionId, results);
-    }
+    const chatId = conversation.sessionId === undefined ? turn.chatId : agent.sessionId;
+    await followRequest(agent, turn, asked, { chatId, isRepeated: earlier?.isNewest === true });
     turn.signal.throwIfAborted();
     const running = { work, agent, conversation };
     if (asked.now.kind === "message") await this.#makeRoom(running);
