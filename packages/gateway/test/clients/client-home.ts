@@ -167,13 +167,6 @@ export function turns(...texts: readonly string[]): readonly string[] {
   return texts.map((text, at) => `${at % 2 === 0 ? "user" : "assistant"}: ${text}`);
 }
 
-/** The whole stream of a client. */
-export async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {
-  const seen: T[] = [];
-  for await (const event of stream) seen.push(event);
-  return seen;
-}
-
 export const QUESTION = "What is the password of the kiln?";
 export const KINDS = ["chat", "responses", "anthropic"] as const;
 export type Kind = (typeof KINDS)[number];
