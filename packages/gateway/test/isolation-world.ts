@@ -167,7 +167,7 @@ export async function isolationWorld(
 /** Clients cannot choose among servers of one's own, so config names that of the wire: then a proxied body is forwarded as it is. */
 function configText(wire: WireName, url: string | undefined): string {
   return JSON.stringify({
-    model: { ...modelOn(url, API_MODES[wire]), api_key: MODEL_KEY },
+    model: { ...modelOn(url, API_MODES[wire]), default: "fake-model", api_key: MODEL_KEY },
     memory: { provider: "holographic", overflow: "archive", memory_char_limit: 400, nudge_interval: 0 },
     gateway: { requests_per_minute: 0, identity_profiles: { "web:carol": "work", "api:carol": "work" } },
   });
