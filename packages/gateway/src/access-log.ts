@@ -1,8 +1,8 @@
 // One JSON line per request in `<home>/logs/gateway-access.log`: what was asked of which route, and how it ended. No paths (they may hold
 // ids), no query strings, no contents, no addresses and no ids of users. Lines are collected for a moment and written together, so that
 // a busy server does not wait for the disk at each request; a kill loses those of the last moment.
-import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { appendRotated } from "@hermes-memory/core/internal/logger";
 
 export type AccessLine = {
   readonly time: string;
@@ -52,7 +52,7 @@ export function openAccessLog(
     const lines = waiting;
     waiting = [];
     try {
-      append(path, lines.join(""), maxBytes);
+      appendRotated(path, lines.join(""), maxBytes);
     } catch {
       dropped += lines.length; // shown in /metrics
     }
@@ -71,11 +71,4 @@ export function openAccessLog(
     /** Writes what is collected. */
     flush,
   };
-}
-
-function append(path: string, text: string, maxBytes: number): void {
-  const size = statSync(path, { throwIfNoEntry: false })?.size;
-  if (size === undefined) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  else if (size > 0 && size + Buffer.byteLength(text) > maxBytes) renameSync(path, `${path}.1`);
-  appendFileSync(path, text, { mode: 0o600 });
 }

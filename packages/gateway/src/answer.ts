@@ -158,7 +158,6 @@ async function readTurn(
   const bodyHash = sha256(rawBody);
   const identity = identify({
     caller,
-    headers,
     rawHeaders,
     request: parsed,
     settings,
@@ -178,7 +177,7 @@ async function readTurn(
     identity,
     caller,
     memory,
-    clientCredential: credentialOf(headers, rawHeaders).client,
+    clientCredential: credentialOf(rawHeaders).client,
     retryKey: retryKeyOf(headers, bodyHash),
     signal,
     gateway,

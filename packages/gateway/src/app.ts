@@ -8,6 +8,7 @@ import { errnoCode, HermesError, isRecord, parseOutsideJson } from "@hermes-memo
 import { SpanStatusCode } from "@opentelemetry/api";
 import { Hono } from "hono";
 import type { AccessLog } from "./access-log.ts";
+import { admitUser } from "./allowance.ts";
 import {
   answerHeaders,
   type BodyLimit,
@@ -48,16 +49,13 @@ import {
 export type AppOptions = {
   readonly tokens: Pick<Tokens, "authenticate">;
   readonly limits: Limits;
-  /** Answered at once. */
   readonly routes: readonly Route[];
-  /** Loaded when another path is asked for first. */
-  readonly laterRoutes?: () => Promise<readonly Route[]>;
   /** Where the server listens. */
   readonly address: () => Pick<GuardRequest, "boundHost" | "port">;
-  readonly accessLog?: Pick<AccessLog, "write">;
+  readonly accessLog: Pick<AccessLog, "write">;
   /** How long a client may take for a body. */
-  readonly bodyTimeoutMs?: number;
-  readonly running?: RunningRequests;
+  readonly bodyTimeoutMs: number;
+  readonly running: RunningRequests;
 };
 
 /** Requests that run, so that stopping can reach them. A list instead of one signal for all: `AbortSignal.any` keeps each listener of a signal that lives as long as the server. */
@@ -81,16 +79,15 @@ type RequestInfo = {
   readonly rawHeaders: readonly string[];
   readonly remoteAddress: string | undefined;
   /** As sent, before `..` and the like are resolved, without `pathToken`. */
-  readonly target?: string;
+  readonly target: string;
   /** A token of ours that was the first segment of the path. */
-  readonly pathToken?: string;
+  readonly pathToken: string | undefined;
   /** Called once, when the reply was sent completely or the connection is gone. */
-  onClosed?(listener: (isComplete: boolean) => void): void;
+  onClosed(listener: (isComplete: boolean) => void): void;
 };
 
 export type App = (request: Request, info: RequestInfo) => Promise<Response>;
 
-const BODY_TIMEOUT_MS = 120_000;
 /** A revoked token ends its running requests after at most about twice this long. */
 const RECHECK_MS = 1_000;
 /** A conversation with pictures may be long; the size is limited in bytes. */
@@ -104,20 +101,10 @@ const ROUTES_OWN = new Set(["content-security-policy", "cache-control"]);
 const NEVER_SENT = /^(?:set-cookie|access-control-.*|alt-svc|strict-transport-security|nel|report-to)$/;
 
 export function createApp(gateway: Gateway, options: AppOptions): App {
-  const { routes, laterRoutes } = options;
-  const early = routerOf(routes);
-  const earlyPaths = new Set(routes.map(({ path }) => path));
-  let whole: Promise<Hono<Env>> | undefined;
-  const load = (): Promise<Hono<Env>> => {
-    whole ??= (laterRoutes?.() ?? Promise.resolve([])).then((later) => routerOf([...routes, ...later]));
-    return whole;
-  };
+  const router = routerOf(options.routes);
   return async (request, info) => {
     const visit = new Visit(gateway, options, request, info);
-    return visit.answer(async (path) => {
-      const router = laterRoutes === undefined || earlyPaths.has(path) ? early : await load();
-      return router.fetch(request, { visit });
-    });
+    return visit.answer(async () => router.fetch(request, { visit }));
   };
 }
 
@@ -183,12 +170,12 @@ class Visit {
       sentId !== null && REQUEST_ID.test(sentId) ? sentId : `req_${randomUUID().replaceAll("-", "")}`;
     this.#span = startSpan(headers);
     this.#headers = headers;
-    const { rawHeaders, remoteAddress, target = `${this.#url.pathname}${this.#url.search}` } = info;
-    this.#seen = { method: request.method, url: target, rawHeaders, remoteAddress, ...options.address() };
+    const { rawHeaders, target } = info;
+    this.#seen = { method: request.method, url: target, rawHeaders, ...options.address() };
     this.#route = { path: "unmatched", shape: shapeOf(this.#url.pathname) };
   }
 
-  async answer(dispatch: (path: string) => Promise<Response>): Promise<Response> {
+  async answer(dispatch: () => Promise<Response>): Promise<Response> {
     const reply = await this.#orProblem(async () => {
       this.#settings = (await this.#gateway.config()).gateway;
       // Where a malformed request ends is not certain either: what follows on the connection is not read.
@@ -205,7 +192,7 @@ class Visit {
       }
       const isAboutUs = ["/healthz", "/readyz"].includes(this.#url.pathname);
       if (this.#gateway.isStopping && !isAboutUs) throw new ProblemError(STOPPING);
-      return dispatch(this.#url.pathname);
+      return dispatch();
     });
     return this.#finished(reply);
   }
@@ -238,11 +225,11 @@ class Visit {
   #authenticate(settings: GatewaySettings): Caller {
     const { tokens, limits } = this.#options;
     const { pathToken } = this.#info;
-    const { token: sent } = credentialOf(this.#headers, this.#seen.rawHeaders, pathToken);
+    const { token: sent } = credentialOf(this.#seen.rawHeaders, pathToken);
     const where = { isInPath: pathToken !== undefined };
     const caller = tokens.authenticate(sent, where);
     if ("status" in caller) {
-      limits.failed(this.#seen.remoteAddress);
+      limits.failed(this.#info.remoteAddress);
       throw new ProblemError(caller);
     }
     this.#caller = caller;
@@ -266,7 +253,7 @@ class Visit {
     const { env, clock } = this.#gateway;
     const { rawHeaders } = this.#seen;
     const query = this.#url.searchParams;
-    return personOf({ caller, headers: this.#headers, rawHeaders, settings, env, now: clock.now(), query });
+    return personOf({ caller, rawHeaders, settings, env, now: clock.now(), query });
   }
 
   #routeRequest(
@@ -274,14 +261,14 @@ class Visit {
     params: Readonly<Record<string, string>>,
     settings: GatewaySettings,
   ): RouteRequest {
-    const { bodyTimeoutMs: timeoutMs = BODY_TIMEOUT_MS } = this.#options;
+    const { bodyTimeoutMs } = this.#options;
     const headers = this.#headers;
     const method = this.#request.method === "HEAD" ? "GET" : this.#request.method;
     const signal = this.#signal(method === "GET" ? "subscription" : "turn");
     const limit = bodyLimit(this.#route.shape, settings);
     let reading: Promise<Uint8Array> | undefined;
     const bytes = (): Promise<Uint8Array> => {
-      reading ??= this.#readBody(limit, timeoutMs);
+      reading ??= this.#readBody(limit, bodyTimeoutMs);
       return reading;
     };
     return {
@@ -303,7 +290,7 @@ class Visit {
       person: async () => {
         const { user, profile } = this.#person(caller, settings);
         this.annotate({ user });
-        await (await import("./allowance.ts")).admitUser(this.#gateway, caller, { user, profile });
+        await admitUser(this.#gateway, caller, { user, profile });
         const memory = this.#gateway.memory(profile);
         return { memory: user === undefined ? memory.owner : memory.user(user), user, profile };
       },
@@ -345,7 +332,7 @@ class Visit {
     const leave = (): void => controller.abort(client.reason);
     if (client.aborted) leave();
     client.addEventListener("abort", leave, { once: true });
-    const remove = running?.add(controller, kind);
+    const remove = running.add(controller, kind);
     const recheck = setInterval(() => {
       const known = this.#isStillKnown?.();
       if (known === undefined || !("status" in known)) return;
@@ -356,7 +343,7 @@ class Visit {
     this.#atEnd.push(() => {
       client.removeEventListener("abort", leave);
       clearInterval(recheck);
-      remove?.();
+      remove();
     });
     return controller.signal;
   }
@@ -427,8 +414,7 @@ class Visit {
       if (isComplete) for (const sent of this.#onSent) sent();
       this.#record(reply.status, isComplete);
     };
-    if (this.#info.onClosed === undefined) close(true);
-    else this.#info.onClosed(close);
+    this.#info.onClosed(close);
     return new Response(reply.body, { status: reply.status, headers }); // of HEAD: Hono answers it as GET without the body
   }
 
@@ -445,7 +431,7 @@ class Visit {
       if (this.#facts[name]) metrics.count("tokens_total", { kind }, this.#facts[name]);
     const caller = callerKind(this.#caller);
     const modelName = model?.slice(0, MODEL_CHARS);
-    this.#options.accessLog?.write({
+    this.#options.accessLog.write({
       time: clock.now().toISOString(),
       id: this.#id,
       method,

@@ -21,8 +21,6 @@ export type GuardRequest = {
   readonly url: string;
   /** As Node received them: name, value, name, value. */
   readonly rawHeaders: readonly string[];
-  /** Of the socket. */
-  readonly remoteAddress: string | undefined;
   /** The address that the server was told to listen on: `127.0.0.1`, `0.0.0.0`, `mybox.lan`. */
   readonly boundHost: string;
   readonly port: number;
@@ -45,24 +43,16 @@ const ONCE = [
   "mcp-session-id",
 ] as const;
 
-/** Node's parser refuses most of it (a missing or broken Host, both lengths, folded lines); this holds whatever its settings are. */
+/** Besides what Node's parser refuses: a missing Host, wrong or two lengths, line breaks in headers. */
 export function checkForm(request: GuardRequest): void {
   if (!METHODS.has(request.method))
     throw bad("bad-method", "This server does not know the method of the request.", 405);
   for (const name of ONCE)
     if (valuesOf(request, name).length > 1)
       throw bad("repeated-header", `The header '${name}' was sent more than once.`);
-  if (valuesOf(request, "host").length === 0) throw bad("no-host", "The request has no Host header.");
   const [encoding] = valuesOf(request, "transfer-encoding");
-  const [length] = valuesOf(request, "content-length");
-  if (encoding !== undefined && length !== undefined)
-    throw bad("two-lengths", "The request has both Content-Length and Transfer-Encoding.");
   if (encoding !== undefined && encoding.toLowerCase() !== "chunked")
     throw bad("bad-encoding", "The only Transfer-Encoding that this server reads is 'chunked'.");
-  if (length !== undefined && !/^\d{1,15}$/.test(length))
-    throw bad("bad-length", "Content-Length is not a number of bytes.");
-  if (request.rawHeaders.some((text) => /[\r\n\0]/.test(text)))
-    throw bad("bad-header", "A header contains a line break or U+0000.");
   if (!isPlainPath(request.url))
     throw bad("bad-path", "The path of the request is not one that this server reads.");
 }

@@ -25,8 +25,7 @@ export type IdentitySettings = Pick<GatewaySettings, "identityProfiles" | "jwtSe
 
 type Asked = {
   readonly caller: Caller;
-  readonly headers: Headers;
-  /** As Node received them: name, value, name, value. Empty: `headers` is read instead, which cannot show repetitions. */
+  /** As Node received them: name, value, name, value. */
   readonly rawHeaders: readonly string[];
   readonly settings: IdentitySettings;
   /** For `gateway.jwt_secret: $NAME`. */
@@ -97,8 +96,8 @@ type Read = {
   has(name: string): boolean;
 };
 
-function readHeaders({ headers, rawHeaders }: Pick<Asked, "headers" | "rawHeaders">): Read {
-  const pairs = pairsOf(headers, rawHeaders);
+function readHeaders({ rawHeaders }: Pick<Asked, "rawHeaders">): Read {
+  const pairs = pairsOf(rawHeaders);
   const found = new Map<string, string>();
   for (const [name, value] of pairs) {
     const canonical = name.replaceAll("_", "-");
@@ -131,8 +130,7 @@ function readHeaders({ headers, rawHeaders }: Pick<Asked, "headers" | "rawHeader
 }
 
 /** Names in lower case, values as Node gives them: one character per byte. */
-function pairsOf(headers: Headers, rawHeaders: readonly string[]): Pairs {
-  if (rawHeaders.length === 0) return [...headers.entries()];
+function pairsOf(rawHeaders: readonly string[]): Pairs {
   const pairs: (readonly [string, string])[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2)
     pairs.push([(rawHeaders[at] ?? "").toLowerCase(), rawHeaders[at + 1] ?? ""]);
@@ -565,12 +563,8 @@ const CREDENTIAL_HEADERS = ["x-hermes-token", "authorization", "x-api-key"] as c
  * Which of the headers is our token. A text with our prefix never counts as the client's own, so that it is not sent to a vendor.
  * `pathToken`: the one in the address, which must be the same.
  */
-export function credentialOf(
-  headers: Headers,
-  rawHeaders: readonly string[],
-  pathToken?: string,
-): Credentials {
-  const pairs = pairsOf(headers, rawHeaders);
+export function credentialOf(rawHeaders: readonly string[], pathToken?: string): Credentials {
+  const pairs = pairsOf(rawHeaders);
   const tokens = new Set(pathToken === undefined ? [] : [pathToken]);
   let client: Credentials["client"];
   for (const header of CREDENTIAL_HEADERS) {

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { PerformanceObserver, constants as perf } from "node:perf_hooks";
 import type { Logger } from "@hermes-memory/core/internal/logger";
 
-export function createMemoryMonitor(log: Pick<Logger, "info">) {
-  let timer: NodeJS.Timeout | undefined;
+/** Until the returned function is called. */
+export function startMemoryMonitor(log: Pick<Logger, "info">, intervalSeconds: number): () => void {
   /** Collections so far: young, full, others. */
   const collections = [0, 0, 0];
   const observer = new PerformanceObserver((list) => {
@@ -23,23 +23,15 @@ export function createMemoryMonitor(log: Pick<Logger, "info">) {
       `[MEMORY] ${prefix}rss=${megabytes(rss)} heap=${megabytes(heapUsed)} gc=(${collections.join(", ")}) threads=${threads()} uptime=${uptime}s`,
     );
   };
-  return {
-    start(intervalSeconds: number): void {
-      if (timer !== undefined) return;
-      observer.observe({ entryTypes: ["gc"] });
-      line("baseline ");
-      log.info(`[MEMORY] Periodic memory monitoring started (interval: ${intervalSeconds}s)`);
-      timer = setInterval(() => line(""), intervalSeconds * 1_000).unref(); // never keeps the process alive
-    },
-    /** Does nothing when it does not run. */
-    stop(): void {
-      if (timer === undefined) return;
-      clearInterval(timer);
-      timer = undefined;
-      observer.disconnect();
-      line("shutdown ");
-      log.info("[MEMORY] Periodic memory monitoring stopped");
-    },
+  observer.observe({ entryTypes: ["gc"] });
+  line("baseline ");
+  log.info(`[MEMORY] Periodic memory monitoring started (interval: ${intervalSeconds}s)`);
+  const timer = setInterval(() => line(""), intervalSeconds * 1_000).unref(); // never keeps the process alive
+  return () => {
+    clearInterval(timer);
+    observer.disconnect();
+    line("shutdown ");
+    log.info("[MEMORY] Periodic memory monitoring stopped");
   };
 }
 

@@ -5,9 +5,9 @@ import { Readable } from "node:stream";
 import type { App } from "./app.ts";
 import { TOKEN_PREFIX } from "./identity.ts";
 
-export type AdapterOptions = Partial<AdapterLimits> & {
+type AdapterOptions = AdapterLimits & {
   /** A reply ended before it was complete, and not because the client left. */
-  readonly onBroken?: (cause: unknown) => void;
+  readonly onBroken: (cause: unknown) => void;
 };
 
 export type AdapterLimits = {
@@ -17,16 +17,14 @@ export type AdapterLimits = {
   readonly lingerMs: number;
 };
 
-const DEFAULT_LIMITS: AdapterLimits = { stalledMs: 120_000, lingerMs: 500 };
 const BODILESS = new Set(["GET", "HEAD"]);
 /** A host name or address, with a port. What else a Host header may be is refused by the guard; it never gets into a URL. */
 const PLAIN_HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 export function nodeListener(
   app: App,
-  options: AdapterOptions = {},
+  { stalledMs, lingerMs, onBroken }: AdapterOptions,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
-  const { stalledMs, lingerMs, onBroken } = { ...DEFAULT_LIMITS, ...options };
   return async (incoming, outgoing) => {
     const left = new AbortController();
     outgoing.once("close", () => {
@@ -48,7 +46,7 @@ export function nodeListener(
       await send(response, outgoing, stalledMs);
     } catch (cause) {
       // The app renders its own failures, so this is a stream that broke.
-      if (!outgoing.destroyed) onBroken?.(cause);
+      if (!outgoing.destroyed) onBroken(cause);
       if (!outgoing.headersSent && !outgoing.destroyed) sendFailure(outgoing);
       // What was written so far is sent; without the end of the body, the client knows that it is not all.
       else if (outgoing.socket) outgoing.socket.destroySoon();

@@ -12,8 +12,6 @@ export type Said = Omit<Reply, keyof ReplyStart>;
 type StreamOptions = {
   /** Asked when the first bytes are sent. */
   readonly start: () => ReplyStart & { readonly headers: Readonly<Record<string, string>> };
-  /** The client stopped reading. */
-  readonly onGone: () => void;
   readonly pingMs?: number | undefined;
 };
 
@@ -39,10 +37,7 @@ export class ReplyStream {
   }
 
   /** Rejects if the turn fails before its first word: then the status is an error's. Later, the stream says it. */
-  async response(
-    running: Promise<Said>,
-    { start, onGone, pingMs = PING_MS }: StreamOptions,
-  ): Promise<Response> {
+  async response(running: Promise<Said>, { start, pingMs = PING_MS }: StreamOptions): Promise<Response> {
     const { wire, request } = this.#turn;
     if (!request.isStream) {
       const said = await running;
@@ -95,7 +90,6 @@ export class ReplyStream {
       cancel: () => {
         this.#isOver = true;
         clearTimeout(this.#ping);
-        onGone();
       },
     });
     return new Response(body, {

@@ -1,29 +1,19 @@
 // The table of all routes: `opsRoutes` and `openRoutes`. A route that is not here does not exist: the isolation tests are generated from it.
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
+import { AgentMode } from "./agent-mode/agent-mode.ts";
+import { modelRoutes } from "./answer.ts";
+import { apiRoutes } from "./api/api-routes.ts";
+import { createMcpMode } from "./mcp-route.ts";
 import type { MetricsRegistry } from "./metrics.ts";
+import { modelsRoutes } from "./models-route.ts";
+import { createProxyMode } from "./proxy/answer-as-proxy.ts";
 import type { Gateway, Route } from "./types.ts";
 
 /** `close` is called when no request runs any more, before the homes are closed. */
-export type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
+type ServedRoutes = { readonly routes: readonly Route[]; close(): Promise<void> };
 
-/** All routes but those of `opsRoutes`. They bring SDKs that take a while to load, so the server listens before they are there. */
-export async function openRoutes(gateway: Gateway): Promise<ServedRoutes> {
-  const [
-    { modelRoutes },
-    { apiRoutes },
-    { createMcpMode },
-    { modelsRoutes },
-    { AgentMode },
-    { createProxyMode },
-  ] = await Promise.all([
-    import("./answer.ts"),
-    import("./api/api-routes.ts"),
-    import("./mcp-route.ts"),
-    import("./models-route.ts"),
-    import("./agent-mode/agent-mode.ts"),
-    import("./proxy/answer-as-proxy.ts"),
-  ]);
+export function openRoutes(gateway: Gateway): ServedRoutes {
   const mcp = createMcpMode(gateway);
   const agent = new AgentMode(gateway);
   const proxy = createProxyMode(gateway);
@@ -38,7 +28,7 @@ export async function openRoutes(gateway: Gateway): Promise<ServedRoutes> {
   };
 }
 
-// ---- For those who run the server: none of them needs more than Node ----
+// ---- For those who run the server ----
 
 export function opsRoutes(metrics: Pick<MetricsRegistry, "render">): readonly Route[] {
   const ready = readiness();

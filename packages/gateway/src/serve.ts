@@ -18,10 +18,10 @@ import { accessLogPath, openAccessLog } from "./access-log.ts";
 import { type App, createApp, RunningRequests } from "./app.ts";
 import { openGateway } from "./gateway.ts";
 import { createLimits, isLoopbackName, urlHost } from "./guard.ts";
-import { createMemoryMonitor } from "./memory-monitor.ts";
+import { startMemoryMonitor } from "./memory-monitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { type AdapterLimits, nodeListener } from "./node-adapter.ts";
-import { openRoutes, opsRoutes, type ServedRoutes } from "./routes.ts";
+import { openRoutes, opsRoutes } from "./routes.ts";
 import { openTokens } from "./tokens.ts";
 import type { Gateway, GatewaySettings, Route } from "./types.ts";
 
@@ -109,13 +109,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     log.error("There is no usable local token.", { cause });
     return undefined;
   });
-  const ops = [...opsRoutes(metrics), ...(options.routes ?? [])];
-  let opening: Promise<ServedRoutes> | undefined;
-  const open = (): Promise<ServedRoutes> => {
-    opening ??= openRoutes(gateway);
-    return opening;
-  };
-  undo.defer(async () => (await opening?.catch(() => undefined))?.close()); // a failure is in the log
+  const served = undo.adopt(openRoutes(gateway), (each) => each.close());
   const accessLog = undo.adopt(openAccessLog(accessLogPath(home)), (each) => each.flush());
   const requests = new RunningRequests();
   let listening = 0;
@@ -123,22 +117,18 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     tokens,
     limits: createLimits({ clock }),
     address: () => ({ boundHost: host, port: listening }),
-    routes: ops,
-    laterRoutes: async () => (await open()).routes,
+    routes: [...opsRoutes(metrics), ...(options.routes ?? []), ...served.routes],
     accessLog,
     bodyTimeoutMs: limits.bodyMs,
     running: requests,
   });
   const server = newServer(app, limits, gateway);
   listening = await listen(server.http, host, port);
-  const monitor = createMemoryMonitor(log);
-  if (config.logging.memoryMonitor.enabled) monitor.start(config.logging.memoryMonitor.intervalSeconds);
+  const { enabled: isWatched, intervalSeconds } = config.logging.memoryMonitor;
+  if (isWatched) undo.defer(startMemoryMonitor(log, intervalSeconds));
   metrics.gauge("requests_running", () => server.running.size);
   metrics.gauge("log_lines_dropped", () => log.dropped + accessLog.dropped);
   log.info("The gateway answers", { host, port: listening });
-  setImmediate(() =>
-    open().catch((cause: unknown) => log.error("A part of the gateway cannot be loaded", { cause })),
-  );
   const parts = undo.move();
 
   let closing: Promise<void> | undefined;
@@ -153,7 +143,6 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     await server.emptied(limits.abortedMs);
     server.http.closeAllConnections();
     await closed;
-    monitor.stop();
     await parts.disposeAsync();
     log.info("The gateway has stopped");
   }
@@ -265,18 +254,8 @@ async function tryPort(server: Server, host: string, port: number): Promise<Erro
 }
 
 function cannotListen(host: string, port: number, cause: Error): HermesError {
-  const reasons: Readonly<Record<string, string>> = {
-    EACCES: "this user may not use it",
-    EADDRNOTAVAIL: "this machine does not have that address",
-    ENOTFOUND: "this name has no address",
-  };
-  const reason = reasons[errnoCode(cause) ?? ""] ?? "the system refuses it";
-  return new HermesError(
-    "gateway-cannot-listen",
-    `The gateway cannot listen on ${host}, port ${port}: ${reason}.`,
-    {
-      hint: "Choose another address or port: hermes serve --host 127.0.0.1 --port 9000",
-      cause,
-    },
-  );
+  const why = errnoCode(cause) ?? "the system refuses it";
+  const hint = "Choose another address or port: hermes serve --host 127.0.0.1 --port 9000";
+  const message = `The gateway cannot listen on ${host}, port ${port} (${why}).`;
+  return new HermesError("gateway-cannot-listen", message, { hint, cause });
 }

@@ -11,7 +11,6 @@ import {
   err,
   errnoCode,
   HermesError,
-  isRecord,
   ok,
   parseOutsideJson,
   type Result,
@@ -61,9 +60,6 @@ const RECHECK_MS = 500;
 const USE_INTERVAL_MS = 3_600_000;
 
 type Entry = TokenSummary & { readonly sha256: string };
-/** `problem`: the file is there and cannot be used. */
-type Loaded = { readonly entries: readonly Entry[] } | { readonly problem: string };
-
 export function openTokens(deps: { readonly home: string; readonly clock: Clock; readonly log: Logger }) {
   const { home, clock, log } = deps;
   const path = join(home, "gateway", "tokens.json");
@@ -73,19 +69,16 @@ export function openTokens(deps: { readonly home: string; readonly clock: Clock;
   const noted = new Map<string, number>();
 
   const often = { everyMs: RECHECK_MS, nowMs: () => clock.now().getTime() };
-  const entriesFile = watched(
-    path,
-    () => {
-      const loaded = load(path);
-      if ("problem" in loaded)
-        log.error("The gateway's tokens cannot be read; every request is refused.", {
-          path,
-          reason: loaded.problem,
-        });
-      return loaded;
-    },
-    often,
-  );
+  /** Undefined: the file is there and cannot be used. */
+  const readEntries = (): readonly Entry[] | undefined => {
+    try {
+      return load(path);
+    } catch (cause) {
+      log.error("The gateway's tokens cannot be read; every request is refused.", { cause });
+      return undefined;
+    }
+  };
+  const entriesFile = watched(path, readEntries, often);
   const readLocal = (): LocalToken => {
     const read = readLocalToken(home);
     const { problem, isExposed } = read;
@@ -118,7 +111,7 @@ export function openTokens(deps: { readonly home: string; readonly clock: Clock;
     work: (entries: readonly Entry[]) => Result<{ entries: readonly Entry[]; value: T }, TokenFailure>,
   ): Promise<Result<T, TokenFailure>> {
     return locked(() => {
-      const changed = work(usable(load(path), path));
+      const changed = work(load(path));
       if (!changed.ok) return changed;
       writeFileAtomic(path, fileOf(changed.value.entries), { forceMode: 0o600 });
       return ok(changed.value.value);
@@ -134,9 +127,8 @@ export function openTokens(deps: { readonly home: string; readonly clock: Clock;
       try {
         const written = tryWithFileLocks([`${usePath}.lock`], () => {
           const uses = { ...readUses(usePath), [id]: new Date(nowMs).toISOString() };
-          const loaded = entriesFile.current();
-          const ids = "entries" in loaded ? new Set(loaded.entries.map((entry) => entry.id)) : undefined;
-          const kept = Object.entries(uses).filter(([each]) => ids?.has(each) ?? true);
+          const ids = entriesFile.current()?.map((entry) => entry.id);
+          const kept = Object.entries(uses).filter(([each]) => ids?.includes(each) ?? true);
           writeFileAtomic(usePath, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`, {
             forceMode: 0o600,
           });
@@ -175,7 +167,7 @@ export function openTokens(deps: { readonly home: string; readonly clock: Clock;
     /** Oldest first. Throws when the file is damaged. */
     list(): readonly TokenSummary[] {
       const uses = readUses(usePath);
-      return usable(load(path), path).map(({ sha256: _secret, ...entry }) => ({
+      return load(path).map(({ sha256: _secret, ...entry }) => ({
         ...entry,
         ...(uses[entry.id] !== undefined && { lastUsedAt: uses[entry.id] }),
       }));
@@ -213,13 +205,13 @@ export function openTokens(deps: { readonly home: string; readonly clock: Clock;
       credential: string | undefined,
       { isInPath } = { isInPath: false },
     ): Caller | GatewayProblem {
-      const loaded = entriesFile.current();
-      if ("problem" in loaded) return UNREADABLE;
+      const entries = entriesFile.current();
+      if (entries === undefined) return UNREADABLE;
       if (credential === undefined) return TOKEN_REQUIRED;
       const { token: local } = localFile.current();
       if (local !== undefined && timingSafeEqual(hashOf(local), hashOf(credential))) return { kind: "local" };
       if (isInPath) return NOT_LOCAL;
-      const found = matching(loaded.entries, credential);
+      const found = matching(entries, credential);
       if (found === undefined) return BAD_TOKEN;
       if (found.expiresAt !== undefined && clock.now().getTime() >= Date.parse(found.expiresAt))
         return expired(found);
@@ -354,29 +346,27 @@ function nameProblem(name: string | undefined, entries: readonly Entry[]): Token
 
 // ---- The file ----
 
-function load(path: string): Loaded {
+function load(path: string): readonly Entry[] {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (cause) {
-    return errnoCode(cause) === "ENOENT" ? { entries: [] } : { problem: describeCause(cause) };
+    if (errnoCode(cause) === "ENOENT") return [];
+    throw unreadable(path, describeCause(cause));
   }
   const parsed = parseOutsideJson(text);
-  if (!parsed.ok) return { problem: `it ${parsed.error.message}` };
-  if (!isRecord(parsed.value) || parsed.value.version !== 1 || !Array.isArray(parsed.value.tokens))
-    return { problem: "it is not a list of tokens that this version knows" };
-  const entries: Entry[] = [];
-  for (const [index, value] of parsed.value.tokens.entries()) {
+  if (!parsed.ok) throw unreadable(path, `it ${parsed.error.message}`);
+  const file = z.object({ version: z.literal(1), tokens: z.array(z.unknown()) }).safeParse(parsed.value);
+  if (!file.success) throw unreadable(path, "it is not a list of tokens that this version knows");
+  return file.data.tokens.map((value, index) => {
     const entry = ENTRY.safeParse(value);
-    if (!entry.success) return { problem: `token ${index + 1} in it is damaged` };
-    entries.push(entry.data);
-  }
-  return { entries };
+    if (!entry.success) throw unreadable(path, `token ${index + 1} in it is damaged`);
+    return entry.data;
+  });
 }
 
-function usable(loaded: Loaded, path: string): readonly Entry[] {
-  if ("entries" in loaded) return loaded.entries;
-  throw new HermesError("tokens-unreadable", `${path} cannot be used: ${loaded.problem}.`, {
+function unreadable(path: string, why: string): HermesError {
+  return new HermesError("tokens-unreadable", `${path} cannot be used: ${why}.`, {
     hint: "Restore the file from a backup, or move it away and make new tokens. Until then the gateway refuses every request.",
   });
 }

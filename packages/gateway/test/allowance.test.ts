@@ -1,12 +1,9 @@
 // Limits of tokens and users over a running gateway: models, budgets of a day, users of a token.
-import { systemClock } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import type { Step, WireKind } from "../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
-import { openTokens } from "../src/tokens.ts";
 import type { TokenLimits, TokenRights } from "../src/types.ts";
-import { runningGateway } from "./running-gateway.ts";
+import { newToken, runningGateway } from "./running-gateway.ts";
 
 const NAMES_USERS: TokenRights = { kind: "names-users", platform: "web" };
 const USAGE = { input: 90, output: 10 };
@@ -34,15 +31,13 @@ async function limited({
     gateway,
   });
   const first = await runningGateway({ config });
-  const tokens = openTokens({ home: first.home, clock: systemClock, log: silentLogger });
   const made = async (limits?: TokenLimits, rights: TokenRights = NAMES_USERS): Promise<string> => {
-    const token = await tokens.create({ rights, limits });
-    if (!token.ok) throw new Error(token.error.message);
-    const headers = { authorization: `Bearer ${token.value.token}` };
+    const token = await newToken(first.home, rights, { limits });
+    const headers = { authorization: `Bearer ${token}` };
     // A running server looks at the file twice a second.
     const isKnown = async () => (await first.call("/v1/models", { headers })).status;
     await expect.poll(isKnown, { timeout: 5_000 }).toBe(200);
-    return token.value.token;
+    return token;
   };
   const send = async (
     token: string,

@@ -1,16 +1,13 @@
 // The JSON API over real HTTP: each route against its own schema, what it does, and what it says to a wrong request.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
 import { answerSchemas, apiRoutes } from "../src/api/api-routes.ts";
 import { event as eventSchema, problem as problemSchema } from "../src/api/schemas.ts";
-import { openTokens } from "../src/tokens.ts";
 import type { TokenRights } from "../src/types.ts";
-import { runningGateway, type TestGateway } from "./running-gateway.ts";
+import { modelOn, newToken, runningGateway, type TestGateway } from "./running-gateway.ts";
 
 type Json = Record<string, unknown>;
 type Api = TestGateway & {
@@ -64,14 +61,7 @@ async function api(config?: Json, home = tempDirectory()): Promise<Api> {
 
 async function withModel(): Promise<Api> {
   const wire = await startWire("chat", () => ({ text: "The kiln is on." }));
-  const model = {
-    default: "m",
-    base_url: wire.url,
-    api_key: "k",
-    api_mode: "chat_completions",
-    context_length: 200_000,
-  };
-  return api({ model });
+  return api({ model: modelOn(wire.url) });
 }
 
 async function said(gateway: Api, text: string, chat: string, mode = "/proxy"): Promise<string> {
@@ -184,10 +174,8 @@ describe("the provider and the reset", () => {
 
   it("are the administrator's, and the caller's own", async () => {
     const home = tempDirectory();
-    const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
     const token = async (rights: TokenRights): Promise<Record<string, string>> => {
-      const made = await tokens.create({ rights });
-      return { authorization: `Bearer ${made.ok ? made.value.token : ""}` };
+      return { authorization: `Bearer ${await newToken(home, rights)}` };
     };
     const [owner, user, admin] = [
       await token({ kind: "owner" }),
@@ -372,11 +360,10 @@ describe("the description", () => {
 describe("a broken home", () => {
   it("is told without files to users, and with them to whoever runs it", async () => {
     const home = tempDirectory();
-    const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
-    const made = await tokens.create({ rights: { kind: "user", user: { platform: "web", id: "bob" } } });
+    const token = await newToken(home, { kind: "user", user: { platform: "web", id: "bob" } });
     const { refused, call } = await api(undefined, home);
     writeFileSync(join(home, "state.db"), "no database at all ".repeat(500));
-    const headers = { authorization: `Bearer ${made.ok ? made.value.token : ""}` };
+    const headers = { authorization: `Bearer ${token}` };
     const said = await refused("GET /api/sessions", { headers });
     expect(said.status).toBeGreaterThanOrEqual(500);
     expect(JSON.stringify(said)).not.toContain(home);

@@ -2,13 +2,11 @@
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { HermesError, systemClock } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
+import { HermesError } from "@hermes-memory/core/internal/lib";
 import { describe, expect, it } from "vitest";
 import { accessLogPath } from "../src/access-log.ts";
-import { openTokens } from "../src/tokens.ts";
-import { ProblemError, type Route, type TokenRights } from "../src/types.ts";
-import { route, runningGateway, type TestGateway } from "./running-gateway.ts";
+import { ProblemError, type Route } from "../src/types.ts";
+import { newToken, route, runningGateway, type TestGateway } from "./running-gateway.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -21,12 +19,6 @@ function raw({ port }: Pick<TestGateway, "port">, text: string): Promise<string>
     socket.on("data", (bytes) => (answer += bytes.toString("latin1")));
     socket.on("close", () => resolve(answer)).on("error", reject);
   });
-}
-
-async function token(home: string, rights: TokenRights): Promise<string> {
-  const made = await openTokens({ home, clock: systemClock, log: silentLogger }).create({ rights });
-  if (!made.ok) throw new Error(made.error.message);
-  return made.value.token;
 }
 
 const echo = route("/test/echo", async (request) => Response.json({ body: await request.json() }));
@@ -171,7 +163,7 @@ describe("problems", () => {
       status: 503,
       text: expect.stringContaining("/srv"),
     });
-    const user = await token(home, { kind: "user", user: { platform: "api", id: "alice" } });
+    const user = await newToken(home, { kind: "user", user: { platform: "api", id: "alice" } });
     const theirs = () => ask("session-db-full", { authorization: `Bearer ${user}` });
     await expect.poll(async () => (await theirs()).status, { timeout: 3_000 }).toBe(503); // a new token is known after 500 ms
     expect(await theirs()).toMatchObject({ status: 503, text: expect.not.stringContaining("/srv") });
@@ -279,7 +271,7 @@ describe("callers", () => {
       user: { platform: "api", id: "alice" },
       entries: ["note of alice"],
     });
-    const bob = await token(home, { kind: "user", user: { platform: "api", id: "bob" } });
+    const bob = await newToken(home, { kind: "user", user: { platform: "api", id: "bob" } });
     const asBob = (): Promise<Response> =>
       call("/test/whoami", { headers: { authorization: `Bearer ${bob}` } });
     await expect.poll(async () => (await asBob()).status, { timeout: 3_000 }).toBe(200);
@@ -295,7 +287,7 @@ describe("callers", () => {
 
   it("may have the local token in the address instead, and no other there", async () => {
     const { home, url, localToken = "" } = await runningGateway({ routes: [whoami] });
-    const owner = await token(home, { kind: "owner" });
+    const owner = await newToken(home, { kind: "owner" });
     const status = async (path: string, headers: Record<string, string> = {}) =>
       (await fetch(`${url}${path}`, { headers })).status;
     await expect.poll(() => status("/test/whoami", { "x-api-key": owner })).toBe(200);
@@ -333,8 +325,8 @@ describe("callers", () => {
     const post = async (headers: Record<string, string> = {}) =>
       (await call("/test/admin", { method: "POST", headers })).status;
     expect(await post()).toBe(200);
-    const owner = await token(home, { kind: "owner" });
-    const boss = await token(home, { kind: "admin" });
+    const owner = await newToken(home, { kind: "owner" });
+    const boss = await newToken(home, { kind: "admin" });
     await expect.poll(() => post({ authorization: `Bearer ${owner}` }), { timeout: 3_000 }).toBe(403);
     expect(await post()).toBe(401);
     expect(await post({ "x-hermes-token": boss })).toBe(200);

@@ -1,14 +1,11 @@
 // Requests that no client sends, over every route: each gets an HTTP answer in the shape of its route, and the server goes on. Then thousands
 // of conversations of thousands of users. Seeded and bounded; loopback only.
 import { connect } from "node:net";
-import { systemClock } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
-import { openTokens } from "../src/tokens.ts";
 import type { Route } from "../src/types.ts";
-import { allRoutes, runningGateway, type TestGateway } from "./running-gateway.ts";
+import { allRoutes, modelOn, newToken, runningGateway, type TestGateway } from "./running-gateway.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 7391);
 const REQUESTS = 10_000;
@@ -228,24 +225,16 @@ function uncaught(): readonly unknown[] {
 async function served(config: object = {}): Promise<{ gateway: TestGateway; token: string }> {
   const wire = await startWire("chat", ({ index }) => ({ text: `Reply ${index}` }));
   const home = tempDirectory();
-  const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
-  const made = await tokens.create({ rights: { kind: "admin" } });
-  const model = {
-    default: "m",
-    base_url: wire.url,
-    api_key: "k",
-    api_mode: "chat_completions",
-    context_length: 200_000,
-  };
+  const token = await newToken(home, { kind: "admin" });
   const gateway = await runningGateway({
     home,
     config: JSON.stringify({
-      model,
+      model: modelOn(wire.url),
       ...config,
       gateway: { requests_per_minute: 0, concurrent_requests: 1_000, max_live_agents: 16 },
     }),
   });
-  return { gateway, token: made.ok ? made.value.token : "" };
+  return { gateway, token };
 }
 
 describe("a server that is sent anything", () => {

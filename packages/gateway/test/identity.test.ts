@@ -10,7 +10,7 @@ import {
 } from "../src/identity.ts";
 import type { Caller, TokenRights } from "../src/types.ts";
 import type { WireRequest } from "../src/wires/wire.ts";
-import { attempt } from "./attempt.ts";
+import { attempt, requestWith } from "./attempt.ts";
 
 const NOW = new Date("2026-11-17T12:00:00Z");
 const SETTINGS: IdentitySettings = { identityProfiles: {}, jwtSecret: "" };
@@ -48,23 +48,9 @@ function bytes(text: string): string {
 }
 
 function asked({ caller = LOCAL, headers = [], wire = "chat", ids = {}, settings, env = {} }: Given) {
-  const request: WireRequest = {
-    wire,
-    model: "m",
-    isStream: false,
-    system: "",
-    messages: [],
-    tools: [],
-    toolChoice: "auto",
-    maxOutputTokens: undefined,
-    temperature: undefined,
-    includeUsage: false,
-    ids,
-    unsupported: [],
-  };
+  const request = requestWith(wire, ids);
   return {
     caller,
-    headers: new Headers(),
     rawHeaders: rawOf(headers),
     request,
     settings: { ...SETTINGS, ...settings },
@@ -389,7 +375,7 @@ describe("the person of a request for data", () => {
 });
 
 describe("the credential of a request", () => {
-  const read = (...lines: string[]) => attempt(() => credentialOf(new Headers(), rawOf(lines)));
+  const read = (...lines: string[]) => attempt(() => credentialOf(rawOf(lines)));
   const TOKEN = `hm_${"a".repeat(43)}`;
   const AUTH = `authorization: Bearer ${TOKEN}`;
 

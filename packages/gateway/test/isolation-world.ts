@@ -3,17 +3,15 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { sha256, systemClock } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
+import { sha256 } from "@hermes-memory/core/internal/lib";
 import type { Memory } from "@hermes-memory/core/internal/memory";
 import type { RecordedRequest, Step } from "../../agent/test/fakes/wires/script.ts";
 import { startWire, type Wire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { fillPerson } from "../../core/test/fakes/filled-person.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
-import { openTokens } from "../src/tokens.ts";
 import type { TokenRights } from "../src/types.ts";
 import type { WireName } from "../src/wires/wire.ts";
-import { runningGateway, type TestGateway } from "./running-gateway.ts";
+import { modelOn, newToken, runningGateway, type TestGateway } from "./running-gateway.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -123,12 +121,7 @@ export async function isolationWorld(
   };
   use("chat");
   const gateway = await runningGateway({ home });
-  const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
-  const token = async (rights: TokenRights): Promise<string> => {
-    const made = await tokens.create({ rights });
-    if (!made.ok) throw new Error(made.error.message);
-    return made.value.token;
-  };
+  const token = (rights: TokenRights): Promise<string> => newToken(home, rights);
 
   const send: World["send"] = async ({ headers }, method, path, body) => {
     const type = body === undefined ? {} : { "content-type": "application/json" };
@@ -174,13 +167,7 @@ export async function isolationWorld(
 /** Clients cannot choose among servers of one's own, so config names that of the wire: then a proxied body is forwarded as it is. */
 function configText(wire: WireName, url: string | undefined): string {
   return JSON.stringify({
-    model: {
-      default: "fake-model",
-      base_url: url,
-      api_key: MODEL_KEY,
-      api_mode: API_MODES[wire],
-      context_length: 200_000,
-    },
+    model: { ...modelOn(url, API_MODES[wire]), default: "fake-model", api_key: MODEL_KEY },
     memory: { provider: "holographic", overflow: "archive", memory_char_limit: 400, nudge_interval: 0 },
     gateway: { requests_per_minute: 0, identity_profiles: { "web:carol": "work", "api:carol": "work" } },
   });

@@ -1,12 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createMemoryMonitor } from "../src/memory-monitor.ts";
+import { startMemoryMonitor } from "../src/memory-monitor.ts";
 
 const FIGURES = /rss=\d+MB heap=\d+MB gc=\(\d+, \d+, \d+\) threads=(?:\d+|unavailable) uptime=\d+s$/;
 
 describe("the process memory monitor", () => {
   let lines: string[] = [];
-  const monitor = () => createMemoryMonitor({ info: (line) => void lines.push(line) });
   beforeEach(() => {
     lines = [];
     vi.useFakeTimers();
@@ -14,12 +13,9 @@ describe("the process memory monitor", () => {
   afterEach(() => void vi.useRealTimers());
 
   it("logs a baseline, a line per interval, and a last line when it stops", () => {
-    const running = monitor();
-    running.start(60);
-    running.start(60); // runs already
+    const stop = startMemoryMonitor({ info: (line) => void lines.push(line) }, 60);
     vi.advanceTimersByTime(120_000);
-    running.stop();
-    running.stop();
+    stop();
     vi.advanceTimersByTime(600_000);
     const figures = lines.filter((line) => FIGURES.test(line)).map((line) => line.replace(FIGURES, ""));
     expect(figures).toEqual(["[MEMORY] baseline ", "[MEMORY] ", "[MEMORY] ", "[MEMORY] shutdown "]);
@@ -31,8 +27,8 @@ describe("the process memory monitor", () => {
 
   it("never keeps the process alive", () => {
     const file = new URL("../src/memory-monitor.ts", import.meta.url).href;
-    const program = `const { createMemoryMonitor } = await import(${JSON.stringify(file)});
-      createMemoryMonitor({ info: (line) => console.log(line) }).start(60);`;
+    const program = `const { startMemoryMonitor } = await import(${JSON.stringify(file)});
+      startMemoryMonitor({ info: (line) => console.log(line) }, 60);`;
     const args = ["--input-type=module", "-e", program];
     const { status } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 20_000 });
     expect(status).toBe(0);

@@ -11,7 +11,9 @@ beforeEach(() => {
 });
 
 async function serving(app: App): Promise<string> {
-  const server = createServer(nodeListener(app, { onBroken: (cause) => void causes.push(cause) }));
+  const limits = { stalledMs: 120_000, lingerMs: 500 };
+  const onBroken = (cause: unknown): void => void causes.push(cause);
+  const server = createServer(nodeListener(app, { ...limits, onBroken }));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
     server.closeAllConnections();

@@ -1,16 +1,20 @@
 // The running server as somebody outside sees it: names and origins, tricks with paths and headers, bodies, tokens, secrets.
 import { connect } from "node:net";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { systemClock } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Script } from "../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
-import { openTokens, type Tokens } from "../src/tokens.ts";
 import type { Route, TokenRights } from "../src/types.ts";
 import { json, rawServer } from "./proxy/raw-server.ts";
-import { allRoutes, runningGateway, type TestGateway } from "./running-gateway.ts";
+import {
+  allRoutes,
+  modelOn,
+  newToken,
+  runningGateway,
+  type TestGateway,
+  tokensOf,
+} from "./running-gateway.ts";
 
 const USER: TokenRights = { kind: "user", user: { platform: "web", id: "bob" } };
 
@@ -38,16 +42,10 @@ function get(path: string, headers: Readonly<Record<string, string>>): string {
 
 async function withTokens(options: Parameters<typeof runningGateway>[0] = {}) {
   const home = tempDirectory();
-  const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
-  const token = await made(tokens, USER);
+  const tokens = tokensOf(home);
+  const token = await newToken(home, USER);
   const gateway = await runningGateway({ ...options, home });
   return { gateway, tokens, token, home };
-}
-
-async function made(tokens: Tokens, rights: TokenRights, expiresAt?: Date): Promise<string> {
-  const token = await tokens.create({ rights, expiresAt });
-  if (!token.ok) throw new Error(token.error.message);
-  return token.value.token;
 }
 
 const addressOf = ({ path }: Route): string => path.replace(":id{.+}", "x").replace(":id", "x");
@@ -208,8 +206,8 @@ describe("tricks with headers", () => {
   });
 
   it("do not name another user or another token", async () => {
-    const { gateway, tokens, token } = await withTokens();
-    const many = await made(tokens, { kind: "names-users", platform: "web" });
+    const { gateway, home, token } = await withTokens();
+    const many = await newToken(home, { kind: "names-users", platform: "web" });
     const host = `localhost:${gateway.port}`;
     await expect
       .poll(async () => (await gateway.call("/api/entries", { headers: { "x-hermes-token": many } })).status)
@@ -338,14 +336,13 @@ describe("bodies", () => {
 describe("tokens", () => {
   it("that are revoked while a reply streams end it", async () => {
     const wire = await startWire("chat", [{ text: "Never ends", stallAfterChars: 4 }]);
-    const model = { default: "m", base_url: wire.url, api_key: "k", api_mode: "chat_completions" };
     const home = tempDirectory();
-    const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
-    await made(tokens, { kind: "owner" });
-    const token = await made(tokens, USER);
+    const tokens = tokensOf(home);
+    await newToken(home, { kind: "owner" });
+    const token = await newToken(home, USER);
     const gateway = await runningGateway({
       home,
-      config: JSON.stringify({ model, gateway: { recall: false } }),
+      config: JSON.stringify({ model: modelOn(wire.url), gateway: { recall: false } }),
     });
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const events = await gateway.call("/api/events", { headers });
@@ -363,7 +360,7 @@ describe("tokens", () => {
 async function proxied(kind: "chat" | "responses", script: Script, model: object = {}) {
   const wire = await startWire(kind, script);
   const api_mode = kind === "chat" ? "chat_completions" : "responses";
-  const config = { model: { default: "m", base_url: wire.url, api_key: "k", api_mode, ...model } };
+  const config = { model: { ...modelOn(wire.url, api_mode), ...model } };
   const gateway = await runningGateway({ config: JSON.stringify(config) });
   const path = kind === "chat" ? "/proxy/v1/chat/completions" : "/proxy/v1/responses?project=x";
   const send = (body: string, headers: Record<string, string>) =>
@@ -460,7 +457,7 @@ describe("one user", () => {
         response.writeHead(200, { ...account, ...type });
         response.end(isStream ? `data: ${JSON.stringify(error)}\n\n` : JSON.stringify(error));
       });
-      const model = { default: "m", base_url: server.url, api_key: "sk-ours", api_mode: "chat_completions" };
+      const model = { ...modelOn(server.url), api_key: "sk-ours" };
       for (const tools of ["on", "off"]) {
         const gateway = { proxy_tools: tools, recall: false };
         const { call, logged } = await runningGateway({ config: JSON.stringify({ model, gateway }) });
@@ -486,8 +483,8 @@ describe("one user", () => {
 
   it("learns nothing about the model's server when it fails; the owner does", async () => {
     const { gateway } = await proxied("chat", () => ({ status: 401 }));
-    const tokens = openTokens({ home: gateway.home, clock: systemClock, log: silentLogger });
-    const [token, owner] = [await made(tokens, USER), await made(tokens, { kind: "owner" })];
+    const { home } = gateway;
+    const [token, owner] = [await newToken(home, USER), await newToken(home, { kind: "owner" })];
     const ask = async (key: string, stream: boolean): Promise<string> => {
       const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
       const body = JSON.stringify({ model: "m", stream, messages: [{ role: "user", content: "Hello" }] });

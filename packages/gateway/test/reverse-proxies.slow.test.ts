@@ -5,12 +5,9 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { systemClock } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
-import { openTokens } from "../src/tokens.ts";
-import { runningGateway } from "./running-gateway.ts";
+import { newToken, runningGateway } from "./running-gateway.ts";
 
 /** Besides what each needs to run in the foreground as this user, `config` is what the proxy's own introduction shows. */
 type ReverseProxy = {
@@ -107,9 +104,7 @@ describe("a reverse proxy with default settings", () => {
           return `${answer.status}${(await answer.text()).includes("4711") ? " the owner's entry" : ""}`;
         };
         const before = await asked("/api/entries");
-        const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
-        const user = await tokens.create({ rights: { kind: "user", user: { platform: "web", id: "bob" } } });
-        const bob = user.ok ? user.value.token : "";
+        const bob = await newToken(home, { kind: "user", user: { platform: "web", id: "bob" } });
         await expect.poll(() => asked("/api/entries", bob)).toBe("200");
         const table = {
           "no token, and none made": before,

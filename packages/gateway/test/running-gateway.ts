@@ -1,13 +1,15 @@
 // A gateway on a free port of this machine, in a home of its own, gone after the test.
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Logger } from "@hermes-memory/core/internal/logger";
+import { systemClock } from "@hermes-memory/core/internal/lib";
+import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
 import { onTestFinished } from "vitest";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
 import { createMetrics } from "../src/metrics.ts";
 import { openRoutes, opsRoutes } from "../src/routes.ts";
 import { type RunningGateway, type StartOptions, startGateway } from "../src/serve.ts";
-import type { Route } from "../src/types.ts";
+import { openTokens, type Tokens } from "../src/tokens.ts";
+import type { Route, TokenLimits, TokenRights } from "../src/types.ts";
 
 type LogLine = { readonly level: string; readonly message: string; readonly fields?: unknown };
 
@@ -52,6 +54,30 @@ export async function runningGateway({
   );
 }
 
+/** Of a home, as another process opens them. */
+export function tokensOf(home: string): Tokens {
+  return openTokens({ home, clock: systemClock, log: silentLogger });
+}
+
+/** A server that runs already knows it after half a second. */
+export async function newToken(
+  home: string,
+  rights: TokenRights,
+  more: { readonly limits?: TokenLimits; readonly expiresAt?: Date } = {},
+): Promise<string> {
+  const made = await tokensOf(home).create({ rights, ...more });
+  if (!made.ok) throw new Error(made.error.message);
+  return made.value.token;
+}
+
+/** `model` of config.yaml: one on a fake server. */
+export function modelOn(
+  url: string | undefined,
+  api_mode: "chat_completions" | "responses" | "anthropic_messages" = "chat_completions",
+) {
+  return { default: "m", base_url: url, api_key: "k", api_mode, context_length: 200_000 };
+}
+
 /** A route of a test. */
 export function route(
   path: string,
@@ -64,7 +90,7 @@ export function route(
 /** The whole table, as a server of this gateway would serve it. */
 export async function allRoutes({ gateway }: Pick<RunningGateway, "gateway">): Promise<readonly Route[]> {
   const metrics = createMetrics();
-  const served = await openRoutes(gateway);
+  const served = openRoutes(gateway);
   await served.close();
   metrics.close();
   return [...opsRoutes(metrics), ...served.routes];

@@ -2,15 +2,12 @@
 // memory adds to a request is fenced, whatever was stored or sent.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "@hermes-memory/core/internal/lib";
-import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest, Script } from "../../agent/test/fakes/wires/script.ts";
 import { startWire, type Wire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
-import { openTokens } from "../src/tokens.ts";
 import type { TokenRights } from "../src/types.ts";
-import { runningGateway, type TestGateway } from "./running-gateway.ts";
+import { modelOn, newToken, runningGateway, type TestGateway } from "./running-gateway.ts";
 
 const PLANTED = {
   model: "plantedmodelkey-5f0c2d7e9b1a4836",
@@ -45,23 +42,13 @@ async function served(
 ): Promise<Served> {
   const upstream = await startWire(KINDS[wire], script, { mayRunOut: true });
   const home = tempDirectory();
-  const tokens = openTokens({ home, clock: systemClock, log: silentLogger });
-  const made = await tokens.create({ rights: USER });
-  if (!made.ok) throw new Error(made.error.message);
-  const { token } = made.value;
+  const token = await newToken(home, USER);
   const gateway = await runningGateway({
     home,
     log: undefined,
     env: { HERMES_JWT: PLANTED.jwt },
     config: JSON.stringify({
-      model: {
-        default: "fake-model",
-        base_url: upstream.url,
-        api_key: PLANTED.model,
-        api_mode: API_MODES[wire],
-        context_length: 200_000,
-        ...model,
-      },
+      model: { ...modelOn(upstream.url, API_MODES[wire]), api_key: PLANTED.model, ...model },
       gateway: { jwt_secret: "$HERMES_JWT" },
       ...config,
     }),
@@ -76,7 +63,7 @@ async function served(
         method: "POST",
         headers: { "content-type": "application/json", "x-hermes-token": token, ...headers },
         body: JSON.stringify({
-          model: "fake-model",
+          model: "m",
           max_tokens: 100,
           ...(wire === "responses" ? { input: list, max_tokens: undefined } : { messages: list }),
           ...body,
@@ -171,7 +158,7 @@ describe.each(WIRES)("the local token in an address, on %s", (wire) => {
       ]) {
         const list = [{ role: "user", content: text }];
         const content = wire === "responses" ? { input: list } : { messages: list, max_tokens: 100 };
-        await call(`${key}${prefix}${PATHS[wire]}`, { model: "fake-model", ...content });
+        await call(`${key}${prefix}${PATHS[wire]}`, { model: "m", ...content });
       }
     for (const path of ["/metrics", "/nothing", "/api/openapi.json", "", "/v1/models/x", "//a", "/%00"])
       await call(`${localToken}${path}`);

@@ -13,15 +13,22 @@ import {
   readMemoryConfig,
 } from "./read.ts";
 
+/** A server asks at every step of a turn: the same text gives the same settings. */
+let lastRead: { readonly text: string; readonly config: MemoryConfig } | undefined;
+
 /** Reads the `memory:` section only, so that a mistake in another section does not stop memory commands. */
 export async function loadMemoryConfig(home: string): Promise<Result<MemoryConfig, ConfigError>> {
   const text = readConfigText(home);
   if (!text.ok) return text;
   if (text.value === undefined) return ok(DEFAULT_MEMORY_CONFIG);
+  if (text.value === lastRead?.text) return ok(lastRead.config);
   const quick = quickReadMemoryConfig(text.value);
-  if (quick !== undefined) return ok(quick);
-  const { fullRead } = await import("./yaml-file.ts");
-  return fullRead(text.value, configPath(home), readMemoryConfig);
+  const read =
+    quick === undefined
+      ? (await import("./yaml-file.ts")).fullRead(text.value, configPath(home), readMemoryConfig)
+      : ok(quick);
+  if (read.ok) lastRead = { text: text.value, config: read.value };
+  return read;
 }
 
 /** Reads config.yaml of a home. A missing file gives the defaults. */

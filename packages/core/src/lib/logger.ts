@@ -48,7 +48,7 @@ export function createLogger(options: LoggerOptions): Logger {
     try {
       const event = { time: clock.now().toISOString(), level, message: redact(message) };
       const line = toLine(event, fields, redact);
-      append(options.path, line, options.maxBytes ?? DEFAULT_MAX_BYTES);
+      appendRotated(options.path, line, options.maxBytes ?? DEFAULT_MAX_BYTES);
     } catch {
       dropped += 1; // `hermes doctor` shows the count
     }
@@ -100,7 +100,8 @@ function isJson(line: string): boolean {
   }
 }
 
-function append(path: string, line: string, maxBytes: number): void {
+/** Throws if the file cannot be written. */
+export function appendRotated(path: string, line: string, maxBytes: number): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (size === undefined) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Other processes append to the same file: the one that crosses the limit renames it, the next writer creates a new one.

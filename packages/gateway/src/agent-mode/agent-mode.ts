@@ -29,12 +29,10 @@ import {
   type Asked,
   answeringStored,
   findEarlier,
-  followClient,
+  followRequest,
   openNamedChat,
   readAsked,
   requestId,
-  showsChat,
-  takeBack,
 } from "./follow.ts";
 import { LiveAgents } from "./live-agents.ts";
 import { type Ended, endOf, problemOf, ReplySoFar } from "./reply.ts";
@@ -67,7 +65,6 @@ type Work = {
   readonly asked: Asked;
   /** Of the live agent: home and conversation. */
   readonly key: string;
-  readonly signal: AbortSignal;
   readonly reply: ReplySoFar;
   readonly replyId: string;
   readonly startedAtMs: number;
@@ -102,9 +99,6 @@ export class AgentMode {
   readonly #caretaker: Caretaker;
   /** The name of a model for which another one answers, told once in a conversation while its agent is live. */
   readonly #toldModels = new WeakMap<Agent, string>();
-  #isClosing = false;
-  /** Of the turns that run. `AbortSignal.any` with a signal that lives as long as the server would keep each turn. */
-  readonly #running = new Set<AbortController>();
   /** Reviews that have ended and are being charged. */
   readonly #charging = new Set<Promise<void>>();
 
@@ -127,10 +121,8 @@ export class AgentMode {
     return this.#caretaker.sweep();
   }
 
-  /** Interrupts running turns, which store what they have, and closes the agents. Their sessions go on. */
+  /** Waits for turns that were stopped and store what they have, and closes the agents. Their sessions go on. */
   async close(): Promise<void> {
-    this.#isClosing = true;
-    for (const each of this.#running) each.abort(new DOMException("The server is stopping.", "AbortError"));
     await this.#caretaker.stop();
     await this.#agents.close();
     await Promise.all(this.#charging);
@@ -139,7 +131,6 @@ export class AgentMode {
   // ---- One request ----
 
   async #answer(turn: ModelTurn): Promise<Response> {
-    if (this.#isClosing) throw new ProblemError(stoppedProblem(true));
     refuseLost(
       turn.request,
       "The agent cannot do what the request asks for with these fields",
@@ -150,16 +141,12 @@ export class AgentMode {
     const asked = readAsked(turn.request.messages);
     const key = agentKey(turn.memory.layers.memory, liveKey(turn.memory, turn.chatId));
     const end = await this.#agents.begin(key, turn.signal);
-    const gone = new AbortController();
-    this.#running.add(gone);
-    const signal = AbortSignal.any([turn.signal, gone.signal]);
     const stream = new ReplyStream(turn);
     const reply = new ReplySoFar((event) => stream.write(event));
     const replyId = turn.wire.newReplyId();
-    const work: Work = { turn, asked, key, signal, reply, replyId, startedAtMs: performance.now() };
+    const work: Work = { turn, asked, key, reply, replyId, startedAtMs: performance.now() };
     const said = this.#run(work).finally(() => {
       end();
-      this.#running.delete(gone);
       void this.#caretaker.tidy();
     });
     const start = () => {
@@ -168,11 +155,11 @@ export class AgentMode {
       const headers = hermesHeaders({ sessionId: agent?.sessionId ?? "", notices: [] });
       return { id: replyId, model: agent?.model.model ?? turn.request.model, createdAtSeconds, headers };
     };
-    return stream.response(said, { start, onGone: () => gone.abort(), pingMs: this.#deps.pingMs });
+    return stream.response(said, { start, pingMs: this.#deps.pingMs });
   }
 
   async #run(work: Work): Promise<Said> {
-    const { reply, signal } = work;
+    const { reply, turn } = work;
     try {
       let ended = await this.#turn(work);
       if (ended === undefined) {
@@ -185,7 +172,7 @@ export class AgentMode {
         throw new ProblemError(problemOf(work.result as TurnResult) ?? this.#stopped());
       work.ended = ended;
     } catch (cause) {
-      if (!signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
+      if (!turn.signal.aborted || cause instanceof ProblemError || cause instanceof HermesError) throw cause;
       throw new ProblemError(this.#stopped(), { cause });
     } finally {
       await this.#finishTurn(work);
@@ -196,14 +183,14 @@ export class AgentMode {
   }
 
   #stopped(): ProblemError["problem"] {
-    return stoppedProblem(this.#gateway.isStopping || this.#isClosing);
+    return stoppedProblem(this.#gateway.isStopping);
   }
 
   // ---- The turn ----
 
   /** Undefined: the session is gone. */
   async #turn(work: Work): Promise<Ended | undefined> {
-    const { turn, asked, reply, signal } = work;
+    const { turn, asked, reply } = work;
     const isCommand = turn.identity.session.kind === "session-key" && NEW_SESSION.has(commandIn(asked));
     const conversation = await this.#findConversation(work, isCommand);
     const agent = await this.#agentFor(work, conversation);
@@ -220,19 +207,9 @@ export class AgentMode {
       const finish = earlier.calls.length > 0 ? "tool_calls" : earlier.isWhole ? "stop" : "length";
       return { finish, calls: earlier.calls, sessionId: agent.sessionId };
     }
-    if (showsChat(turn.identity, asked))
-      await followClient(turn, asked, {
-        chatId: conversation.sessionId === undefined ? turn.chatId : agent.sessionId,
-        hiddenTools: agent.toolNames,
-        source: sourceOf(turn.identity),
-      });
-    else if (asked.now.kind === "message") {
-      // The request has only what is new: its own message if it was stored before, and results that came with the user's message.
-      const results = asked.earlier.slice(asked.earlier.findLastIndex(({ role }) => role !== "tool") + 1);
-      if (earlier?.isNewest === true) await takeBack(agent);
-      else if (results.length > 0) await turn.memory.remember(agent.sessionId, results);
-    }
-    signal.throwIfAborted();
+    const chatId = conversation.sessionId === undefined ? turn.chatId : agent.sessionId;
+    await followRequest(agent, turn, asked, { chatId, isRepeated: earlier?.isNewest === true });
+    turn.signal.throwIfAborted();
     const running = { work, agent, conversation };
     if (asked.now.kind === "message") await this.#makeRoom(running);
     const result = await this.#runAgent(running);
@@ -276,7 +253,7 @@ export class AgentMode {
     if (chosen.ok) refuseModel(turn, chosen.value, !isServed);
     const isOwner = user === undefined;
     const source = sourceOf(identity);
-    const agent = await this.#agents.get(key, [JSON.stringify(config.raw), model], async () => {
+    const agent = await this.#agents.get(key, JSON.stringify([config.raw, model]), async () => {
       await openNamedChat(turn, source);
       return createAgent({
         memory,
@@ -314,7 +291,7 @@ export class AgentMode {
    * Before the agent runs: a conversation that grew too long while no agent was live, or for another model, is compacted in a new
    * session. Whatever fails here, the turn goes on.
    */
-  async #makeRoom({ work: { reply, signal }, agent, conversation }: Running): Promise<void> {
+  async #makeRoom({ work: { reply, turn }, agent, conversation }: Running): Promise<void> {
     const stop = (): void => agent.interrupt();
     try {
       if (agent.store === undefined) return;
@@ -329,7 +306,7 @@ export class AgentMode {
         hasModel: true,
       });
       if (!fire) return;
-      signal.addEventListener("abort", stop, { once: true });
+      turn.signal.addEventListener("abort", stop, { once: true });
       const from = agent.sessionId;
       const report = await agent.compress({ kind: "full" }, { showsNotices: true });
       for (const notice of report.notices) reply.note(notice);
@@ -337,14 +314,14 @@ export class AgentMode {
     } catch (cause) {
       this.#gateway.log.warn(`A conversation was not compacted before its turn: ${describeCause(cause)}`);
     } finally {
-      signal.removeEventListener("abort", stop);
+      turn.signal.removeEventListener("abort", stop);
     }
   }
 
   async #runAgent(running: Running): Promise<TurnResult> {
     const { work, agent } = running;
-    const { turn, asked, signal, reply, replyId } = work;
-    const { request, identity } = turn;
+    const { turn, asked, reply, replyId } = work;
+    const { request, identity, signal } = turn;
     const saving: Promise<void>[] = [];
     const options: RunOptions = {
       signal,

@@ -13,6 +13,7 @@ import {
   withMeta,
   wordsOf,
 } from "@hermes-memory/core/internal/message";
+import { sourceOf } from "../identity.ts";
 import { type ModelTurn, type ProblemError, refused } from "../types.ts";
 
 export type Asked = {
@@ -94,29 +95,47 @@ export async function openNamedChat({ memory, chatId, identity }: ModelTurn, sou
   await memory.openChat(chatId, { source, sessionId, parentChatId });
 }
 
-/** The list has more than what is new. Of a conversation that is kept here, results alone are new. */
-export function showsChat({ session }: ModelTurn["identity"], { earlier }: Asked): boolean {
-  if (session.history === "client") return true;
-  const isRest = session.previousResponseId !== undefined || session.kind === "conversation";
-  return !isRest && earlier.some(({ role }) => role !== "tool");
-}
+type Following = {
+  /** Names the conversation, also after a reset. */
+  readonly chatId: string;
+  /** Its message is the newest one already. */
+  readonly isRepeated: boolean;
+};
 
-/**
- * The stored conversation becomes what the client has: rows that its list no longer has are taken back, and those of rounds with the
- * agent's own tools, which the client never saw, stay. The live agent reads the rows again when its turn begins.
- */
-export async function followClient(
-  { memory, identity, signal }: Pick<ModelTurn, "memory" | "identity" | "signal">,
-  { earlier }: Asked,
-  { chatId, hiddenTools, source }: FollowOptions,
+/** Before the turn, the stored conversation gets what the request shows of it. The live agent reads the rows again when its turn begins. */
+export async function followRequest(
+  agent: Agent,
+  turn: ModelTurn,
+  asked: Asked,
+  { chatId, isRepeated }: Following,
 ): Promise<void> {
+  const { memory, identity, signal } = turn;
+  const { earlier, now } = asked;
+  if (!showsChat(identity, asked)) {
+    if (now.kind !== "message") return;
+    // The request has only what is new: its own message if it was stored before, and results that came with the user's message.
+    const results = earlier.slice(earlier.findLastIndex(({ role }) => role !== "tool") + 1);
+    if (isRepeated) await takeBack(agent);
+    else if (results.length > 0) await memory.remember(agent.sessionId, results);
+    return;
+  }
   if (earlier.length === 0 && (await memory.chat(chatId)) === undefined) return;
+  // Rows that the list no longer has are taken back, and those of rounds with the agent's own tools, which the client never saw, stay.
   const { history, sessionId } = identity.session;
   await memory.remember(chatId, earlier.map(asStored), {
     follow: "shown",
     keepsUnrelated: history === "server",
-    ...{ hiddenTools, source, sessionId, signal },
+    hiddenTools: agent.toolNames,
+    source: sourceOf(identity),
+    ...{ sessionId, signal },
   });
+}
+
+/** The list has more than what is new. Of a conversation that is kept here, results alone are new. */
+function showsChat({ session }: ModelTurn["identity"], { earlier }: Asked): boolean {
+  if (session.history === "client") return true;
+  const isRest = session.previousResponseId !== undefined || session.kind === "conversation";
+  return !isRest && earlier.some(({ role }) => role !== "tool");
 }
 
 /** Some clients rewrite the ids of calls. Results get the ids of the stored calls that were made of the same tools. */
@@ -139,12 +158,6 @@ export async function answeringStored(
     results: now.results.map((result) => ({ ...result, id: ids.get(result.id) ?? result.id })),
   };
 }
-
-type FollowOptions = {
-  readonly chatId: string;
-  readonly hiddenTools: readonly string[];
-  readonly source: string;
-};
 
 /** As the agent stores it: a client has the real arguments of its calls. Ids of the client's messages are not ours to compare. */
 function asStored(message: Message): Message {
@@ -228,7 +241,7 @@ export const BETWEEN_REPLIES = "\n\n";
 export const SEND_AGAIN = "Send the request again when the other request of this conversation has ended.";
 
 /** The message of a repeated request is taken back, and sent again: it is stored once. */
-export async function takeBack(agent: Agent): Promise<void> {
+async function takeBack(agent: Agent): Promise<void> {
   const undone = await agent.undo(1);
   if (!undone.ok && undone.error.kind !== "nothing")
     throw new HermesError(

@@ -9,7 +9,7 @@ import { refused } from "../types.ts";
 type Entry = {
   readonly agent: Agent;
   /** An agent with another signature is replaced: other config, model or session. */
-  readonly signature: readonly unknown[];
+  readonly signature: string;
   usedAtMs: number;
 };
 
@@ -66,9 +66,9 @@ export class LiveAgents {
   }
 
   /** The live agent, or a new one. Only between `begin` and its end. */
-  async get(key: string, signature: readonly unknown[], make: () => Promise<Agent>): Promise<Agent> {
+  async get(key: string, signature: string, make: () => Promise<Agent>): Promise<Agent> {
     const known = this.#entries.get(key);
-    if (known !== undefined && isSame(known.signature, signature)) {
+    if (known?.signature === signature) {
       this.#touch(key, known);
       return known.agent;
     }
@@ -122,8 +122,4 @@ async function isOver(turn: Promise<void>, waitMs: number, signal?: AbortSignal)
   const stop = signal === undefined ? waited.signal : AbortSignal.any([signal, waited.signal]);
   const late = sleep(waitMs, false, { signal: stop }).catch(() => false);
   return Promise.race([turn.then(() => true), late]).finally(() => waited.abort());
-}
-
-function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return one.length === other.length && one.every((value, at) => Object.is(value, other[at]));
 }

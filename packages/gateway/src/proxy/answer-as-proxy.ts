@@ -153,9 +153,8 @@ class ProxiedTurn {
   #tools: OwnTools | undefined;
   readonly #text: string;
   readonly #isUsers: boolean;
-  // Of the hidden rounds: items for the model, items and texts that the client was shown, messages to be stored, and what each cost
+  // Of the hidden rounds: items for the model, texts that the client was shown, messages to be stored, and what each cost
   readonly #before: string[] = [];
-  readonly #shown: string[] = [];
   readonly #hidden: Message[] = [];
   readonly #responseIds: string[] = [];
   readonly #itemIds: string[] = [];
@@ -204,11 +203,12 @@ class ProxiedTurn {
     const { wire, identity, query = "", signal, prepared } = this.#turn;
     const insertions: Insertions = {
       ...this.#memory.insertions,
+      isBlockMessage: identity.client === "codex",
       tools: this.#tools?.definitions ?? [],
       appended: this.#before,
       model: otherName(this.#turn, this.#upstream),
     };
-    const body = insert(wire.name, this.#text, insertions, { isBlockMessage: identity.client === "codex" });
+    const body = insert(wire.name, this.#text, insertions);
     const headers = requestHeaders(this.#turn, this.#upstream);
     const { url = "" } = this.#upstream;
     const address = url + (!this.#isUsers || query === "?beta=true" ? query : "");
@@ -222,7 +222,7 @@ class ProxiedTurn {
   }
 
   #ownHeaders(): Readonly<Record<string, string>> {
-    const { sessionId, notices } = this.#memory;
+    const { sessionId = "", notices } = this.#memory;
     this.#noticesSent = notices.length;
     return hermesHeaders({ sessionId, notices });
   }
@@ -289,7 +289,7 @@ class ProxiedTurn {
   async #next(merged: ReturnType<typeof mergedReply>, count: number): Promise<UpstreamReply | undefined> {
     const { wire, request, signal } = this.#turn;
     const round = merged.round();
-    const { hidden, items, shown, read } = round;
+    const { hidden, items, read } = round;
     const isLast = hidden.length === 0 || round.isFailed || count === MOST_ROUNDS;
     const { sessionId = "" } = this.#memory;
     const tools = isLast ? undefined : this.#tools;
@@ -301,7 +301,6 @@ class ProxiedTurn {
       return undefined;
     }
     this.#before.push(...items, ...resultMessages(wire.name, results));
-    this.#shown.push(...shown);
     this.#note(round);
     if (read !== undefined) this.#hidden.push(read.message, ...toolMessages(round, results));
     merged.next();
@@ -327,10 +326,10 @@ class ProxiedTurn {
     const last = read && asStored(read, (id) => !hiddenIds.has(id) || answered.has(id));
     const isMixed = round !== undefined && results.length > 0;
     const { wire } = this.#turn;
+    const isWhole = read !== undefined && hidden.every(({ id }) => answered.has(id));
     const rounds = {
       before: this.#before,
-      shown: this.#shown,
-      calls: isMixed ? hidden.map(({ item }) => item) : [],
+      last: isWhole ? (round?.items ?? []) : [],
       results: resultItems(wire.name, results),
     };
     const { chosen: model, isClientsKey: isFree } = this.#upstream;

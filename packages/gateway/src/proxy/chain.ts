@@ -302,7 +302,7 @@ function plainText(part: JsonObject): string | undefined {
 }
 
 /** A copy without cache markers and with sorted keys. The depth of bodies is limited where they are parsed. */
-export function canonical(value: unknown): unknown {
+function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical);
   if (!isRecord(value)) return value;
   const keys = Object.keys(value).filter((key) => key !== "cache_control" && value[key] !== undefined);
@@ -414,6 +414,6 @@ export function roundMark(wire: WireName, body: JsonObject, told: Message): stri
   return stretchMark(endOf(wire, body), textOf(told.content), toldCalls(told));
 }
 
-function callIds(message: JsonObject): readonly string[] {
+export function callIds(message: JsonObject): readonly string[] {
   return callsIn(message).map((call) => String(isCall(message) ? call.call_id : call.id));
 }

@@ -15,8 +15,6 @@ export type HiddenCall = {
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
-  /** As an item or a part of the wire, as JSON text. */
-  readonly item: string;
 };
 
 /** What the model said in one round. */
@@ -27,8 +25,6 @@ export type Round = {
   readonly handedBack: readonly string[];
   /** The reply as the model's server wants to see it again, with all calls. JSON texts. */
   readonly items: readonly string[];
-  /** The parts of it that the client was shown. JSON texts. */
-  readonly shown: readonly string[];
   readonly text: string;
   readonly responseId: string | undefined;
   /** The server reported an error: nothing follows. */
@@ -95,6 +91,8 @@ const MOST_BYTES = 64 * 1024 * 1024;
 
 abstract class MergedReply<Collector extends CollectedReply> {
   protected readonly isOurs: (name: string) => boolean;
+  /** The server stores nothing: then reasoning can only be sent again with its encrypted content. */
+  protected readonly keepsNothing: boolean;
   /** Without tools of ours: the bytes of the client's events stay as they are. */
   readonly #isPlain: boolean;
   readonly #newReply: () => Collector;
@@ -114,7 +112,12 @@ abstract class MergedReply<Collector extends CollectedReply> {
   /** Of the current round: where the client sees a call, a block or an item. */
   readonly #places = new Map<unknown, number | "hidden">();
 
-  constructor(isOurs: ((name: string) => boolean) | undefined, newReply: () => Collector) {
+  constructor(
+    isOurs: ((name: string) => boolean) | undefined,
+    newReply: () => Collector,
+    keepsNothing = false,
+  ) {
+    this.keepsNothing = keepsNothing;
     this.isOurs = isOurs ?? (() => false);
     this.#isPlain = isOurs === undefined;
     this.#newReply = newReply;
@@ -149,12 +152,9 @@ abstract class MergedReply<Collector extends CollectedReply> {
     const parts = this.reply.parts();
     const sent = parts.filter(({ item }) => this.isSentAgain(item));
     return {
-      hidden: sent.flatMap(({ item, call }) =>
-        call !== undefined && this.isOurs(call.name) ? [{ ...call, item: JSON.stringify(item) }] : [],
-      ),
+      hidden: sent.flatMap(({ call }) => (call !== undefined && this.isOurs(call.name) ? [call] : [])),
       handedBack: sent.flatMap(({ call }) => (call === undefined || this.isOurs(call.name) ? [] : [call.id])),
       items: this.reply.asSent(sent).map((item) => JSON.stringify(item)),
-      shown: sent.filter((part) => this.#isShown(part)).map(({ item }) => JSON.stringify(item)),
       text: parts.map(({ text }) => text).join(""),
       responseId,
       isFailed,
@@ -393,19 +393,8 @@ function stopReason({ stop_reason: reason }: JsonObject, isCut: boolean): JsonOb
 // ---- OpenAI's responses ----
 
 class ResponsesRounds extends MergedReply<CollectedReply> {
-  /** The server stores nothing: then reasoning can only be sent again with its encrypted content. */
-  readonly #keepsNothing: boolean;
   #isChanged = false;
   #sequence = 0;
-
-  constructor(
-    isOurs: ((name: string) => boolean) | undefined,
-    newReply: () => CollectedReply,
-    keepsNothing: boolean,
-  ) {
-    super(isOurs, newReply);
-    this.#keepsNothing = keepsNothing;
-  }
 
   protected show(event: SseEvent, data: JsonObject | undefined): readonly Uint8Array[] {
     if (data === undefined) return [event.bytes];
@@ -447,7 +436,7 @@ class ResponsesRounds extends MergedReply<CollectedReply> {
   }
 
   protected override isSentAgain({ type, encrypted_content: content }: JsonObject): boolean {
-    return type !== "reasoning" || !this.#keepsNothing || typeof content === "string";
+    return type !== "reasoning" || !this.keepsNothing || typeof content === "string";
   }
 
   protected end(): readonly Uint8Array[] {

@@ -8,7 +8,7 @@ import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import type { JsonObject } from "../types.ts";
 import { recordsIn } from "../wires/fields.ts";
 import type { WireName } from "../wires/wire.ts";
-import { canonical, isInstruction, isReply, partsOf, type Stretch, spaceless } from "./chain.ts";
+import { callIds, isInstruction, isReply, partsOf, type Stretch } from "./chain.ts";
 import {
   addMember,
   appendItems,
@@ -20,7 +20,6 @@ import {
   kindAt,
   memberOf,
   membersOf,
-  removeItems,
   rootOf,
   type Span,
   valueAt,
@@ -29,6 +28,8 @@ import {
 export type Insertions = {
   /** The memory block, for the instructions; "" for none. */
   readonly block: string;
+  /** Of Codex the instructions are checked by the vendor, so the block becomes a message of the developer. */
+  readonly isBlockMessage?: boolean;
   /** Texts for messages of the user, by their index in the client's list. */
   readonly recalls: readonly { readonly index: number; readonly text: string }[];
   readonly tools: readonly ToolDefinition[];
@@ -45,33 +46,21 @@ export const NOTHING: Insertions = { block: "", recalls: [], tools: [], rounds: 
 
 /** What one reply has gone through without the client: several rounds, of which it was shown one reply. Items are JSON texts of the wire. */
 export type HiddenRounds = {
-  /** The replies that called our tools, and the results. They belong in front of the client's copy of the reply. */
+  /** The replies that called our tools, and the results. */
   readonly before: readonly string[];
-  /** Texts and reasoning of `before` that the client was shown: taken out of its copy, which begins with them. */
-  readonly shown: readonly string[];
-  /** Our calls in the last round, next to calls of the client's tools, and their results. */
-  readonly calls: readonly string[];
+  /** The last reply as the model gave it, with all calls. None where the client's copy has to do. */
+  readonly last: readonly string[];
+  /** Of our calls in the last reply, next to calls of the client's tools. */
   readonly results: readonly string[];
 };
 
-/**
- * The body for the model's server. `text` is the client's body, valid JSON with an object at the top. `isBlockMessage`: of Codex the
- * instructions are checked by the vendor, so the block becomes a message of the developer.
- */
-export function insert(
-  wire: WireName,
-  text: string,
-  insertions: Insertions,
-  { isBlockMessage = false }: { readonly isBlockMessage?: boolean } = {},
-): string {
+/** The body for the model's server. `text` is the client's body, valid JSON with an object at the top. */
+export function insert(wire: WireName, text: string, insertions: Insertions): string {
   const root = rootOf(text);
-  const top: TopLevel = {
-    root,
-    members: new Map(membersOf(text, root).map(({ key, value }) => [key, value])), // bodies are long: read once
-  };
+  const top: TopLevel = { root, members: membersOf(text, root) }; // bodies are long: read once
   const list = top.members.get(wire === "responses" ? "input" : "messages");
   const { block, tools, previousResponseId, model } = insertions;
-  const isMessage = isBlockMessage && wire === "responses" && list !== undefined;
+  const isMessage = insertions.isBlockMessage === true && wire === "responses" && list !== undefined;
   const inFront = block !== "" && isMessage ? [developerMessage(block)] : [];
   const edits: Edit[] = [];
   if (list !== undefined) edits.push(...inList(wire, text, list, insertions, inFront));
@@ -275,151 +264,51 @@ export function toolNames(body: JsonObject): ReadonlySet<string> {
 
 type Place = { readonly from: number; readonly to: number };
 
-function rejoin(view: ListView, place: Place, round: HiddenRounds): readonly Edit[] {
-  const { text, list } = view;
-  const before = insertItems(text, list, place.from, round.before);
-  return [
-    ...(round.before.length === 0 ? [] : [before]),
-    ...withoutShown(view, place, round.shown),
-    ...(round.calls.length === 0 ? [] : besideCalls(view, place, round)),
-  ];
-}
-
-/** Our calls next to the client's, and our results next to its results. Nothing if the client does not bring its results. */
-function besideCalls(
-  { wire, text, list, items }: ListView,
+/** In place of the client's copy of the reply. Nothing but the rounds before it if that copy is not the whole of its last round. */
+function rejoin(
+  view: ListView,
   { from, to }: Place,
-  { calls, results }: HiddenRounds,
+  { before, last, results }: HiddenRounds,
 ): readonly Edit[] {
-  const reply = items[from];
+  const { text, list, items } = view;
+  const inFront = before.length === 0 ? [] : [insertItems(text, list, from, before)];
+  const copies = items.slice(from, to);
+  const answers = results.length === 0 ? [] : besideResults(view, to, results);
+  const said = withIdsOf(copies.map((item) => valueAt(text, item)).filter(isRecord), last, results);
+  const [first, end] = [copies[0], copies.at(-1)];
+  if (answers === undefined || said === undefined || first === undefined || end === undefined) return inFront;
+  return [...inFront, { start: first.start, end: end.end, text: said.join(",") }, ...answers];
+}
+
+/** Our results in front of the client's. Undefined if it does not bring any. */
+function besideResults(
+  { wire, text, list, items }: ListView,
+  to: number,
+  results: readonly string[],
+): readonly Edit[] | undefined {
   const next = items[to];
-  if (reply === undefined || next === undefined) return [];
-  const answer = valueAt(text, next);
-  if (!isRecord(answer)) return [];
-  switch (wire) {
-    case "chat": {
-      const array = memberOf(text, reply, "tool_calls");
-      if (array === undefined || kindAt(text, array) !== "array" || answer.role !== "tool") return [];
-      return [appendItems(text, array, calls), insertItems(text, list, to, results)];
-    }
-    case "messages": {
-      const content = memberOf(text, reply, "content");
-      const answers = memberOf(text, next, "content");
-      const hasResults = partsOf(answer.content).some(({ type }) => type === "tool_result");
-      if (content === undefined || answers === undefined || kindAt(text, content) !== "array" || !hasResults)
-        return [];
-      return [appendItems(text, content, calls), insertItems(text, answers, 0, results)]; // results come first
-    }
-    case "responses":
-      return answer.type === "function_call_output"
-        ? [insertItems(text, list, to, [...calls, ...results])]
-        : [];
-    default:
-      return wire satisfies never;
+  const answer = next === undefined ? undefined : valueAt(text, next);
+  if (next === undefined || !isRecord(answer)) return undefined;
+  if (wire !== "messages") {
+    const isResult = wire === "chat" ? answer.role === "tool" : answer.type === "function_call_output";
+    return isResult ? [insertItems(text, list, to, results)] : undefined;
   }
+  const content = memberOf(text, next, "content");
+  const hasResults = partsOf(answer.content).some(({ type }) => type === "tool_result");
+  return content === undefined || !hasResults ? undefined : [insertItems(text, content, 0, results)];
 }
 
-/** Takes out what was shown of earlier rounds. If nothing would be left of the reply, all of it stays: a reply may not be empty. */
-function withoutShown(view: ListView, place: Place, shown: readonly string[]): readonly Edit[] {
-  if (shown.length === 0) return [];
-  const { wire, text, items, list } = view;
-  if (wire === "responses") {
-    const copies = items.slice(place.from, place.to).map((item) => valueAt(text, item));
-    const { dropped, cut } = cutShown(copies.filter(isRecord), shown);
-    if (dropped.size === copies.length || (dropped.size === 0 && cut === undefined)) return [];
-    const indexes = new Set([...dropped].map((index) => index + place.from));
-    const rest = cut === undefined ? [] : cutContent(view, items[cut.index + place.from], cut.rest);
-    return [...removeItems(text, list, indexes), ...rest];
-  }
-  const message = items[place.from];
-  const content = message === undefined ? undefined : memberOf(text, message, "content");
-  if (content === undefined) return [];
-  if (kindAt(text, content) === "string") {
-    const { cut } = cutShown([{ type: "text", text: valueAt(text, content) }], shown);
-    return cut === undefined ? [] : [{ ...content, text: JSON.stringify(cut.rest) }];
-  }
-  const parts = itemsOf(text, content);
-  const { dropped, cut } = cutShown(parts.map((part) => valueAt(text, part)).filter(isRecord), shown);
-  if (dropped.size === parts.length) return [];
-  const at = cut === undefined ? undefined : parts[cut.index];
-  const words = at === undefined ? undefined : memberOf(text, at, "text");
-  return [
-    ...(dropped.size === 0 ? [] : removeItems(text, content, dropped)),
-    ...(words === undefined || cut === undefined ? [] : [{ ...words, text: JSON.stringify(cut.rest) }]),
-  ];
-}
-
-function cutContent({ text }: ListView, item: Span | undefined, rest: string): readonly Edit[] {
-  const content = item === undefined ? undefined : memberOf(text, item, "content");
-  if (content === undefined) return [];
-  if (kindAt(text, content) === "string") return [{ ...content, text: JSON.stringify(rest) }];
-  const [first] = itemsOf(text, content);
-  const words = first === undefined ? undefined : memberOf(text, first, "text");
-  return words === undefined ? [] : [{ ...words, text: JSON.stringify(rest) }];
-}
-
-type Cut = { readonly index: number; readonly rest: string };
-
-/** Compares the beginning of the copy with what was shown. A client may have dropped reasoning, and joined texts. */
-function cutShown(
+/** The items with the ids that the client gives its calls: some clients rewrite them. Undefined if it has other calls. */
+function withIdsOf(
   copies: readonly JsonObject[],
-  shown: readonly string[],
-): { readonly dropped: ReadonlySet<number>; readonly cut: Cut | undefined } {
-  const dropped = new Set<number>();
-  const waiting = shown.map((each) => JSON.parse(each) as JsonObject);
-  for (const [index, copy] of copies.entries()) {
-    const words = wordsOf(copy);
-    if (words === undefined) {
-      const at = waiting.findIndex((each) => isSamePart(each, copy));
-      if (at < 0) break;
-      waiting.splice(0, at + 1);
-      dropped.add(index);
-    } else {
-      const rest = afterShown(words, waiting);
-      if (rest === "") dropped.add(index);
-      else return { dropped, cut: rest === undefined ? undefined : { index, rest } };
-    }
-  }
-  return { dropped, cut: undefined };
-}
-
-/** Takes texts off the list that `words` begins with. Undefined if it begins with none of them. */
-function afterShown(words: string, waiting: JsonObject[]): string | undefined {
-  let left: string | undefined;
-  for (;;) {
-    const at = waiting.findIndex((each) => wordsOf(each) !== undefined);
-    const rest = at < 0 ? undefined : afterText(left ?? words, wordsOf(waiting[at] ?? {}) ?? "");
-    if (rest === undefined) return left;
-    waiting.splice(0, at + 1);
-    left = rest;
-    if (rest === "") return left;
-  }
-}
-
-/** The words of a text part, or of an item that is a message; undefined for anything else. */
-function wordsOf(part: JsonObject): string | undefined {
-  const { type, text, content } = part;
-  if (typeof text === "string" && (type === "text" || type === "output_text")) return text;
-  const isMessage = type === "message" || (type === undefined && part.role === "assistant");
-  if (!isMessage) return undefined;
-  return partsOf(content)
-    .map((each) => (typeof each.text === "string" ? each.text : ""))
-    .join("");
-}
-
-function isSamePart(one: JsonObject, other: JsonObject): boolean {
-  if (one.type !== other.type) return false;
-  if (typeof one.id === "string" && one.id === other.id) return true;
-  return JSON.stringify(canonical(one)) === JSON.stringify(canonical(other));
-}
-
-/** What follows `beginning` in the text, where white space does not count; undefined if the text does not begin with it. */
-function afterText(text: string, beginning: string): string | undefined {
-  let at = 0;
-  for (const unit of spaceless(beginning)) {
-    while (at < text.length && /\s/.test(text.charAt(at))) at += 1;
-    if (!text.startsWith(unit, at)) return undefined;
-    at += unit.length;
-  }
-  return text.slice(at).trimStart();
+  last: readonly string[],
+  results: readonly string[],
+): readonly string[] | undefined {
+  const isTheirs = (id: string): boolean => !results.some((result) => result.includes(JSON.stringify(id)));
+  const given = last.flatMap((item) => callIds(JSON.parse(item) as JsonObject)).filter(isTheirs);
+  const shown = copies.flatMap(callIds);
+  if (last.length === 0 || shown.length !== given.length) return undefined;
+  return last.map((item) =>
+    given.reduce((said, id, at) => said.replaceAll(JSON.stringify(id), JSON.stringify(shown[at])), item),
+  );
 }

@@ -4,7 +4,6 @@
 
 /** A value in a text: from its first character to behind its last one. */
 export type Span = { readonly start: number; readonly end: number };
-export type Member = { readonly key: string; readonly value: Span };
 
 /** Replaces a span; `start === end` inserts. Edits at the same place are applied in their order. */
 export type Edit = Span & { readonly text: string };
@@ -27,24 +26,24 @@ export function rootOf(text: string): Span {
 }
 
 /** Of an object; no members for another value. A key that occurs twice has its last value, as for `JSON.parse`. */
-export function membersOf(text: string, { start }: Span): readonly Member[] {
-  const members = new Map<string, Member>();
-  if (text[start] !== "{") return [];
+export function membersOf(text: string, { start }: Span): ReadonlyMap<string, Span> {
+  const members = new Map<string, Span>();
+  if (text[start] !== "{") return members;
   let at = skipSpace(text, start + 1);
   while (text[at] === '"') {
     const keyEnd = valueEnd(text, at);
     const key = JSON.parse(text.slice(at, keyEnd)) as string;
     const from = skipSpace(text, skipSpace(text, keyEnd) + 1); // behind the colon
     const value = { start: from, end: valueEnd(text, from) };
-    members.set(key, { key, value });
+    members.set(key, value);
     at = skipSpace(text, value.end);
     if (text[at] === ",") at = skipSpace(text, at + 1);
   }
-  return [...members.values()];
+  return members;
 }
 
 export function memberOf(text: string, object: Span, key: string): Span | undefined {
-  return membersOf(text, object).find((member) => member.key === key)?.value;
+  return membersOf(text, object).get(key);
 }
 
 /** Of an array; none for another value. */
@@ -81,7 +80,7 @@ export function valueAt(text: string, { start, end }: Span): unknown {
 /** A new member, in front of the others. */
 export function addMember(text: string, object: Span, key: string, value: string): Edit {
   const at = object.start + 1;
-  const isEmpty = membersOf(text, object).length === 0;
+  const isEmpty = membersOf(text, object).size === 0;
   return { start: at, end: at, text: `${JSON.stringify(key)}:${value}${isEmpty ? "" : ","}` };
 }
 
@@ -100,20 +99,6 @@ export function insertItems(text: string, array: Span, index: number, values: re
   const last = items.at(-1);
   const at = last?.end ?? array.start + 1;
   return { start: at, end: at, text: last === undefined ? joined : `,${joined}` };
-}
-
-/** Takes items out, with their commas. */
-export function removeItems(text: string, array: Span, indexes: ReadonlySet<number>): readonly Edit[] {
-  const items = itemsOf(text, array);
-  const isEnd = items.findLastIndex((_, index) => !indexes.has(index));
-  return items.flatMap((item, index) => {
-    if (!indexes.has(index)) return [];
-    const next = items[index + 1];
-    // The last of those that stay must not be followed by a comma.
-    if (next !== undefined && index < isEnd) return [{ start: item.start, end: next.start, text: "" }];
-    const before = items[index - 1];
-    return [{ start: before?.end ?? item.start, end: item.end, text: "" }];
-  });
 }
 
 /** Text at the end of a JSON string. */

@@ -26,15 +26,13 @@ export type Translation = {
 };
 
 export async function translate(turn: ModelTurn, { model, openMemory }: Translation): Promise<Response> {
-  const { wire, request, gateway } = turn;
+  const { wire, request, gateway, signal } = turn;
   refuseLost(
     request,
     `The model ${model.identity.model} speaks another protocol than this request, and these fields would be lost`,
     "Leave them out, ask for a model of this protocol, or send the request in the model's own protocol.",
   );
   const memory = await openMemory();
-  const stop = new AbortController();
-  const signal = AbortSignal.any([turn.signal, stop.signal]);
   const stream = new ReplyStream(turn);
   let partial = "";
   const scrubber = new AnswerScrubber();
@@ -91,7 +89,7 @@ export async function translate(turn: ModelTurn, { model, openMemory }: Translat
   };
   const headers = hermesHeaders(metadata);
   turn.prepared?.();
-  return stream.response(run(), { start: () => ({ ...start, headers }), onGone: () => stop.abort() });
+  return stream.response(run(), { start: () => ({ ...start, headers }) });
 }
 
 // ---- The request ----

@@ -63,9 +63,6 @@ export async function finishTurn(turn: ModelTurn, memory: TurnMemory, ended: End
   });
 }
 
-/** Longer, and the request goes on without. A provider has its own, shorter limit. */
-const PATIENCE_MS = 15_000;
-
 export type TurnMemoryOptions = {
   readonly config: HermesConfig;
   /** Names of our tools, whose calls and results the client never sees. */
@@ -79,10 +76,10 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const startedAt = gateway.clock.now().getTime() / 1000;
   const startedAtMs = performance.now();
 
-  /** Undefined if it failed. `late` is aborted when nobody waits for it any more. */
-  const tried = async <T>(what: string, work: (late: AbortSignal) => Promise<T>): Promise<T | undefined> => {
+  /** Undefined if it failed. Each part of memory has its own limit of time. */
+  const tried = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
     try {
-      return await inTime(work);
+      return await work();
     } catch (cause) {
       if (isAboutIdentity(cause)) throw cause;
       turn.signal.throwIfAborted();
@@ -119,10 +116,9 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   const isNewOnly = told.length === 1 && rule.list !== "whole";
   let asked: Asked | undefined;
   let whyNot: unknown;
-  const ask = async (late?: AbortSignal): Promise<void> => {
-    const signal = late === undefined ? turn.signal : AbortSignal.any([turn.signal, late]);
+  const ask = async (): Promise<void> => {
     try {
-      asked ??= await memory.ask(chat, told, { ...rule, signal });
+      asked ??= await memory.ask(chat, told, { ...rule, signal: turn.signal });
     } catch (cause) {
       whyNot = cause;
       throw cause;
@@ -187,10 +183,8 @@ export async function readTurnMemory(turn: ModelTurn): Promise<TurnMemory> {
     const store = await memory.layers.sessions({ mode: "read" });
     const sessionId = chatId === "" ? undefined : (await memory.chat(chatId))?.sessionId;
     if (store && sessionId !== undefined) {
-      const [found, block] = await inTime(() =>
-        Promise.all([findEarlier(turn, store, sessionId), memory.block(chatId)]),
-      );
-      insertions = insertionsOf(turn, block, found);
+      const found = await findEarlier(turn, store, sessionId);
+      insertions = insertionsOf(turn, await memory.block(chatId), found);
     }
   } catch (cause) {
     if (isAboutIdentity(cause)) throw cause;
@@ -319,17 +313,22 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
 }
 
 /**
- * The conversation as it was: with the hidden rounds, and without their texts in the reply that the client was shown. Mixed batches stay as
- * the client shows them: the stored chat knows which of their calls are hidden.
+ * The conversation as it was: with the hidden rounds. Our calls next to calls of the client are left out, as it shows them: the stored chat
+ * knows which of its calls are hidden.
  */
 function toldMessages(
   { wire, request, rawBody }: ModelTurn,
   rounds: Insertions["rounds"],
 ): readonly Message[] {
   if (rounds.length === 0) return request.messages;
-  const before = rounds.map((each) => ({ ...each, round: { ...each.round, calls: [], results: [] } }));
-  const whole = insert(wire.name, new TextDecoder().decode(rawBody), { ...NOTHING, rounds: before });
-  return wire.parse(JSON.parse(whole) as JsonObject).messages;
+  const whole = insert(wire.name, new TextDecoder().decode(rawBody), { ...NOTHING, rounds });
+  const results = rounds.flatMap(({ round }) => round.results);
+  const isOurs = (id: string): boolean => results.some((result) => result.includes(JSON.stringify(id)));
+  return wire.parse(JSON.parse(whole) as JsonObject).messages.flatMap((message): Message[] => {
+    if (message.role === "tool" && isOurs(message.toolCallId)) return [];
+    if (message.role !== "assistant") return [message];
+    return [{ ...message, toolCalls: message.toolCalls.filter(({ id }) => !isOurs(id)) }];
+  });
 }
 
 function readRounds(value: unknown): HiddenRounds | undefined {
@@ -338,7 +337,7 @@ function readRounds(value: unknown): HiddenRounds | undefined {
     const given = value[name];
     return Array.isArray(given) ? given.filter((item) => typeof item === "string") : [];
   };
-  return { before: list("before"), shown: list("shown"), calls: list("calls"), results: list("results") };
+  return { before: list("before"), last: list("last"), results: list("results") }; // `last`: none by 0.3.0 and before
 }
 
 // ---- Recall ----
@@ -437,21 +436,4 @@ function isAboutIdentity(cause: unknown): boolean {
 
 function codeOf(cause: unknown): string {
   return cause instanceof HermesError ? cause.code : "internal error";
-}
-
-async function inTime<T>(work: (late: AbortSignal) => Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const slow = new HermesError("memory-slow", `It took longer than ${PATIENCE_MS / 1000} s.`);
-    reject(slow);
-    late.abort(slow);
-  }, PATIENCE_MS);
-  const working = work(late.signal);
-  working.catch(() => {}); // if it fails later, nobody waits any more
-  try {
-    return await Promise.race([working, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -369,7 +369,9 @@ export class ChatReply extends CollectedReply {
   asSent(parts: readonly ReplyPart[]): readonly JsonObject[] {
     const content = this.#text === "" ? null : this.#text;
     const calls = parts.flatMap(({ item, call }) => (call === undefined ? [] : [item]));
-    return [withoutUndefined({ role: "assistant", content, ...this.#thoughts(), tool_calls: calls })];
+    // Servers refuse an empty list, and some of them reasoning without a call.
+    const more = calls.length === 0 ? {} : { ...this.#thoughts(), tool_calls: calls };
+    return [withoutUndefined({ role: "assistant", content, ...more })];
   }
 
   #knownCalls(): readonly Call[] {

@@ -258,10 +258,7 @@ export function wordOrRecord(choice: unknown): "auto" | "none" | "required" | Js
 // Replies
 
 /** The same in headers. One line of ASCII each. */
-export function hermesHeaders({
-  sessionId = "",
-  notices,
-}: Partial<ReplyMetadata> & Pick<ReplyMetadata, "notices">): Readonly<Record<string, string>> {
+export function hermesHeaders({ sessionId, notices }: ReplyMetadata): Readonly<Record<string, string>> {
   const plain = (text: string): string => text.replace(/[^\x20-\x7e]+/g, " ").slice(0, 1_000);
   return {
     ...(sessionId === "" ? {} : { "x-hermes-session-id": plain(sessionId) }),

@@ -11,8 +11,6 @@ export type ReadReply = {
   readonly message: Message;
   readonly finish: Finish;
   readonly usage: Usage | undefined;
-  readonly responseId: string | undefined;
-  readonly model: string | undefined;
   /** Responses: the ids of its items, by which a later request may refer to it (`ids.previousResponseId`). */
   readonly itemIds?: readonly string[];
 };
@@ -33,7 +31,6 @@ export abstract class CollectedReply {
   /** The server reported an error: nothing follows. */
   isFailed = false;
   protected finish: Finish | undefined;
-  #model: string | undefined;
 
   /** The data of one event: parsed, or the text if it is no object. True when this event, or an earlier one, ends the reply. */
   abstract take(data: string | JsonObject): boolean;
@@ -44,9 +41,8 @@ export abstract class CollectedReply {
   /** These parts as they are sent to the server again. */
   abstract asSent(parts: readonly ReplyPart[]): readonly JsonObject[];
 
-  protected envelope({ id, model, usage }: JsonObject): void {
+  protected envelope({ id, usage }: JsonObject): void {
     this.id ??= textOr(id, undefined);
-    this.#model ??= textOr(model, undefined);
     if (!isRecord(usage)) return;
     // The last event of Anthropic repeats only some of the figures of the first.
     const known = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
@@ -67,6 +63,6 @@ export abstract class CollectedReply {
       { role: "assistant", content, toolCalls, ...vendorField(vendor) },
       { finishReason: finish === "interrupted" ? undefined : finish },
     );
-    return { message, finish, usage, responseId: this.id, model: this.#model, ...more };
+    return { message, finish, usage, ...more };
   }
 }

@@ -214,8 +214,11 @@ describe("a client that keeps the history", () => {
 
   it("disconnects: the turn is interrupted, and what was written is stored", async () => {
     const home = await modeHome([{ text: "The harbour is long", stallAfterChars: 11 }, { text: "Go on." }]);
-    const response = await home.mode.answer(home.turn({ text: "Tell.", stream: true, session: CLIENT }));
+    const left = new AbortController();
+    const question = { text: "Tell.", stream: true, session: CLIENT, signal: left.signal };
+    const response = await home.mode.answer(home.turn(question));
     for await (const event of eventsOf(response)) if (event.type === "text") break;
+    left.abort();
     await home.server.waitForAbort(0);
     const after = await home.ask({ messages: list("Tell.", "The", "Go on."), session: CLIENT });
     expect(after.reply.text).toBe("Go on.");

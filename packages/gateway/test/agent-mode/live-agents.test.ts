@@ -62,13 +62,13 @@ describe("turns", () => {
 describe("agents", () => {
   it("above the limit or idle are closed, but none that is busy", async () => {
     const { agents, make, closed, clock } = liveAgents();
-    for (const key of ["a", "b", "c"]) await agents.get(key, [], make(key));
+    for (const key of ["a", "b", "c"]) await agents.get(key, "", make(key));
     const end = await agents.begin("a");
     agents.tidy({ most: 2, idleSeconds: 60 });
     expect(closed).toEqual(["b"]);
     end();
     clock.ms = 61_000;
-    await agents.get("c", [], make("c2"));
+    await agents.get("c", "", make("c2"));
     agents.tidy({ most: 2, idleSeconds: 60 });
     expect(closed).toEqual(["b", "a"]);
     await agents.close();

@@ -103,7 +103,6 @@ export async function modeHome(script: Script, setting: ModeSetting = {}): Promi
   };
 }
 
-/** Leaving the loop early closes the connection. */
 export async function* eventsOf(response: Response): AsyncIterable<ReplyEvent | { readonly type: "open" }> {
   const decoder = new TextDecoder();
   for await (const bytes of response.body ?? [])

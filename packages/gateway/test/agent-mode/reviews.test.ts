@@ -2,16 +2,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { systemClock } from "@hermes-memory/core/internal/lib";
 import { silentLogger } from "@hermes-memory/core/internal/logger";
 import { openMemory } from "@hermes-memory/core/internal/memory";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isReview, NOTHING, remember } from "../../../agent/test/agent/review-home.ts";
 import { badKey, gate, type RecordedRequest, type Step } from "../../../agent/test/fakes/wires/script.ts";
 import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
-import { openTokens } from "../../src/tokens.ts";
 import type { TokenLimits, TokenRights } from "../../src/types.ts";
-import { runningGateway } from "../running-gateway.ts";
+import { newToken, runningGateway } from "../running-gateway.ts";
 import { modeHome } from "./mode-home.ts";
 
 const ANA = { platform: "web", id: "ana" };
@@ -44,14 +42,12 @@ async function reviewed(
   });
   const model = { default: "usual", base_url: server.url, api_key: "k" };
   const running = await runningGateway({ config: JSON.stringify({ model, ...EVERY_TURN, ...config }) });
-  const tokens = openTokens({ home: running.home, clock: systemClock, log: silentLogger });
   const made = async (rights: TokenRights, limits?: TokenLimits): Promise<string> => {
-    const token = await tokens.create({ rights, limits });
-    if (!token.ok) throw new Error(token.error.message);
-    const headers = { authorization: `Bearer ${token.value.token}` };
+    const token = await newToken(running.home, rights, { limits });
+    const headers = { authorization: `Bearer ${token}` };
     const isKnown = async () => (await running.call("/v1/models", { headers })).status;
     await expect.poll(isKnown, SOON).toBe(200);
-    return token.value.token;
+    return token;
   };
   const ask = async (token: string, who: Speaker): Promise<number> => {
     const headers = {

@@ -162,11 +162,9 @@ export async function clientHome(
   };
 }
 
-/** The whole stream of a client. */
-export async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {
-  const seen: T[] = [];
-  for await (const event of stream) seen.push(event);
-  return seen;
+/** The stored lines of a conversation in which user and model take turns. */
+export function turns(...texts: readonly string[]): readonly string[] {
+  return texts.map((text, at) => `${at % 2 === 0 ? "user" : "assistant"}: ${text}`);
 }
 
 export const QUESTION = "What is the password of the kiln?";

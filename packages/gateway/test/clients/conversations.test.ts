@@ -3,12 +3,15 @@ import { generateText, type ModelMessage } from "ai";
 import type OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest, Step } from "../../../agent/test/fakes/wires/script.ts";
-import { type ClientHome, type ClientOptions, clientHome, MODEL, MODES } from "./client-home.ts";
+import { type ClientHome, type ClientOptions, clientHome, MODEL, MODES, turns } from "./client-home.ts";
 
 type Row = OpenAI.ChatCompletionMessageParam;
 
 const user = (content: string): Row => ({ role: "user", content });
 const assistant = (content: string): Row => ({ role: "assistant", content });
+/** A list in which both take turns. */
+const talk = (...texts: readonly string[]): Row[] =>
+  texts.map((text, at) => (at % 2 === 0 ? user(text) : assistant(text)));
 
 /** Answers with the number of the request, so that replies differ. */
 const numbered = ({ index }: RecordedRequest): Step => ({ text: `Reply ${index + 1}` });
@@ -39,14 +42,9 @@ describe.each(MODES)("in %s mode", (mode) => {
 
   it("a reply that is made anew replaces the old one in the transcript", async () => {
     const home = await clientHome("chat", numbered);
-    await chat(home, webui, [user("One"), assistant("Reply 0"), user("Two")]);
-    const { session } = await chat(home, webui, [user("One"), assistant("Reply 0"), user("Two")]);
-    expect(await home.lines(CHAT)).toEqual([
-      "user: One",
-      "assistant: Reply 0",
-      "user: Two",
-      "assistant: Reply 2",
-    ]);
+    await chat(home, webui, talk("One", "Reply 0", "Two"));
+    const { session } = await chat(home, webui, talk("One", "Reply 0", "Two"));
+    expect(await home.lines(CHAT)).toEqual(turns("One", "Reply 0", "Two", "Reply 2"));
     expect(await home.inactive(session)).toContain("assistant: Reply 1");
     expect(told(home.asked[1] as RecordedRequest)).toEqual(["user: One", "assistant: Reply 0", "user: Two"]);
     expect(await home.sessions()).toHaveLength(1);
@@ -55,23 +53,10 @@ describe.each(MODES)("in %s mode", (mode) => {
   it("a branch that the client goes back to is followed again", async () => {
     const home = await clientHome("chat", numbered);
     await chat(home, webui, [user("One")]);
-    await chat(home, webui, [user("One"), assistant("Reply 1"), user("Two")]);
-    await chat(home, webui, [user("One"), assistant("Reply 1"), user("Other")]);
-    await chat(home, webui, [
-      user("One"),
-      assistant("Reply 1"),
-      user("Two"),
-      assistant("Reply 2"),
-      user("Three"),
-    ]);
-    expect(await home.lines(CHAT)).toEqual([
-      "user: One",
-      "assistant: Reply 1",
-      "user: Two",
-      "assistant: Reply 2",
-      "user: Three",
-      "assistant: Reply 4",
-    ]);
+    await chat(home, webui, talk("One", "Reply 1", "Two"));
+    await chat(home, webui, talk("One", "Reply 1", "Other"));
+    await chat(home, webui, talk("One", "Reply 1", "Two", "Reply 2", "Three"));
+    expect(await home.lines(CHAT)).toEqual(turns("One", "Reply 1", "Two", "Reply 2", "Three", "Reply 4"));
   });
 
   it("X-Hermes-Session-Id comes back and names the conversation, which then needs only what is new", async () => {
@@ -82,22 +67,13 @@ describe.each(MODES)("in %s mode", (mode) => {
     await chat(home, { mode, headers: { "x-hermes-session-id": session } }, [user("Two")]);
     const third = await chat(home, named, [user("Three")]);
     expect(third.session).toBe(session);
-    expect(await home.lines("pottery")).toEqual([
-      "user: One",
-      "assistant: Reply 1",
-      "user: Two",
-      "assistant: Reply 2",
-      "user: Three",
-      "assistant: Reply 3",
-    ]);
+    expect(await home.lines("pottery")).toEqual(
+      turns("One", "Reply 1", "Two", "Reply 2", "Three", "Reply 3"),
+    );
     if (mode === "agent")
-      expect(told(home.asked[2] as RecordedRequest)).toEqual([
-        "user: One",
-        "assistant: Reply 1",
-        "user: Two",
-        "assistant: Reply 2",
-        "user: Three",
-      ]);
+      expect(told(home.asked[2] as RecordedRequest)).toEqual(
+        turns("One", "Reply 1", "Two", "Reply 2", "Three"),
+      );
     expect(await home.sessions()).toHaveLength(1);
   });
 
@@ -153,14 +129,9 @@ describe.each(MODES)("in %s mode", (mode) => {
     expect(third.output_text).toBe("Reply 3");
     const sessions = await home.sessions();
     expect(sessions).toHaveLength(1);
-    expect(await home.lines(sessions[0] ?? "")).toEqual([
-      "user: One",
-      "assistant: Reply 1",
-      "user: Two",
-      "assistant: Reply 2",
-      "user: Three",
-      "assistant: Reply 3",
-    ]);
+    expect(await home.lines(sessions[0] ?? "")).toEqual(
+      turns("One", "Reply 1", "Two", "Reply 2", "Three", "Reply 3"),
+    );
     if (mode === "agent") expect(told(home.asked[2] as RecordedRequest)).toHaveLength(5);
     else expect(home.asked[2]?.body).toMatchObject({ previous_response_id: second.id });
   });

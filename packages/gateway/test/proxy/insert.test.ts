@@ -78,7 +78,7 @@ describe("the memory block", () => {
       input: "Hello",
     });
     const codex = JSON.parse(
-      insert("responses", JSON.stringify(body), { ...NOTHING, block: BLOCK }, { isBlockMessage: true }),
+      insert("responses", JSON.stringify(body), { ...NOTHING, block: BLOCK, isBlockMessage: true }),
     );
     expect(codex.instructions).toBe("Be short.");
     expect(codex.input).toEqual([
@@ -288,114 +288,76 @@ describe("hashes", () => {
 // ---- Hidden rounds ----
 
 describe("hidden rounds", () => {
-  const put = (wire: WireName, list: readonly JsonObject[], round: Partial<HiddenRounds>) => {
-    const whole = { before: [], shown: [], calls: [], results: [], ...round };
+  const json = (value: unknown) => JSON.stringify(value);
+  const put = (
+    wire: WireName,
+    list: readonly JsonObject[],
+    round: Partial<Record<keyof HiddenRounds, object[]>>,
+  ) => {
+    const { before = [], last = [], results = [] } = round;
     const body = wire === "responses" ? { input: list } : { messages: list };
     const [stretch] = stretchesOf(wire, body);
     if (stretch === undefined) throw new Error("no reply");
+    const whole = { before: before.map(json), last: last.map(json), results: results.map(json) };
     return listOf(wire, inserted(wire, body, { rounds: [{ ...stretch, round: whole }] }));
   };
-  const json = (value: unknown) => JSON.stringify(value);
+  const asked = { role: "user", content: "Q" };
+  const next = { role: "user", content: "R" };
 
-  it("stand in front of the reply, which loses what they showed", () => {
+  it("stand in front of the last reply, which is the model's own instead of the client's copy", () => {
     const call = { role: "assistant", content: "Let me look.", tool_calls: [{ id: "c1" }] };
     const result = { role: "tool", tool_call_id: "c1", content: "{}" };
-    const list = [
-      { role: "user", content: "Q" },
-      { role: "assistant", content: "Let me look.\n\nIt is blue." },
-      { role: "user", content: "R" },
-    ];
-    const shown = [json({ type: "text", text: "Let me look." })];
-    expect(put("chat", list, { before: [json(call), json(result)], shown })).toEqual([
-      list[0],
+    const copy = { role: "assistant", content: "Let me look.\n\nIt is blue." };
+    const last = { role: "assistant", content: "It is blue.", reasoning: "?" };
+    const list = [asked, copy, next];
+    expect(put("chat", list, { before: [call, result], last: [last] })).toEqual([
+      asked,
       call,
       result,
-      { role: "assistant", content: "It is blue." },
-      list[2],
+      last,
+      next,
     ]);
-  });
-
-  it("take reasoning out of Anthropic's blocks by its signature, and out of joined texts", () => {
-    const thinking = (words: string) => ({ type: "thinking", thinking: words, signature: `sig-${words}` });
-    const text = (words: string) => ({ type: "text", text: words });
-    const before = [
-      json({ role: "assistant", content: [thinking("a"), text("A"), { type: "tool_use", id: "t1" }] }),
-      json({ role: "user", content: [] }),
-    ];
-    const shown = [json(thinking("a")), json(text("A"))];
-    const reply = (content: unknown) =>
-      put(
-        "messages",
-        [
-          { role: "user", content: "Q" },
-          { role: "assistant", content },
-        ],
-        { before, shown },
-      ).at(-1);
-    expect(reply([thinking("a"), text("A"), thinking("b"), { ...text("B"), cache_control: {} }])).toEqual({
-      role: "assistant",
-      content: [thinking("b"), { ...text("B"), cache_control: {} }],
-    });
-    expect(reply([text("A"), text("B")])).toEqual({ role: "assistant", content: [text("B")] });
-    expect(reply([text("AB")])).toEqual({ role: "assistant", content: [text("B")] });
-    expect(reply("A\nB")).toEqual({ role: "assistant", content: "B" });
-    expect(reply("A")).toEqual({ role: "assistant", content: "A" });
-  });
-
-  it("take items of the Responses API out by their ids", () => {
-    const reasoning = (id: string) => ({ type: "reasoning", id, summary: [] });
-    const said = (id: string, text: string) => ({
+    // As 0.3.0 and before have kept them
+    expect(put("chat", list, { before: [call, result] })).toEqual([asked, call, result, copy, next]);
+    const item = (id: string, text: string) => ({
       type: "message",
       role: "assistant",
       id,
-      content: [{ type: "output_text", text }],
+      content: [{ text }],
     });
-    const list = [
-      { role: "user", content: "Q" },
-      reasoning("r1"),
-      said("m1", "A"),
-      reasoning("r2"),
-      said("m2", "B"),
-      { role: "user", content: "R" },
-    ];
-    const call = { type: "function_call", call_id: "c1", name: "memory", arguments: "{}" };
-    const out = { type: "function_call_output", call_id: "c1", output: "{}" };
-    const before = [reasoning("r1"), said("m1", "A"), call, out].map(json);
-    expect(put("responses", list, { before, shown: [json(reasoning("r1")), json(said("m1", "A"))] })).toEqual(
-      [list[0], reasoning("r1"), said("m1", "A"), call, out, reasoning("r2"), said("m2", "B"), list[5]],
-    );
+    const reasoning = { type: "reasoning", id: "r2", summary: [] };
+    const items = [asked, item("m1", "A"), item("m2", "B"), next];
+    const round = { before: [item("m1", "A")], last: [reasoning, item("m2", "B")] };
+    expect(put("responses", items, round)).toEqual([
+      asked,
+      item("m1", "A"),
+      reasoning,
+      item("m2", "B"),
+      next,
+    ]);
   });
 
-  it("join our calls and results with the client's", () => {
-    const use = (id: string) => ({ type: "tool_use", id, name: id, input: {} });
+  it("have the client's ids of its calls", () => {
+    const use = (id: string, name: string) => ({ type: "tool_use", id, name, input: {} });
     const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "1" });
-    const list = [
-      { role: "user", content: "Q" },
-      { role: "assistant", content: [use("theirs")] },
-      { role: "user", content: [result("theirs")] },
-    ];
-    const round = { calls: [json(use("ours"))], results: [json(result("ours"))] };
+    const said = (...content: readonly object[]) => ({ role: "assistant", content });
+    const list = [asked, said(use("new", "look")), { role: "user", content: [result("new")] }];
+    const last = [said(use("c1", "memory"), use("c2", "look"))];
+    const round = { last, results: [result("c1")] };
     expect(put("messages", list, round).slice(1)).toEqual([
-      { role: "assistant", content: [use("theirs"), use("ours")] },
-      { role: "user", content: [result("ours"), result("theirs")] },
+      said(use("c1", "memory"), use("new", "look")),
+      { role: "user", content: [result("c1"), result("new")] },
     ]);
-    // Without the client's results the batch is not complete: then it is sent as the client tells it.
-    expect(
-      put("messages", [...list.slice(0, 2), { role: "user", content: "Never mind" }], round).slice(1, 2),
-    ).toEqual(list.slice(1, 2));
+    // Without the client's results the batch is not complete, and with other calls the copy is of another reply.
+    const without = [asked, said(use("new", "look")), next];
+    expect(put("messages", without, round)).toEqual(without);
+    expect(put("messages", list, { last: [said(use("c2", "look"), use("c3", "look"))] })).toEqual(list);
     const chat = [
       { role: "assistant", content: null, tool_calls: [{ id: "theirs" }] },
       { role: "tool", tool_call_id: "theirs", content: "1" },
     ];
-    expect(
-      put("chat", chat, {
-        calls: [json({ id: "ours" })],
-        results: [json({ role: "tool", tool_call_id: "ours" })],
-      }),
-    ).toEqual([
-      { role: "assistant", content: null, tool_calls: [{ id: "theirs" }, { id: "ours" }] },
-      { role: "tool", tool_call_id: "ours" },
-      chat[1],
-    ]);
+    const both = { role: "assistant", content: null, tool_calls: [{ id: "ours" }, { id: "theirs" }] };
+    const ours = { role: "tool", tool_call_id: "ours", content: "2" };
+    expect(put("chat", chat, { last: [both], results: [ours] })).toEqual([both, ours, chat[1]]);
   });
 });

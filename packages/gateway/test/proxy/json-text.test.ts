@@ -7,7 +7,6 @@ import {
   insertItems,
   itemsOf,
   membersOf,
-  removeItems,
   rootOf,
   valueAt,
 } from "../../src/proxy/json-text.ts";
@@ -19,9 +18,7 @@ it("every member and item is found, however the text is spaced and escaped", () 
   fc.assert(
     fc.property(fc.dictionary(fc.string(), value), space, (object, gap) => {
       const text = ` ${JSON.stringify(object, undefined, gap)}\n`;
-      const found = membersOf(text, rootOf(text)).map(
-        ({ key, value: at }) => [key, valueAt(text, at)] as const,
-      );
+      const found = [...membersOf(text, rootOf(text))].map(([key, at]) => [key, valueAt(text, at)] as const);
       const parsed = JSON.parse(text) as object;
       expect(new Map(found)).toEqual(new Map(Object.entries(parsed)));
     }),
@@ -29,19 +26,14 @@ it("every member and item is found, however the text is spaced and escaped", () 
   );
 });
 
-it("items are inserted and taken out at any place", () => {
+it("items are inserted at any place", () => {
   fc.assert(
-    fc.property(fc.array(value), space, fc.nat(), fc.array(fc.nat()), (list, gap, at, out) => {
+    fc.property(fc.array(value), space, fc.nat(), (list, gap, at) => {
       const text = JSON.stringify(list, undefined, gap);
       const array = rootOf(text);
       const index = at % (list.length + 1);
       const inserted = applyEdits(text, [insertItems(text, array, index, ['"new"', "1.0"])]);
       expect(JSON.parse(inserted)).toEqual(JSON.parse(JSON.stringify(list.toSpliced(index, 0, "new", 1))));
-      const gone = new Set(out.map((each) => each % (list.length + 1)));
-      const rest = applyEdits(text, removeItems(text, array, gone));
-      expect(JSON.parse(rest)).toEqual(
-        JSON.parse(JSON.stringify(list.filter((_, place) => !gone.has(place)))),
-      );
     }),
     { numRuns: 200 },
   );
@@ -49,7 +41,7 @@ it("items are inserted and taken out at any place", () => {
 
 it("a repeated key has its last value, as for every parser", () => {
   const text = '{"a":1,"a":[2]}';
-  const [member] = membersOf(text, rootOf(text));
-  expect(member && itemsOf(text, member.value).length).toBe(1);
+  const member = membersOf(text, rootOf(text)).get("a");
+  expect(member && itemsOf(text, member).length).toBe(1);
   expect(applyEdits("{}", [addMember("{}", { start: 0, end: 2 }, "a", "1")])).toBe('{"a":1}');
 });

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest } from "../../../../agent/test/fakes/wires/script.ts";
-import { type ClientHome, clientHome } from "../../../../gateway/test/clients/client-home.ts";
+import { type ClientHome, clientHome, turns } from "../../../../gateway/test/clients/client-home.ts";
 import { line, writeClaude } from "../../../../import/test/transcripts/claude-lines.ts";
 import { runHere } from "../../cli/run.ts";
 
@@ -184,14 +184,16 @@ describe("Claude Code", () => {
       const end = before.indexOf('}], "system"');
       expect(raw.slice(0, end - 2)).toBe(before.slice(0, end - 2));
     }
-    expect(await home.lines(`claude-code-${session}`)).toEqual([
-      "user: What happened to the tenmoku jar?",
-      "assistant: Fine.",
-      "user: Why is that so?",
-      "assistant: Fine.",
-      "user: And then, in the kiln?",
-      "assistant: Fine.",
-    ]);
+    expect(await home.lines(`claude-code-${session}`)).toEqual(
+      turns(
+        "What happened to the tenmoku jar?",
+        "Fine.",
+        "Why is that so?",
+        "Fine.",
+        "And then, in the kiln?",
+        "Fine.",
+      ),
+    );
   });
 
   it("that forks a session gets what the session had, and the fork is a branch of it", async () => {
@@ -271,15 +273,15 @@ describe("Claude Code", () => {
       `claude-code-${session}-agent-a1`,
     ]);
     const texts = ["First question", "Reply", "Second question", "Reply"];
-    const turns = texts.map((text, at) => `${at % 2 === 0 ? "user" : "assistant"}: ${text}`);
+    const told = turns(...texts);
     await importClaude(home, session, texts);
     expect((await home.sessions()).filter((id) => id.includes(session))).toHaveLength(2);
-    expect(await home.lines(`claude-code-${session}`)).toEqual(turns);
+    expect(await home.lines(`claude-code-${session}`)).toEqual(told);
     await say([
       ...texts.map((text, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content: text })),
       { role: "user", content: [cached("Third question")] },
     ]);
-    const later = [...turns, "user: Third question", "assistant: Reply"];
+    const later = [...told, "user: Third question", "assistant: Reply"];
     expect(await home.lines(`claude-code-${session}`)).toEqual(later);
   });
 
@@ -300,12 +302,9 @@ describe("Claude Code", () => {
     );
     expect(response.headers.get("x-hermes-session-id")).toBe(`claude-code-${session}`);
     expect(await home.sessions()).toEqual([`claude-code-${session}`]);
-    expect(await home.lines(`claude-code-${session}`)).toEqual([
-      "user: First question",
-      "assistant: First reply",
-      "user: Second question",
-      "assistant: Reply",
-    ]);
+    expect(await home.lines(`claude-code-${session}`)).toEqual(
+      turns("First question", "First reply", "Second question", "Reply"),
+    );
   });
 
   it("probes and titles leave nothing behind", async () => {
@@ -374,12 +373,9 @@ describe("Codex", () => {
     expect(await home.lines(`codex-${thread}`)).toEqual(["user: Fix the test.", "assistant: Patched."]);
     const again = body(input("Fix the test.", "Patched.", "Thanks, and now?"), thread);
     await post(home, "/v1/responses", headers(thread), again);
-    expect(await home.lines(`codex-${thread}`)).toEqual([
-      "user: Fix the test.",
-      "assistant: Patched.",
-      "user: Thanks, and now?",
-      "assistant: Patched.",
-    ]);
+    expect(await home.lines(`codex-${thread}`)).toEqual(
+      turns("Fix the test.", "Patched.", "Thanks, and now?", "Patched."),
+    );
     expect(await home.sessions()).toHaveLength(2);
   });
 });
