@@ -123,9 +123,7 @@ describe("a page of messages that is gone", () => {
     }
     const repaired = await runHermes(["sessions", "repair"], { home });
     expect(repaired).toMatchObject({ code: 0, stdout: expect.stringContaining(problem) });
-    expect(repaired.stdout).toMatch(
-      /\nlost \(1\)\n {2}messages: \d+ row\(s\), ids \d+ to \d+, of session\(s\) one\n/,
-    );
+    expect(repaired.stdout).toMatch(/\nlost \(1\)\n {2}messages: \d+ row\(s\), ids \d+ to \d+\n/);
     expect((await runHermes(["sessions", "repair", "--check-only"], { home })).code).toBe(0);
   });
 });

@@ -23,14 +23,12 @@ import {
   type Visible,
 } from "./connection.ts";
 import { isStored, type Person, type StoreContext } from "./context.ts";
-import { otherProcessesWithFileOpen } from "./database-file.ts";
 import { deleteOne } from "./deletion.ts";
 import { DOC, FTS, SESSION_NUMBERS, WORD_NUMBERS } from "./index/tables.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { databaseBytes, mergeIndex, vacuumIfUnused } from "./maintenance.ts";
 import { IN_MEMORY } from "./options.ts";
-import { quoted } from "./salvage/table-rows.ts";
-import { hasOwnTable, OWN_TABLES, SPEND, TABLES } from "./schema.ts";
+import { hasOwnTable, SPEND } from "./schema.ts";
 
 /** Sessions per transaction; other programs can write between two transactions. */
 const SESSIONS_AT_ONCE = 50;
@@ -113,10 +111,7 @@ async function find(context: StoreContext, whose: Visible, directories: SessionF
       sessions,
       messages: sessions.reduce((sum, id) => sum + messagesOf(connection, id), 0),
       nameless: isOwnerOfHome(whose) ? countOf(connection, `SELECT COUNT(*) AS number ${NAMELESS}`) : 0,
-      remaining: [
-        ...busy.map(({ id, lease }) => busyNote(id, lease)),
-        ...foreignRows(connection, whose, all),
-      ],
+      remaining: busy.map(({ id, lease }) => busyNote(id, lease)),
     };
   });
   const files = await filesOf(context, found.sessions, directories);
@@ -171,35 +166,6 @@ async function filesOf(
     if (path !== undefined) paths.push(path);
   }
   return paths;
-}
-
-/** Tables whose rows are deleted with a session. */
-const DELETED_WITH: ReadonlySet<string> = new Set([
-  ...Object.keys(TABLES),
-  ...OWN_TABLES.map(({ name }) => name),
-]);
-
-/** Rows of other programs about these sessions or this user, by table. They are not ours to delete. */
-function foreignRows(connection: Connection, whose: Visible, sessions: readonly string[]): string[] {
-  const columns = connection.all<{ name: string; key: string }>(`
-    SELECT m.name AS name, c.name AS key FROM main.sqlite_master m JOIN pragma_table_info(m.name) c
-    WHERE m.type = 'table' AND c.name IN ('session_id', 'parent_session_id', 'conversation_id', 'user_id')
-      AND m.name NOT LIKE 'hermes\\_memory\\_%' ESCAPE '\\'
-  `);
-  const ids = JSON.stringify(sessions);
-  const has = (where: string, values: Record<string, string | null>): boolean =>
-    connection.get(`SELECT 1 FROM ${where} LIMIT 1`, values) !== undefined;
-  const tables = columns.filter(({ name, key }) => {
-    if (DELETED_WITH.has(name) || name === TURNS) return false;
-    return key === "user_id"
-      ? !isOwnerOfHome(whose) && has(`${quoted(name)} WHERE user_id = :user`, { user: whose.user })
-      : has(`${quoted(name)} WHERE ${key} IN (SELECT value FROM json_each(:ids))`, { ids });
-  });
-  const names = [...new Set(tables.map(({ name }) => name))];
-  if (names.length === 0) return [];
-  return [
-    `${connection.path} has rows about these sessions in tables of another program, which stay: ${names.join(", ")}. That program removes them, or delete them with sqlite3.`,
-  ];
 }
 
 const TURNS = "session_turn_leases";
@@ -329,12 +295,7 @@ export async function rewriteFile(connection: Connection): Promise<string | unde
     connection.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)"),
   );
   if (isRewritten && log?.busy !== 1) return undefined;
-  const others = otherProcessesWithFileOpen(path).map(({ pid, name }) => `${name} (${pid})`);
-  const why = isLarge
-    ? "it is too large to be rewritten now"
-    : others.length > 0
-      ? `${others.join(", ")} has it open`
-      : "another reader has it open";
+  const why = isLarge ? "it is too large to be rewritten now" : "another process has it open";
   return `The rows are gone and overwritten, but ${path} or its log may still have older copies of deleted text in unused space, because ${why}. ${hint}`;
 }
 

@@ -5,7 +5,7 @@ import type { DatabaseFile, Health, HomeUpkeep, LongWork, OptimizeOutcome, Store
 import { byFile, type Connection, featuresOf, seconds, titleOf } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { diagnose, problemTexts } from "./damage.ts";
-import { otherProcessesWithFileOpen, runOneInThread } from "./database-file.ts";
+import { isOpenElsewhere, runOneInThread } from "./database-file.ts";
 import { HIDE_ORPHANS } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause } from "./failures.ts";
 import { FTS, isUsable, stateOf } from "./index/tables.ts";
@@ -212,7 +212,7 @@ export async function vacuumIfUnused(connection: Connection): Promise<"done" | "
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
   const db = connection.isInMemory ? connection.db : undefined;
-  if (otherProcessesWithFileOpen(path).length > 0) return "in-use";
+  if (isOpenElsewhere(path)) return "in-use";
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
   await runOneInThread({ address, readOnly: false, waitLimitMs, db }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));

@@ -7,12 +7,13 @@ import { describeCause, sqliteCode } from "../../lib/index.ts";
 import { createPrivateFile, enterWal } from "../../lib/sqlite.ts";
 import { rememberOpenFailure, sessionError } from "../errors.ts";
 import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
+import { isMalformed } from "./damage.ts";
 import { retryBriefly } from "./database-file.ts";
 import { rebuildDerivedTables } from "./derived-tables.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause, toSessionError } from "./failures.ts";
 import { IN_MEMORY, type OpenOptions } from "./options.ts";
-import { isMalformed, repairDatabase } from "./repair.ts";
+import { repairDatabase } from "./repair.ts";
 import {
   type Column,
   columnsOf,

@@ -29,7 +29,6 @@ import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<HomeStore> {
   const { connection, warnings } = await openDatabase(options);
-  connection.onWarning = options.onWarning;
   const index = new SearchIndex(connection);
   const context: StoreContext = {
     connection,
