@@ -507,15 +507,10 @@ export interface SessionCopies {
     id: string,
     options?: { readonly includeInactive?: boolean },
   ): Promise<ExportedSession | null>;
-  /**
-   * Yields one session at a time, most recently active first. On a damaged file it fails unless `onLoss` is given: then
-   * everything readable is exported, and `onLoss` is called once with what is missing, before the first session read from the
-   * salvaged copy.
-   */
+  /** Yields one session at a time, most recently active first. */
   exportEach(options?: {
     readonly source?: string;
     readonly includeInactive?: boolean;
-    readonly onLoss?: (loss: ExportLoss) => void;
   }): AsyncIterable<ExportedSession & { readonly last_active: number }>;
   /**
    * One transaction per session. An existing session is left unchanged. With `extend`, it gets the messages that were added to the other

@@ -235,12 +235,13 @@ export class Connection {
   /**
    * If a backup is restored over an open database, this process still has the old file open, with a log that the next process to
    * open the new file would take for its own. If somebody deletes the log, a program that opens the file now makes another one, which the
-   * connections that are open do not see. So nothing more is written; closing moves the deleted log into the file.
+   * connections that are open do not see. So what is in the deleted log goes into the file, and nothing more is written.
    */
   #refuseIfReplaced(): void {
     const isLogGone = this.#log !== undefined && fileAt(this.#logPath) !== this.#log;
     if (!isLogGone && !this.#isReplaced()) return;
     const what = isLogGone ? this.#logPath : this.path;
+    if (isLogGone && fileAt(what) === undefined && !this.#isReplaced()) this.#checkpoint("PASSIVE");
     throw sessionError("session-db-unavailable", `${what} was replaced or removed while it was open.`, {
       hint: "End all programs that use this database and start them again. Nothing of this step was stored.",
     });
@@ -338,8 +339,6 @@ export type FileFeatures = {
    * its parent's end.
    */
   readonly isSchema17: boolean;
-  /** The table of our titles is there, and ours. */
-  readonly hasOwnTitles: boolean;
 };
 
 export const OWN_TITLES = "hermes_memory_titles";
@@ -352,7 +351,6 @@ export const SCHEMA_16: FileFeatures = {
   messages: NONE,
   tables: NONE,
   isSchema17: false,
-  hasOwnTitles: false,
 };
 
 const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
@@ -370,14 +368,11 @@ export function featuresOf(connection: Connection): FileFeatures {
   const names = (sql: string) => new Set(connection.all<{ name: string }>(sql).map(({ name }) => name));
   const messages = names("SELECT name FROM pragma_table_info('messages')");
   const tables = names("SELECT name FROM main.sqlite_master WHERE type = 'table'");
-  const ofTitles = names(`SELECT name FROM pragma_table_info('${OWN_TITLES}')`);
   const features: FileFeatures = {
     sessions: names("SELECT name FROM pragma_table_info('sessions')"),
     messages,
     tables,
     isSchema17: messages.has("compacted"),
-    hasOwnTitles:
-      tables.has(OWN_TITLES) && ["session_id", "title", "shared"].every((name) => ofTitles.has(name)),
   };
   known.set(connection, { version, features });
   return features;
@@ -415,8 +410,7 @@ export function isChangeable(message: string, file: FileFeatures): string {
 }
 
 /** SQL: the title of a session. Ours counts until another program has changed the shared column (titles.ts). */
-export function titleOf(session: string, file: FileFeatures): string {
-  if (!file.hasOwnTitles) return `${session}.title`;
+export function titleOf(session: string): string {
   const own = `SELECT t.title FROM ${OWN_TITLES} t WHERE t.session_id = ${session}.id AND t.shared IS ${session}.title`;
   return `COALESCE((${own}), ${session}.title)`;
 }

@@ -21,8 +21,6 @@ export type StoreContext = {
   /** Reports unreadable data in one line that contains none of it. */
   warn(message: string): void;
   readonly person: Person;
-  /** Tables of another program with one of our names, of which a warning was given. */
-  readonly warned: Set<string>;
 };
 
 /** Whose sessions exist in a store. */

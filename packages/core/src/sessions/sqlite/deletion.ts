@@ -49,13 +49,11 @@ const DELETE_MESSAGES = "DELETE FROM messages WHERE session_id = :id";
 const DELETE_SESSION = "DELETE FROM sessions WHERE id = :id";
 const DELETE_GOAL = "DELETE FROM state_meta WHERE key = 'goal:' || :id";
 const DELETE_LOCK = "DELETE FROM compression_locks WHERE session_id = :id";
-const DELETE_IF_EMPTY = byFile(
-  (file) => `
-  DELETE FROM sessions WHERE id = :id AND ${titleOf("sessions", file)} IS NULL
+const DELETE_IF_EMPTY = `
+  DELETE FROM sessions WHERE id = :id AND ${titleOf("sessions")} IS NULL
     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = :id)
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = :id)
-`,
-);
+`;
 /** The counter is not enough: other programs, and imports, may have left it at 0. */
 const EMPTY = `
   sessions WHERE id IS NOT NULL AND message_count = 0 AND ended_at IS NOT NULL AND archived = 0
@@ -115,7 +113,7 @@ export function deletionOperations(context: StoreContext) {
     deleteSessionIfEmpty: (sessionId) =>
       writeTo(context, sessionId, (id) => {
         const prompt = promptHash(connection, id);
-        const isGone = connection.run(DELETE_IF_EMPTY(connection), { id }).changes > 0;
+        const isGone = connection.run(DELETE_IF_EMPTY, { id }).changes > 0;
         if (isGone) dropUnusedPrompt(connection, prompt);
         return isGone;
       }),

@@ -28,7 +28,7 @@ import { DOC, FTS, SESSION_NUMBERS, WORD_NUMBERS } from "./index/tables.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { databaseBytes, mergeIndex, vacuumIfUnused } from "./maintenance.ts";
 import { IN_MEMORY } from "./options.ts";
-import { hasOwnTable, SPEND } from "./schema.ts";
+import { SPEND } from "./schema.ts";
 
 /** Sessions per transaction; other programs can write between two transactions. */
 const SESSIONS_AT_ONCE = 50;
@@ -232,10 +232,9 @@ async function erase(
     }
     const { user, platform } = whose;
     if (user !== null && platform !== null)
-      await connection.write(() => {
-        if (!hasOwnTable(connection, SPEND)) return;
-        connection.run(`DELETE FROM ${SPEND.name} WHERE key = :key`, { key: personKey(platform, user) });
-      });
+      await connection.write(() =>
+        connection.run(`DELETE FROM ${SPEND.name} WHERE key = :key`, { key: personKey(platform, user) }),
+      );
     if (found.nameless > 0)
       sessions += await connection.write(() => connection.run(`DELETE ${NAMELESS}`).changes);
   });

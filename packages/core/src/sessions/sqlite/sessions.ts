@@ -46,7 +46,6 @@ import {
   type Column,
   clampInteger,
   EXTRACTED,
-  hasOwnTable,
   LARGEST_INTEGER,
   OWN_PROMPTS,
   readableField,
@@ -75,7 +74,7 @@ export function sessionFields(file: FileFeatures): string {
   const fields = (list: readonly Column[]) =>
     list
       .map((column) =>
-        column.name === "title" ? `${titleOf("s", file)} AS title` : readableFields([column], "s."),
+        column.name === "title" ? `${titleOf("s")} AS title` : readableFields([column], "s."),
       )
       .join(", ");
   if (!hasPromptTable(file)) return fields(columns);
@@ -445,20 +444,17 @@ export function readOwnPrompt(
   visible: Visible = ALL_USERS,
 ): OwnPrompt | null {
   const values = { id, ...visible };
-  const row = hasOwnTable(connection, OWN_PROMPTS)
-    ? connection.get<OwnPrompt>(GET_OWN_PROMPT, values)
-    : undefined;
+  const row = connection.get<OwnPrompt>(GET_OWN_PROMPT, values);
   return row !== undefined && typeof row.text === "string" ? { ...row } : null;
 }
 
-/** Inside a transaction. Without the table the prompt is not stored, and is built again next time. */
+/** Inside a transaction. */
 export function writeOwnPrompt(
   connection: Connection,
   id: string,
   { text, version }: OwnPrompt,
   now: number,
 ): void {
-  if (!hasOwnTable(connection, OWN_PROMPTS)) return;
   connection.run(CLEAR_OWN_PROMPT, { id });
   connection.run(PUT_OWN_PROMPT, { id, text, version, now });
 }
@@ -478,14 +474,12 @@ export function extractionOperations(context: StoreContext) {
     async setExtractedId(sessionId, messageId) {
       await writeTo(context, sessionId, (id) => {
         requireStored(connection, id, " to note an extraction for");
-        if (!hasOwnTable(connection, EXTRACTED)) return; // the messages are looked at again next time
         connection.run(CLEAR_EXTRACTED, { id });
         connection.run(PUT_EXTRACTED, { id, message: messageId });
       });
     },
     getExtractedId: (id) =>
       connection.read(() => {
-        if (!hasOwnTable(connection, EXTRACTED)) return null;
         const row = connection.get<{ message: unknown }>(GET_EXTRACTED, { id, ...person.visible });
         return typeof row?.message === "number" ? row.message : null;
       }),

@@ -38,7 +38,6 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Home
       options.profile === undefined ? profileOfDatabase(options.path, systemHomeContext()) : options.profile,
     warn: options.onWarning ?? (() => {}),
     person: EVERYBODY,
-    warned: new Set(),
   };
   const { isSchema17 } = await connection.read(() => featuresOf(connection));
   index.start();

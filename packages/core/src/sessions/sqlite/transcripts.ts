@@ -24,7 +24,6 @@ import { insertMessage } from "./messages.ts";
 import {
   copiedColumns,
   EXTRACTED,
-  hasOwnTable,
   MARKS,
   PROVENANCE,
   RECALLS,
@@ -199,9 +198,9 @@ const MOVE_NOTES = [
 const DELETE_ROW = "DELETE FROM messages WHERE id = :id";
 const SENDER = mark("s", MARK_KEYS.delegateFrom);
 const FOLLOWED_SENDER = `COALESCE((SELECT k.session_id FROM ${MARKS.name} k WHERE k.mark = '${transcriptMark("")}' || ${SENDER}), ${SENDER})`;
-const linkDelegates = (sender: string): string => `
-  UPDATE sessions AS s SET parent_session_id = ${sender}
-  WHERE s.parent_session_id IS NULL AND ${isTranscript("s")} AND ${sender} <> s.id AND ${sender} IN (SELECT id FROM sessions)
+const LINK_DELEGATES = `
+  UPDATE sessions AS s SET parent_session_id = ${FOLLOWED_SENDER}
+  WHERE s.parent_session_id IS NULL AND ${isTranscript("s")} AND ${FOLLOWED_SENDER} <> s.id AND ${FOLLOWED_SENDER} IN (SELECT id FROM sessions)
 `;
 /** A parent that ended after the child began was not closed by the compaction. */
 const LINK_CONTINUATION = `
@@ -246,11 +245,7 @@ export function transcriptOperations({ connection, clock }: StoreContext) {
           }),
       ),
     listUnclaimedChats: () =>
-      connection.read(() =>
-        hasOwnTable(connection, MARKS)
-          ? connection.all<UnclaimedChat>(LIST_UNCLAIMED).map((row) => ({ ...row }))
-          : [],
-      ),
+      connection.read(() => connection.all<UnclaimedChat>(LIST_UNCLAIMED).map((row) => ({ ...row }))),
     listTranscriptRows: (id, page) =>
       connection.read(() => {
         const session = followedAs(connection, id)?.id ?? id;
@@ -259,8 +254,7 @@ export function transcriptOperations({ connection, clock }: StoreContext) {
     writeTranscript: (write) => connection.write(() => writeOne(connection, write, seconds(clock))),
     linkTranscripts: (continuations) =>
       connection.write(() => {
-        const sender = hasOwnTable(connection, MARKS) ? FOLLOWED_SENDER : SENDER;
-        const delegates = connection.run(linkDelegates(sender)).changes;
+        const delegates = connection.run(LINK_DELEGATES).changes;
         return continuations.reduce((sum, link) => sum + linkContinuation(connection, link), delegates);
       }),
     findTranscriptMessage: (ids, platformMessageId) =>
@@ -313,7 +307,6 @@ function followedAs(
   connection: Connection,
   id: string,
 ): { readonly id: string; readonly origin: string | null } | undefined {
-  if (!hasOwnTable(connection, MARKS)) return undefined;
   return connection.get<{ id: string; origin: string | null }>(FOLLOWED, { mark: transcriptMark(id) });
 }
 
@@ -395,8 +388,7 @@ function claimed(connection: Connection, id: string, chat: string, before: Found
 function replaceBy(connection: Connection, id: string, to: string): void {
   connection.run(GIVE_CHILDREN, { id, to });
   for (const table of GIVEN)
-    if (hasOwnTable(connection, table))
-      connection.run(`UPDATE ${table.name} SET session_id = :to WHERE session_id = :id`, { id, to });
+    connection.run(`UPDATE ${table.name} SET session_id = :to WHERE session_id = :id`, { id, to });
   for (const sql of DROP_SESSION) connection.run(sql, { id });
 }
 
