@@ -36,22 +36,6 @@ describe("leases between processes", () => {
     return child;
   }
 
-  it("have one winner when two take one at the same moment; the loser gets it after the release", async () => {
-    const path = await ownFile();
-    const children = await Promise.all([start(path, "h1"), start(path, "h2")]);
-    for (let round = 0; round < 10; round += 1) {
-      const outcomes = await Promise.all(children.map((child) => ask(child, "take")));
-      const won = outcomes.map((outcome) => (outcome as { acquired: boolean }).acquired);
-      expect([...won].sort()).toEqual([false, true]);
-      const [winner, loser] = won[0] ? children : [...children].reverse();
-      if (winner === undefined || loser === undefined) throw new Error("there are two");
-      expect(outcomes[won.indexOf(false)]).toMatchObject({ holder: won[0] ? "h1" : "h2" });
-      await ask(winner, "release");
-      expect(await ask(loser, "take")).toEqual({ acquired: true });
-      await ask(loser, "release");
-    }
-  });
-
   it("outlive a killed process until they run out or are broken in its name", async () => {
     const path = await ownFile();
     const first = await start(path, "h1", 3600);
