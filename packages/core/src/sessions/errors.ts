@@ -88,12 +88,11 @@ function mentionsWalRefusal(cause: unknown): boolean {
 
 // ---- Rows that could not be read from a damaged database ----
 /**
- * - `canonical`: conversations, and tables of other programs; their rows exist nowhere else
- * - `side`: rows worth keeping that no conversation needs; unreadable ones are given up and listed
+ * - `canonical`: conversations, our records and tables of other programs; their rows exist nowhere else
  * - `passing`: locks, leases and counters; computed or taken again
  * - `derived`: search indexes with their tables; rebuilt from the messages
  */
-export type ObjectClass = "canonical" | "side" | "passing" | "derived";
+export type ObjectClass = "canonical" | "passing" | "derived";
 
 export type LostRows = {
   readonly table: string;

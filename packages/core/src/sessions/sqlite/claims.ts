@@ -3,9 +3,9 @@ import { describeHolder, isDeadHere } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { checkSessionId } from "../identity.ts";
 import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store.ts";
-import { byFile, type Connection, featuresOf, seconds } from "./connection.ts";
+import { ALL_USERS, byFile, type Connection, featuresOf, seconds } from "./connection.ts";
 import { idFor, isStored, type StoreContext, unseen, writeTo } from "./context.ts";
-import { isContinuation, MAX_CHAIN } from "./lineage-sql.ts";
+import { isContinuation, upWhile } from "./lineage-sql.ts";
 import { SESSION_LEASES } from "./schema.ts";
 
 // ---- Leases ----
@@ -42,16 +42,8 @@ const TAKE_TURN = `
 const MOVE_TURN = `UPDATE OR IGNORE ${TURNS} SET conversation_id = :id WHERE conversation_id = :none`;
 const OTHERS_TURNS = `SELECT 1 FROM ${TURNS} WHERE holder <> :holder AND expires_at >= :now LIMIT 1`;
 /** The first session of the conversation, back along compactions. Hermes Agent's leases use it as their key. */
-const CONVERSATION = byFile(
-  (file) => `
-  WITH RECURSIVE up(id, depth) AS (
-    SELECT :id, 0
-    UNION ALL
-    SELECT p.id, up.depth + 1 FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE up.depth < ${MAX_CHAIN} AND p.end_reason = 'compression' AND ${isContinuation("c", "p", file)}
-  )
-  SELECT id FROM up ORDER BY depth DESC LIMIT 1
-`,
+const CONVERSATION = byFile((file) =>
+  upWhile(`p.end_reason = 'compression' AND ${isContinuation("c", "p", file)}`),
 );
 
 export function leaseOperations(context: StoreContext) {
@@ -263,7 +255,7 @@ function isLive({ holder, expires_at }: HeldLease, now: number): boolean {
 }
 
 function conversationOf(connection: Connection, id: string): string {
-  return connection.get<{ id: string }>(CONVERSATION(connection), { id })?.id ?? id;
+  return connection.get<{ id: string }>(CONVERSATION(connection), { id, ...ALL_USERS })?.id ?? id;
 }
 
 function ttlOf(options: LeaseOptions | undefined, standard: number): number {

@@ -41,8 +41,6 @@ const IS_THEIRS = isVisible("s");
 const THEIRS = `SELECT s.id FROM sessions s WHERE s.id IS NOT NULL AND ${IS_THEIRS} ORDER BY s.started_at, s.id`;
 const STILL_THEIRS = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${IS_THEIRS}`;
 const MESSAGES = "SELECT COUNT(*) AS number FROM messages WHERE session_id = :id";
-/** Rows of other programs without an id. They have no messages. */
-const NAMELESS = "FROM sessions WHERE id IS NULL AND user_id IS NULL";
 /**
  * A run that version 0.1.0 stored has the platform of its parent session. When the parent is erased and the run stays, because it is
  * busy or another user's, it gets the mark that newer runs have.
@@ -66,7 +64,7 @@ export function erasingOperations(context: StoreContext) {
       const remaining = [...found.remaining, ...copiesOf(connection.path)];
       const erased = dryRun
         ? {
-            sessions: found.sessions.length + found.nameless,
+            sessions: found.sessions.length,
             messages: found.messages,
             files: found.files.length,
           }
@@ -89,7 +87,6 @@ function onlyPerson({ visible: whose }: Person): Visible {
 
 type Found = {
   readonly sessions: readonly string[];
-  readonly nameless: number;
   readonly messages: number;
   /** Paths. */
   readonly files: readonly string[];
@@ -110,7 +107,6 @@ async function find(context: StoreContext, whose: Visible, directories: SessionF
     return {
       sessions,
       messages: sessions.reduce((sum, id) => sum + messagesOf(connection, id), 0),
-      nameless: isOwnerOfHome(whose) ? countOf(connection, `SELECT COUNT(*) AS number ${NAMELESS}`) : 0,
       remaining: busy.map(({ id, lease }) => busyNote(id, lease)),
     };
   });
@@ -118,12 +114,8 @@ async function find(context: StoreContext, whose: Visible, directories: SessionF
   return { ...found, files };
 }
 
-function countOf(connection: Connection, sql: string, values: Record<string, string | null> = {}): number {
-  return connection.get<{ number: number }>(sql, values)?.number ?? 0;
-}
-
 function messagesOf(connection: Connection, id: string): number {
-  return countOf(connection, MESSAGES, { id });
+  return connection.get<{ number: number }>(MESSAGES, { id })?.number ?? 0;
 }
 
 function busyNote(id: string, { holder }: HeldLease): string {
@@ -235,8 +227,6 @@ async function erase(
       await connection.write(() =>
         connection.run(`DELETE FROM ${SPEND.name} WHERE key = :key`, { key: personKey(platform, user) }),
       );
-    if (found.nameless > 0)
-      sessions += await connection.write(() => connection.run(`DELETE ${NAMELESS}`).changes);
   });
   return { sessions, messages, files };
 }

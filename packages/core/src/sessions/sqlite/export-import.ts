@@ -34,8 +34,6 @@ import { type Column, columnList, PROVENANCE, readableField, SESSION_COLUMNS } f
 import { findSession, ownConfig, safeInteger, sessionColumns, storePrompt, TAKEN } from "./sessions.ts";
 import { freeTitleFor, writeTitle } from "./titles.ts";
 
-const MAX_EXPORTED = 100_000;
-
 type ActiveExport = ExportedSession & { readonly last_active: number };
 
 export function exportOperations(context: StoreContext) {
@@ -54,7 +52,7 @@ export function exportOperations(context: StoreContext) {
     async *exportEach({ includeInactive, source } = {}) {
       // Ids first: a session that becomes active meanwhile is not exported twice, and a deleted one is skipped.
       const ids = await connection.read(() =>
-        listIds(connection, { ...withoutUndefined({ source }), ...person.scope, limit: MAX_EXPORTED }),
+        listIds(connection, { ...withoutUndefined({ source }), ...person.scope }),
       );
       for (const id of ids) {
         const found = await connection.read((): ActiveExport | null => {

@@ -3,8 +3,8 @@
 // the session, and is deleted with it (by triggers, schema.ts).
 import type { Ask, FoundMark, GatewayRecords, LiveSession } from "../gateway-records.ts";
 import type { HomeUpkeep, Spend } from "../store.ts";
-import { type Connection, count, finite, isVisible, mark, userPlatform } from "./connection.ts";
-import { requireStored, type StoreContext, writeTo } from "./context.ts";
+import { type Connection, count, finite, isVisible, mark } from "./connection.ts";
+import { ownerOf, requireStored, type StoreContext, writeTo } from "./context.ts";
 import { putAsk } from "./messages.ts";
 import { ASKS, LIVE_SESSIONS, MARKS, ROUNDS, readableFields, SPEND } from "./schema.ts";
 
@@ -13,8 +13,6 @@ type Table = typeof LIVE_SESSIONS;
 /** The messages that a record is about are synced, and it with them if it was saved before. */
 const UNSYNCED = { isUnsynced: true };
 const MOST_LISTED = 100;
-
-const OWNER = `SELECT s.user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE s.id = :id`;
 
 const GET_ASK = `
   SELECT ${readableFields(ASKS.columns, "a.")} FROM ${ASKS.name} a JOIN sessions s ON s.id = a.session_id
@@ -218,6 +216,6 @@ export function inOrderOf<Row extends { readonly mark: string }>(
 
 /** Inside a transaction: whose session it is, as a text. "" is the owner of the home. */
 function personOf(connection: Connection, id: string): string {
-  const row = connection.get<{ user: string | null; platform: string | null }>(OWNER, { id });
-  return row === undefined || row.user === null ? "" : JSON.stringify([row.platform, row.user]);
+  const { user = null, platform } = ownerOf(connection, id) ?? {};
+  return user === null ? "" : JSON.stringify([platform, user]);
 }

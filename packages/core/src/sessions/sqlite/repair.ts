@@ -215,7 +215,7 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
       check.kind === "sound" ? "no table of sessions could be read" : problemTexts(check.problems)[0];
     return report({ error: `${path} cannot be repaired (${why}) and was left as it was.`, healthy: false });
   }
-  const losses = salvage.lost.filter((lost) => lost.class === "canonical" || lost.class === "side");
+  const losses = salvage.lost.filter((lost) => lost.class === "canonical");
   if (options.allowLoss === false && (losses.length > 0 || salvage.notes.length > 0)) {
     removeParts(built);
     const what = losses.map((lost) => describeLoss(lost)).join("; ") || salvage.notes.join(" ");

@@ -28,12 +28,12 @@ import {
   isVisible,
   seconds,
   titleOf,
-  userPlatform,
   type Visible,
 } from "./connection.ts";
 import {
   isEverybody,
   isOthers,
+  ownerOf,
   type Person,
   requireStored,
   type StoreContext,
@@ -131,7 +131,6 @@ const FILL_EMPTY = `
 `;
 const HAS_PROMPT =
   "SELECT 1 FROM sessions WHERE id = :id AND (system_prompt_hash IS NOT NULL OR system_prompt <> '')";
-const OWNER = `SELECT user_id, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
 const GET_SESSION = byFile(
   (file) => `SELECT ${sessionFields(file)} FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`,
 );
@@ -358,11 +357,8 @@ function platformMark(
   { source = "unknown", parentSessionId }: NewSession,
   { userId, userPlatform }: Scope,
 ): Record<string, string> {
-  const parent =
-    userId === undefined && parentSessionId
-      ? connection.get<{ user_id: string | null; platform: string | null }>(OWNER, { id: parentSessionId })
-      : undefined;
-  const platform = userPlatform ?? (parent?.user_id ? parent.platform : null);
+  const parent = userId === undefined && parentSessionId ? ownerOf(connection, parentSessionId) : undefined;
+  const platform = userPlatform ?? (parent?.user ? parent.platform : null);
   return platform === null || platform === source ? {} : { [USER_PLATFORM]: platform };
 }
 

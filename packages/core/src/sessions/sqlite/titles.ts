@@ -16,10 +16,9 @@ import {
   OWN_TITLES,
   OWNER_OF_HOME,
   titleOf,
-  userPlatform,
   type Visible,
 } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { ownerOf, type StoreContext } from "./context.ts";
 import { findSession, IS_THERE_FOR } from "./sessions.ts";
 
 /** SQL: `id` and `title` of the sessions whose title meets the condition. */
@@ -52,7 +51,6 @@ const FOLDABLE_TITLES = visibleTitled(
   (title) =>
     `(${title} = :base COLLATE NOCASE OR ${title} LIKE (:numbered || '') ESCAPE '\\' OR octet_length(${title}) <> length(${title}))`,
 );
-const OWNER = `SELECT user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
 /** A title set by a user, or with an unknown source, is not replaced by one that a model made. */
 const MAY_REPLACE_TITLE = `SELECT 1 FROM sessions s WHERE id = :id AND (${titleOf("s")} IS NULL OR title_source IN ('derived', 'llm'))`;
 const IN_COLUMN = "SELECT 1 FROM sessions WHERE title = :title AND id <> :id";
@@ -104,7 +102,7 @@ export function writeTitle(
   title: string | null,
   source: string | null,
 ): boolean {
-  const owner = ownerOf(connection, id);
+  const owner = personOf(connection, id);
   if (owner === undefined) return false;
   const file = featuresOf(connection);
   const put = (shared: string | null) =>
@@ -134,10 +132,10 @@ function refuseHeld(connection: Connection, title: string, owner: Visible, id: s
   });
 }
 
-/** Whose session it is; undefined if there is none. From the row: other programs may have stored ids that callers may not pass. */
-function ownerOf(connection: Connection, id: string): Visible | undefined {
-  const owner = connection.get<Visible>(OWNER, { id });
-  return owner?.user === null ? OWNER_OF_HOME : owner && { ...owner };
+/** As values of `isVisible`. */
+function personOf(connection: Connection, id: string): Visible | undefined {
+  const owner = ownerOf(connection, id);
+  return owner?.user === null ? OWNER_OF_HOME : owner;
 }
 
 /** Another session of the same person that has the title. */
@@ -148,12 +146,12 @@ function holderOf(connection: Connection, title: string, owner: Visible, id: str
 
 /** Whether no other session of the same person has the title. */
 export function isTitleFree(connection: Connection, id: string, title: string): boolean {
-  return holderOf(connection, title, ownerOf(connection, id) ?? OWNER_OF_HOME, id) === undefined;
+  return holderOf(connection, title, personOf(connection, id) ?? OWNER_OF_HOME, id) === undefined;
 }
 
 /** A title for this session: the given one, or the next of its line if another session of the same person has it. */
 export function freeTitleFor(connection: Connection, id: string, title: string): string {
-  const owner = ownerOf(connection, id) ?? OWNER_OF_HOME;
+  const owner = personOf(connection, id) ?? OWNER_OF_HOME;
   return holderOf(connection, title, owner, id) === undefined
     ? title
     : freeTitleOfLine(connection, title, owner);
@@ -161,7 +159,7 @@ export function freeTitleFor(connection: Connection, id: string, title: string):
 
 /** For a session of the same person as this one. */
 export function nextTitleInLineage(connection: Connection, base: string, id: string): string {
-  return freeTitleOfLine(connection, base, ownerOf(connection, id) ?? OWNER_OF_HOME);
+  return freeTitleOfLine(connection, base, personOf(connection, id) ?? OWNER_OF_HOME);
 }
 
 /** Numbered after the titles the person may see. */

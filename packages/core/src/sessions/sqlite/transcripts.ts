@@ -141,6 +141,9 @@ const NOTE_BRANCHES = `
     SELECT m.id FROM messages m JOIN ${PROVENANCE.name} p ON p.message_id = m.id WHERE m.session_id = :id
       AND p.branch <> (m.platform_message_id IN (SELECT value FROM json_each(:branches))))
 `;
+const COUNTED = `message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
+  tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
+    WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls))`;
 const FINISH = byFile((file) => {
   const later = [
     ...(file.sessions.has("last_activity_at") ? ["last_activity_at = :ended"] : []),
@@ -150,9 +153,7 @@ const FINISH = byFile((file) => {
     UPDATE sessions SET model = COALESCE(:model, model), cwd = COALESCE(:cwd, cwd), started_at = :started, ended_at = :ended,
       end_reason = CASE WHEN end_reason = 'compression' THEN end_reason ELSE 'imported' END,
       model_config = json_set(model_config, '$.${IMPORT}', json(:origin)),
-      message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
-      tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
-        WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls)),
+      ${COUNTED},
       input_tokens = :input, output_tokens = :output, cache_read_tokens = :cacheRead, cache_write_tokens = :cacheWrite,
       reasoning_tokens = :reasoning ${later.map((set) => `, ${set}`).join("")}
     WHERE id = :id
@@ -169,9 +170,7 @@ const FINISH_FOLLOWED = byFile((file) => {
         json_set(CASE WHEN json_valid(model_config) AND json_type(model_config) = 'object' THEN model_config ELSE '{}' END,
           '$.${IMPORT}', json(:origin)),
         '$.' || CASE WHEN :sender IS NULL THEN '${IMPORT}' ELSE '${MARK_KEYS.delegateFrom}' END, :sender),
-      message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
-      tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
-        WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls)),
+      ${COUNTED},
       ${more("input_tokens", ":input")}, ${more("output_tokens", ":output")}, ${more("cache_read_tokens", ":cacheRead")},
       ${more("cache_write_tokens", ":cacheWrite")}, ${more("reasoning_tokens", ":reasoning")} ${later}
     WHERE id = :id

@@ -124,7 +124,6 @@ function createLike({ header }: PageFile, target: string): DatabaseSync {
 }
 
 function finish(db: DatabaseSync, { header }: PageFile): void {
-  db.exec("PRAGMA writable_schema = OFF");
   db.exec(`PRAGMA user_version = ${header.userVersion}; PRAGMA application_id = ${header.applicationId}`);
   db.exec(`PRAGMA schema_version = ${header.schemaCookie + 1}`);
   db.exec(`PRAGMA journal_mode = ${header.isWal ? "WAL" : "DELETE"}`);
@@ -141,7 +140,6 @@ class Rebuilding {
   readonly #otherTrees = new Map<string, Tree>();
   readonly #leftOut = new Set<string>();
   readonly #notes: string[] = [];
-  #hasVirtual = false;
   #lastError = "";
 
   constructor(file: PageFile, db: DatabaseSync) {
@@ -347,22 +345,9 @@ class Rebuilding {
     );
   }
 
-  /** Like `.dump`: the tables behind the virtual table exist already. It works from the next open on. */
-  #insertSchemaRow({ type, name, table, sql }: SchemaRow): void {
-    if (!this.#hasVirtual) this.#db.exec("PRAGMA writable_schema = ON");
-    this.#hasVirtual = true;
-    this.#db
-      .prepare("INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, 0, ?)")
-      .run(type, name, table, sql);
-  }
-
   /** Views and triggers last, so that no trigger fires. Without those of a search index, which is left out. */
   #createRest(): void {
-    for (const row of this.#schema) {
-      if (row.type !== "table" || !isVirtual(row)) continue;
-      if (isSearchTable(row.name)) this.#leftOut.add(row.name);
-      else this.#insertSchemaRow(row); // its tables were copied like other tables of that program
-    }
+    for (const row of this.#schema) if (row.type === "table" && isVirtual(row)) this.#leftOut.add(row.name);
     const names = [
       ...this.#leftOut,
       ...this.#schema.filter(({ name }) => isOwnIndex(name)).map(({ name }) => name),
@@ -372,9 +357,7 @@ class Rebuilding {
       for (const row of this.#schema) {
         if (row.type !== kind || row.sql === null || isOwnIndex(row.name)) continue;
         if (kind === "trigger" && gone?.test(row.sql)) continue;
-        // A trigger may name the virtual table, which is known only after the next open.
-        if (this.#hasVirtual) this.#insertSchemaRow(row);
-        else this.#create(row);
+        this.#create(row);
       }
   }
 
