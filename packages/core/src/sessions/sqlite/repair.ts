@@ -95,7 +95,8 @@ type Work = {
 
 type Damaged = Extract<Diagnosis, { readonly kind: "damaged" }>;
 
-const LOCK_WAIT_MS = 5000;
+/** As long as a statement waits for another process. */
+const LOCK_WAIT_MS = 15_000;
 
 /** Under locks: two programs repairing one file at the same time would undo each other's work. */
 async function attempt(work: Work): Promise<RepairReport> {

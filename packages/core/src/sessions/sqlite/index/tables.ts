@@ -9,6 +9,7 @@ import { LAST_DAY, LAST_ID } from "../../search/reads.ts";
 import { schemaCookie } from "../connection.ts";
 import { isOpenElsewhere } from "../database-file.ts";
 import {
+  columnsOf,
   isAsDeclared,
   readSchema,
   SCHEMA_VERSION,
@@ -83,8 +84,8 @@ const IS_OTHER_SESSION = [
 const OF_SESSION =
   "SELECT new.id UNION ALL SELECT c.id FROM sessions c WHERE c.parent_session_id = new.id AND c.source = 'subagent'";
 
-/** `columns` are those of `messages` in the file. */
-function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] {
+function triggersFor(db: DatabaseSync): readonly SchemaObject[] {
+  const columns = columnsOf(db, "messages");
   const watched = WATCHED.filter((name) => columns.has(name)).join(", ");
   return [
     trigger("hermes_memory_queue_insert", "AFTER INSERT ON messages", queueRow("new")),
@@ -114,16 +115,11 @@ const VERSION = `${LAYOUT_VERSION}.${DOCUMENT_VERSION}`;
 /** True when `ensureIndex` would change nothing. Takes no lock. */
 export function isIndexCurrent(db: DatabaseSync): boolean {
   const found = readSchema(db);
-  return (
-    TABLES.every((object) => isAsDeclared(found, object)) &&
-    triggers(columnsOf(db)).every((object) => isAsDeclared(found, object)) &&
-    stateOf(db)?.version === VERSION
-  );
+  return isUsable(db, found) && triggersFor(db).every((object) => isAsDeclared(found, object));
 }
 
 /** True when the tables contain documents of this version; the triggers may be missing. For read-only handles. */
-export function isUsable(db: DatabaseSync): boolean {
-  const found = readSchema(db);
+export function isUsable(db: DatabaseSync, found = readSchema(db)): boolean {
   return TABLES.every((object) => isAsDeclared(found, object)) && stateOf(db)?.version === VERSION;
 }
 
@@ -135,7 +131,7 @@ export function ensureIndex(db: DatabaseSync): void {
     dropTables(db, found);
     for (const { sql } of TABLES) db.exec(sql);
   }
-  const missing = triggers(columnsOf(db)).filter((object) => !isAsDeclared(found, object));
+  const missing = triggersFor(db).filter((object) => !isAsDeclared(found, object));
   for (const { name, sql } of missing) {
     db.exec(`DROP TRIGGER IF EXISTS ${name}`);
     db.exec(sql);
@@ -180,11 +176,6 @@ type IndexState = { readonly version: string; readonly todo: number; readonly ch
 
 export function stateOf(db: DatabaseSync): IndexState | undefined {
   return db.prepare(`SELECT version, todo, checked FROM main.${STATE}`).get() as IndexState | undefined;
-}
-
-function columnsOf(db: DatabaseSync): ReadonlySet<string> {
-  const rows = db.prepare("SELECT name FROM pragma_table_info('messages', 'main')").all();
-  return new Set(rows.map(({ name }) => String(name)));
 }
 
 function dropTables(db: DatabaseSync, found: Schema): void {
