@@ -173,7 +173,7 @@ function compare(
     const told = report.lost?.find((loss) => loss.table === table);
     const standIns = table === "sessions" ? (report.stand_ins?.length ?? 0) : 0;
     // Some stand-ins are equal to the lost row.
-    if (told?.isExact && (told.rows ?? 0) < gone.length)
+    if (typeof told?.rows === "number" && told.rows < gone.length)
       misreported.push(`${table}: ${told.rows} told, ${gone.length} gone`);
     if (gone.length > 0 && told === undefined)
       misreported.push(`${table}: ${gone.length} gone, nothing told`);

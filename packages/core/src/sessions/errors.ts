@@ -88,33 +88,25 @@ function mentionsWalRefusal(cause: unknown): boolean {
 
 // ---- Rows that could not be read from a damaged database ----
 /**
- * - `canonical`: conversations, and tables of other programs; their rows exist nowhere else
- * - `side`: rows worth keeping that no conversation needs; unreadable ones are given up and listed
+ * - `canonical`: conversations, our records and tables of other programs; their rows exist nowhere else
  * - `passing`: locks, leases and counters; computed or taken again
  * - `derived`: search indexes with their tables; rebuilt from the messages
  */
-export type ObjectClass = "canonical" | "side" | "passing" | "derived";
+export type ObjectClass = "canonical" | "passing" | "derived";
 
 export type LostRows = {
   readonly table: string;
   readonly class: ObjectClass;
-  /** How many rows. Null when `isExact` is false. */
+  /** How many rows. Null when no readable index of the table names them all. */
   readonly rows: number | null;
-  /** True when a readable index of the table names each of them. */
-  readonly isExact: boolean;
   /** Ranges of rowids (in `messages`, the ids). At most 200. */
   readonly ids: readonly { readonly from: number; readonly to: number }[];
-  /** For `messages`: how many rows each session lost. For `sessions`: the ids of the lost rows. Only what an index tells. */
-  readonly sessions: readonly { readonly id: string; readonly rows: number }[];
 };
 
 /** One line about the lost rows of a table. */
-export function describeLoss({ table, rows, ids, sessions }: LostRows): string {
+export function describeLoss({ table, rows, ids }: LostRows): string {
   const count = rows === null ? "an unknown number of rows" : `${rows} row(s)`;
   const ranges = ids.slice(0, 5).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`));
   const where = ranges.length === 0 ? "" : `, ids ${ranges.join(", ")}${ids.length > 5 ? " and others" : ""}`;
-  const named = sessions.slice(0, 5).map(({ id }) => id);
-  const more = sessions.length > 5 ? ` and ${sessions.length - 5} more` : "";
-  const whose = named.length === 0 ? "" : `, of session(s) ${named.join(", ")}${more}`;
-  return `${table}: ${count}${where}${whose}`;
+  return `${table}: ${count}${where}`;
 }

@@ -507,15 +507,10 @@ export interface SessionCopies {
     id: string,
     options?: { readonly includeInactive?: boolean },
   ): Promise<ExportedSession | null>;
-  /**
-   * Yields one session at a time, most recently active first. On a damaged file it fails unless `onLoss` is given: then
-   * everything readable is exported, and `onLoss` is called once with what is missing, before the first session read from the
-   * salvaged copy.
-   */
+  /** Yields one session at a time, most recently active first. */
   exportEach(options?: {
     readonly source?: string;
     readonly includeInactive?: boolean;
-    readonly onLoss?: (loss: ExportLoss) => void;
   }): AsyncIterable<ExportedSession & { readonly last_active: number }>;
   /**
    * One transaction per session. An existing session is left unchanged. With `extend`, it gets the messages that were added to the other
@@ -555,23 +550,20 @@ export type Spend = {
   readonly cost: number;
 };
 
+/** Which ended sessions are old enough to go. */
+type PruneFilter = {
+  readonly olderThanDays?: number;
+  readonly source?: string;
+  /** Transcripts of other programs too, which are otherwise kept. Naming their `source` includes them as well. */
+  readonly includeImported?: boolean;
+};
+
 export interface HomeUpkeep {
   deleteEmptySessions(): Promise<number>;
   countEmptySessions(): Promise<number>;
-  pruneSessions(
-    options?: SessionFiles & {
-      readonly olderThanDays?: number;
-      readonly source?: string;
-      /** Transcripts of other programs too, which are otherwise kept. Naming their `source` includes them as well. */
-      readonly includeImported?: boolean;
-    },
-  ): Promise<number>;
+  pruneSessions(options?: SessionFiles & PruneFilter): Promise<number>;
   /** The sessions that `pruneSessions` would remove. */
-  listPrunable(options?: {
-    readonly olderThanDays?: number;
-    readonly source?: string;
-    readonly includeImported?: boolean;
-  }): Promise<SessionRow[]>;
+  listPrunable(options?: PruneFilter): Promise<SessionRow[]>;
   /** For all users and sessions, including rewound messages. A file whose id is not in the set is named by no row. */
   listAllKeptResultIds(): Promise<ReadonlySet<string>>;
   /** Returns how many. */

@@ -295,19 +295,6 @@ describe("the store of one person", () => {
     expect(await outcomeOf(ann.summaries.insertSummaryNodes([blocking]))).toBe("unknown-session");
     expect(await ben.summaries.insertSummaryNodes([leafOf("ben-1", [message + 1])])).toBe(true);
   });
-
-  it("session_search on it is the user's, and opens no other profile", async () => {
-    await using files = await opened();
-    const answer = JSON.stringify(await sessionSearchTool(files.ann, { query: "lantern" }));
-    expect(answer).toContain("ann-1");
-    expect(answer).not.toContain("ben-1");
-    const other = await sessionSearchTool(
-      files.ann,
-      { query: "lantern", profile: "work" },
-      { home: "/nowhere" },
-    );
-    expect(JSON.stringify(other)).toContain("one of several users");
-  });
 });
 
 /** A session with everything that another user could read or change. */

@@ -175,19 +175,6 @@ describe("the preview of a session", () => {
     );
   });
 
-  it("turns each line break into one blank and leaves other blanks alone", () => {
-    expect(sessionPreview(" a\r\nb\tc  d\n")).toBe("a  b\tc  d");
-  });
-
-  it("counts an emoji as one character", () => {
-    expect(sessionPreview("😀".repeat(60))).toBe("😀".repeat(60));
-    expect(sessionPreview("😀".repeat(61))).toBe(`${"😀".repeat(60)}...`);
-  });
-
-  it("does not call blanks at the end cut text", () => {
-    expect(sessionPreview(`${"x".repeat(60)}   and more`)).toBe("x".repeat(60));
-  });
-
   it("shows the text of structured content, and nothing when it has none", () => {
     expect(sessionPreview([{ type: "image_url" }, { type: "text", text: "see\nthis" }])).toBe("see this");
     expect(sessionPreview([{ type: "image_url" }])).toBe("");
@@ -206,11 +193,6 @@ describe("the preview of a user message", () => {
         expect(userMessagePreview(content).isWellFormed()).toBe(true);
       }),
     );
-  });
-
-  it("is cut when words follow a line that is exactly full", () => {
-    expect(userMessagePreview("x".repeat(80))).toBe("x".repeat(80));
-    expect(userMessagePreview(`${"x".repeat(80)} y`)).toBe(`${"x".repeat(77)}...`);
   });
 
   it("shows the text parts of a list, or says that there is none", () => {

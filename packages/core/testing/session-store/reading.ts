@@ -4,7 +4,7 @@ import type { OpenAiMessage } from "../../src/message/index.ts";
 import type { AnchoredView, MessageWindow } from "../../src/sessions/rows.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
-import { type Harness, ManualClock, messageIds, NOW, nth, talk } from "./support.ts";
+import { type Harness, ManualClock, messageIds, NOW, nth, talk, withSessions } from "./support.ts";
 
 // ---- Windows around a message, and the same with the beginning and the end of the conversation ----
 
@@ -27,32 +27,6 @@ export function windowsContract({ it, expect }: Suite, { open }: Harness): void 
     expect(view).toMatchObject({ messages_before: anchor - first, messages_after: last - anchor });
   });
 
-  it("is the same in a session of a thousand messages, beside another one that is written at the same time", async () => {
-    await using store = await open();
-    for (const id of ["long", "other"]) await store.createSession(id, { source: "cli" });
-    for (let round = 0; round < 12; round += 1) {
-      await store.appendMany(
-        "long",
-        Array.from({ length: 60 }, (_, at) => ({
-          role: at % 2 === 0 ? "user" : "assistant",
-          content: `${at}`,
-        })),
-      );
-      if (round > 8)
-        for (let at = 0; at < 20; at += 1) await store.appendMessage("other", { content: "between" });
-    }
-    const ids = (await store.getMessages("long")).map(({ id }) => id);
-    const idsIn = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id);
-    for (const at of [0, 4, 59, 66, 70, 300, 540, 600, 650, 715, 719]) {
-      const view = await store.getAnchoredView("long", ids[at] as number, { window: 5 });
-      const start = Math.max(0, at - 5);
-      expect(idsIn(view.window)).toEqual(ids.slice(start, at + 6));
-      expect(view).toMatchObject({ messages_before: at - start, messages_after: Math.min(5, 719 - at) });
-      expect(idsIn(view.bookend_start)).toEqual(ids.slice(0, start).slice(0, 3));
-      expect(idsIn(view.bookend_end)).toEqual(ids.slice(at + 6).slice(-3));
-    }
-  });
-
   it("the window is five messages on each side by default", async () => {
     await using store = await open();
     const ids = await numbered(store, 20);
@@ -72,9 +46,7 @@ export function windowsContract({ it, expect }: Suite, { open }: Harness): void 
   });
 
   it("messages of other sessions in between do not use up the window", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
-    await store.createSession("s2", { source: "cli" });
+    await using store = await withSessions(open(), "s1", "s2");
     const ids: number[] = [];
     for (let index = 0; index < 7; index += 1) {
       ids.push(...(await talk(store, "s1", [`mine ${index}`])));
@@ -83,24 +55,6 @@ export function windowsContract({ it, expect }: Suite, { open }: Harness): void 
     expect(messageIds((await store.getMessagesAround("s1", nth(ids, 3), { window: 2 })).window)).toEqual(
       ids.slice(1, 6),
     );
-  });
-
-  it("scrolling forwards and backwards shares the boundary message and misses nothing", async () => {
-    await using store = await open();
-    const ids = await numbered(store, 30);
-    const seen = new Set<number>();
-    let anchor = nth(ids, 4);
-    for (;;) {
-      const { window, messages_after } = await store.getMessagesAround("s1", anchor, { window: 4 });
-      const last = nth(messageIds(window), -1);
-      if (seen.size > 0) expect(messageIds(window)).toContain(anchor);
-      for (const id of messageIds(window)) seen.add(id);
-      if (messages_after === 0) break;
-      anchor = last;
-    }
-    expect([...seen]).toEqual(ids);
-    const back = await store.getMessagesAround("s1", nth(ids, 8), { window: 4 });
-    expect(messageIds(back.window)).toEqual(ids.slice(4, 13));
   });
 
   it("rewound rows are not shown, and do not count", async () => {
@@ -155,8 +109,7 @@ export function windowsContract({ it, expect }: Suite, { open }: Harness): void 
   });
 
   it("bookends pass over empty turns, and show structured ones", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     const picture = [{ type: "text", text: "look at this" }];
     const ids = await store.appendMany("s1", [
       { role: "assistant", content: "" },
@@ -173,8 +126,7 @@ export function windowsContract({ it, expect }: Suite, { open }: Harness): void 
   });
 
   it("a view keeps users and assistants, and the anchor whatever it is", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     const roles = ["user", "tool", "assistant", "tool", "tool", "assistant", "system", "user"];
     const ids = await store.appendMany(
       "s1",
@@ -197,8 +149,7 @@ export function windowsContract({ it, expect }: Suite, { open }: Harness): void 
   });
 
   it("messages in a window are decoded like any others", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     const content = [{ type: "text", text: "a\u0000b" }];
     const [id] = await store.appendMany("s1", [{ role: "assistant", content, toolCalls: [{ id: "c1" }] }]);
     const { window } = await store.getMessagesAround("s1", id ?? -1);
@@ -240,8 +191,7 @@ function pick(ids: readonly number[], indexes: readonly number[]): number[] {
 
 export function conversationContract({ it, expect }: Suite, { open }: Harness): void {
   it("a plain message has role, content and time, and no key without a value", async () => {
-    await using store = await open({ clock: new ManualClock() });
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open({ clock: new ManualClock() }), "s1");
     await talk(store, "s1", ["hello"]);
     expect(await store.getMessagesAsConversation("s1")).toEqual([
       { role: "user", content: "hello", timestamp: NOW },
@@ -249,8 +199,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
   });
 
   it("fields of calls and results come along, parsed", async () => {
-    await using store = await open({ clock: new ManualClock() });
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open({ clock: new ManualClock() }), "s1");
     await store.appendMany("s1", [
       { role: "assistant", content: "", toolCalls: [{ id: "c1" }], finishReason: "tool_calls" },
       { role: "tool", content: "done", toolCallId: "c1", toolName: "terminal", finishReason: "ignored" },
@@ -268,8 +217,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
   });
 
   it("reasoning comes back with assistants only; an empty reasoning is absent, an empty reasoning_content is kept", async () => {
-    await using store = await open({ clock: new ManualClock() });
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open({ clock: new ManualClock() }), "s1");
     const details = [{ type: "reasoning.text", text: "步骤", signature: "s" }];
     await store.appendMany("s1", [
       { role: "assistant", content: "a", reasoning: "", reasoningContent: "" },
@@ -314,8 +262,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
   });
 
   it("a conversation that is stored again is the same conversation", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     await store.appendMany("s1", [
       { role: "user", content: [{ type: "text", text: "look" }], timestamp: NOW - 10 },
       {
@@ -336,8 +283,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
   });
 
   it("recalled memory is taken out of what users and assistants said, and the rest is trimmed", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     const fence = "<memory-context>\nThe user likes tea.\n</memory-context>";
     await store.appendMany("s1", [
       { role: "user", content: `  what do I drink?\n${fence}\n` },
@@ -352,8 +298,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
   });
 
   it("messages come in the order of their times, then of their ids", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     for (const [content, timestamp] of [
       ["third", NOW],
       ["first", NOW - 60],
@@ -371,8 +316,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
   });
 
   it("rewound messages are left out unless asked for", async () => {
-    await using store = await open();
-    await store.createSession("s1", { source: "cli" });
+    await using store = await withSessions(open(), "s1");
     const ids = await talk(store, "s1", ["one", "two", "three", "four"]);
     await store.rewindToMessage("s1", nth(ids, 2));
     expect(textsOf(await store.getMessagesAsConversation("s1"))).toEqual(["one", "two"]);
@@ -406,8 +350,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
 
   it("ancestors come first even when the clock stepped back between the sessions", async () => {
     const clock = new ManualClock();
-    await using store = await open({ clock });
-    await store.createSession("root", { source: "cli" });
+    await using store = await withSessions(open({ clock }), "root");
     await talk(store, "root", ["one", "two"]);
     clock.advance(-7200);
     await store.continueSession("root", { id: "next" });
@@ -422,8 +365,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
 
   it("a prompt repeated on resuming is shown once, a question asked again after an answer twice", async () => {
     const clock = new ManualClock();
-    await using store = await open({ clock });
-    await store.createSession("root", { source: "cli" });
+    await using store = await withSessions(open({ clock }), "root");
     await talk(store, "root", ["status?", "all well", "carry on"]);
     clock.advance(60);
     await store.createSession("next", { source: "cli", parentSessionId: "root" });
@@ -443,8 +385,7 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
 
   it("copied messages are shown once with their ancestors", async () => {
     const clock = new ManualClock();
-    await using store = await open({ clock });
-    await store.createSession("root", { source: "cli" });
+    await using store = await withSessions(open({ clock }), "root");
     await talk(store, "root", ["one", "two", "three", "four"]);
     clock.advance(60);
     const branch = await store.branchSession("root", { id: "fork" });

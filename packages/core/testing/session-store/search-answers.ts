@@ -2,7 +2,7 @@
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
-import { type Harness, idsFound, library, NOW, nth, textsFound } from "./support.ts";
+import { type Harness, idsFound, library, NOW, nth, textsFound, withSessions } from "./support.ts";
 
 // ---- Filters of a search: they apply on every path, before any limit ----
 
@@ -323,8 +323,7 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
   });
 
   it("a message of the time that a question names comes first", async () => {
-    await using store = await open();
-    await store.createSession("a", { source: "cli" });
+    await using store = await withSessions(open(), "a");
     const at = (month: number) => new Date(2023, month, 10).getTime() / 1000;
     const ids: number[] = [];
     for (const month of [0, 5, 9])

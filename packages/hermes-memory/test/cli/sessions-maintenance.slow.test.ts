@@ -92,7 +92,7 @@ describe("a page of messages that is gone", () => {
       success: false,
       sessions: 1,
       messages: 200 - page.ncell,
-      lost: [{ table: "messages", rows: page.ncell, sessions: [{ id: "one", rows: page.ncell }] }],
+      lost: [{ table: "messages", rows: page.ncell }],
     });
     expect(JSON.parse(readFileSync(out, "utf8")).messages).toHaveLength(200 - page.ncell);
     const problem = `table messages: page ${page.pageno} is damaged`;
@@ -102,9 +102,7 @@ describe("a page of messages that is gone", () => {
     }
     const repaired = await runHermes(["sessions", "repair"], { home });
     expect(repaired).toMatchObject({ code: 0, stdout: expect.stringContaining(problem) });
-    expect(repaired.stdout).toMatch(
-      /\nlost \(1\)\n {2}messages: \d+ row\(s\), ids \d+ to \d+, of session\(s\) one\n/,
-    );
+    expect(repaired.stdout).toMatch(/\nlost +messages: \d+ row\(s\), ids \d+ to \d+\n/);
     expect((await runHermes(["sessions", "repair", "--check-only"], { home })).code).toBe(0);
   });
 });

@@ -3,10 +3,10 @@ import { describeHolder, isDeadHere } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { checkSessionId } from "../identity.ts";
 import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store.ts";
-import { byFile, type Connection, featuresOf, seconds } from "./connection.ts";
+import { ALL_USERS, byFile, type Connection, featuresOf, seconds } from "./connection.ts";
 import { idFor, isStored, type StoreContext, unseen, writeTo } from "./context.ts";
-import { isContinuation, MAX_CHAIN } from "./lineage-sql.ts";
-import { hasOwnTable, SESSION_LEASES } from "./schema.ts";
+import { isContinuation, upWhile } from "./lineage-sql.ts";
+import { SESSION_LEASES } from "./schema.ts";
 
 // ---- Leases ----
 // One process at a time works on a session. Leases expire, so a crash blocks other processes only briefly. Ours are rows of
@@ -42,89 +42,56 @@ const TAKE_TURN = `
 const MOVE_TURN = `UPDATE OR IGNORE ${TURNS} SET conversation_id = :id WHERE conversation_id = :none`;
 const OTHERS_TURNS = `SELECT 1 FROM ${TURNS} WHERE holder <> :holder AND expires_at >= :now LIMIT 1`;
 /** The first session of the conversation, back along compactions. Hermes Agent's leases use it as their key. */
-const CONVERSATION = byFile(
-  (file) => `
-  WITH RECURSIVE up(id, depth) AS (
-    SELECT :id, 0
-    UNION ALL
-    SELECT p.id, up.depth + 1 FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE up.depth < ${MAX_CHAIN} AND p.end_reason = 'compression' AND ${isContinuation("c", "p", file)}
-  )
-  SELECT id FROM up ORDER BY depth DESC LIMIT 1
-`,
+const CONVERSATION = byFile((file) =>
+  upWhile(`p.end_reason = 'compression' AND ${isContinuation("c", "p", file)}`),
 );
 
 export function leaseOperations(context: StoreContext) {
-  const { connection, clock, warn } = context;
-  /** Without our table every request for a lease succeeds: conversations must continue even if leases cannot be stored. */
-  const canKeep = (): boolean => hasOwnTable(connection, SESSION_LEASES);
-  const warnOnce = (): void => {
-    if (context.warned.has(LEASES_TABLE)) return;
-    context.warned.add(LEASES_TABLE);
-    warn(
-      `The table ${LEASES_TABLE} of ${connection.path} belongs to another program. Two processes may work on the same session at the same time.`,
-    );
-  };
+  const { connection, clock } = context;
   const remove = (sessionId: string, holder: string): Promise<boolean> =>
     writeTo(
       context,
       sessionId,
       (id) => {
-        const isOurs = canKeep() && connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
-        return dropTurn(connection, id, holder, canKeep()) || isOurs;
+        const isOurs = connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
+        return dropTurn(connection, id, holder) || isOurs;
       },
       CLAIM,
     );
 
   return {
-    async acquireSessionLease(sessionId, holder, options) {
-      const outcome = await writeTo(
+    acquireSessionLease: async (sessionId, holder, options) =>
+      writeTo(
         context,
         checkSessionId(sessionId),
         (id) => {
           const now = seconds(clock);
-          const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
+          const until = now + ttlOf(options, LEASE_TTL_SECONDS);
+          const held = connection.get<HeldLease>(GET_LEASE, { id });
           const isOurs = held?.holder === holder;
-          if (held !== undefined && !isOurs && held.expires_at >= now) return { ...held };
-          const turn = claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS));
-          if (turn !== undefined) return turn;
-          if (!canKeep()) return undefined;
+          const other =
+            held !== undefined && !isOurs && held.expires_at >= now
+              ? { ...held }
+              : claimTurn(connection, id, holder, now, until);
+          if (other !== undefined) return { acquired: false, ...other };
           connection.run(CLEAR_LEASES, { id, forgotten: now - FORGOTTEN_SECONDS });
-          connection.run(TAKE_LEASE, {
-            id,
-            holder,
-            since: isOurs ? held.acquired_at : now,
-            until: now + ttlOf(options, LEASE_TTL_SECONDS),
-          });
-          return "taken";
+          connection.run(TAKE_LEASE, { id, holder, since: isOurs ? held.acquired_at : now, until });
+          return { acquired: true };
         },
         CLAIM,
-      );
-      if (outcome === undefined) warnOnce();
-      return typeof outcome === "object" ? { acquired: false, ...outcome } : { acquired: true };
-    },
-    async renewSessionLease(sessionId, holder, options) {
-      const outcome = await writeTo(
+      ),
+    renewSessionLease: (sessionId, holder, options) =>
+      writeTo(
         context,
         sessionId,
         (id) => {
           const now = seconds(clock);
-          const isKept = canKeep();
-          if (
-            isKept &&
-            connection.run(PROLONG_LEASE, { id, holder, until: now + ttlOf(options, LEASE_TTL_SECONDS) })
-              .changes === 0
-          )
-            return false;
-          if (claimTurn(connection, id, holder, now, ttlOf(options, LEASE_TTL_SECONDS)) !== undefined)
-            return false;
-          return isKept ? true : undefined;
+          const until = now + ttlOf(options, LEASE_TTL_SECONDS);
+          if (connection.run(PROLONG_LEASE, { id, holder, until }).changes === 0) return false;
+          return claimTurn(connection, id, holder, now, until) === undefined;
         },
         CLAIM,
-      );
-      if (outcome === undefined) warnOnce();
-      return outcome ?? true;
-    },
+      ),
     async releaseSessionLease(sessionId, holder) {
       await remove(sessionId, holder);
     },
@@ -132,7 +99,7 @@ export function leaseOperations(context: StoreContext) {
       connection.read(() => {
         const id = idFor(context, sessionId);
         const now = seconds(clock);
-        const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
+        const held = connection.get<HeldLease>(GET_LEASE, { id });
         const own = held !== undefined && held.expires_at >= now ? { ...held } : null;
         return othersTurn(connection, id, own?.holder ?? "", now) ?? own;
       }),
@@ -143,13 +110,11 @@ export function leaseOperations(context: StoreContext) {
 /** Inside a write transaction: a lease may be taken before its session is created, and is then stored under another id. */
 export function takeOverLease({ connection, person, clock }: StoreContext, id: string): void {
   const none = unseen(person, id);
-  if (hasOwnTable(connection, SESSION_LEASES)) {
-    const [held, moved] = [id, none].map((each) => connection.get<HeldLease>(GET_LEASE, { id: each }));
-    // Somebody may have left an expired one under the id itself.
-    if (moved !== undefined && held !== undefined && held.expires_at < seconds(clock))
-      connection.run(REMOVE_LEASE, { id, holder: held.holder });
-    connection.run(MOVE_LEASE, { id, none });
-  }
+  const [held, moved] = [id, none].map((each) => connection.get<HeldLease>(GET_LEASE, { id: each }));
+  // Somebody may have left an expired one under the id itself.
+  if (moved !== undefined && held !== undefined && held.expires_at < seconds(clock))
+    connection.run(REMOVE_LEASE, { id, holder: held.holder });
+  connection.run(MOVE_LEASE, { id, none });
   if (featuresOf(connection).tables.has(TURNS))
     connection.run(MOVE_TURN, { id: conversationOf(connection, id), none });
 }
@@ -162,7 +127,6 @@ export function takeOverLease({ connection, person, clock }: StoreContext, id: s
 export function requireLease(connection: Connection, id: string, holder: string, now: number): void {
   const turn = othersTurn(connection, id, holder, now);
   if (turn !== undefined) throw leaseLost(id, turn.holder);
-  if (!hasOwnTable(connection, SESSION_LEASES)) return;
   const held = connection.get<HeldLease>(GET_LEASE, { id });
   if (held?.holder === holder) return;
   // The lease of a deleted session is gone with it; the write itself then says that there is no such session.
@@ -171,7 +135,6 @@ export function requireLease(connection: Connection, id: string, holder: string,
 
 /** The same for a change of all sessions of a conversation: the lease is that of one of them. */
 export function requireLeaseOfAny(connection: Connection, ids: readonly string[], holder: string): void {
-  if (!hasOwnTable(connection, SESSION_LEASES)) return;
   const held = connection.all<{ id: string }>(LEASES_OF_HOLDER, { holder });
   if (held.some(({ id }) => ids.includes(id))) return;
   const [id] = ids.filter((each) => isStored(connection, each));
@@ -227,7 +190,7 @@ export function refuseDuringTurn(connection: Connection, id: string, leaseHolder
 /** A process that works on the session: ours by its lease, Hermes Agent by the turn lease of the conversation. */
 export function workOn(connection: Connection, id: string, now: number): HeldLease | undefined {
   const turn = turnOf(connection, id, now);
-  if (turn !== undefined || !hasOwnTable(connection, SESSION_LEASES)) return turn;
+  if (turn !== undefined) return turn;
   const lease = connection.get<HeldLease>(GET_LEASE, { id });
   return lease !== undefined && lease.expires_at >= now && !isDeadHere(lease.holder) ? lease : undefined;
 }
@@ -254,7 +217,7 @@ function claimTurn(
   id: string,
   holder: string,
   now: number,
-  ttl: number,
+  until: number,
 ): HeldLease | undefined {
   if (!featuresOf(connection).tables.has(TURNS)) return undefined;
   const key = conversationOf(connection, id);
@@ -264,15 +227,15 @@ function claimTurn(
     connection.run(DROP_TURN, { key, holder: held.holder });
   }
   connection.run(SWEEP_TURNS, { forgotten: now - FORGOTTEN_SECONDS });
-  connection.run(TAKE_TURN, { key, holder, now, until: now + ttl });
+  connection.run(TAKE_TURN, { key, holder, now, until });
   return undefined;
 }
 
 /** A compaction moves a holder from one session of the conversation to the next. The turn ends with the last of its leases. */
-function dropTurn(connection: Connection, id: string, holder: string, hasLeases: boolean): boolean {
+function dropTurn(connection: Connection, id: string, holder: string): boolean {
   if (!featuresOf(connection).tables.has(TURNS)) return false;
   const key = conversationOf(connection, id);
-  const others = hasLeases ? connection.all<{ id: string }>(LEASES_OF_HOLDER, { holder }) : [];
+  const others = connection.all<{ id: string }>(LEASES_OF_HOLDER, { holder });
   const isGoingOn = others.some((other) => conversationOf(connection, other.id) === key);
   // A session that is about to become a continuation was its own key until now.
   const keys = new Set(isGoingOn ? [id] : [id, key]);
@@ -292,7 +255,7 @@ function isLive({ holder, expires_at }: HeldLease, now: number): boolean {
 }
 
 function conversationOf(connection: Connection, id: string): string {
-  return connection.get<{ id: string }>(CONVERSATION(connection), { id })?.id ?? id;
+  return connection.get<{ id: string }>(CONVERSATION(connection), { id, ...ALL_USERS })?.id ?? id;
 }
 
 function ttlOf(options: LeaseOptions | undefined, standard: number): number {

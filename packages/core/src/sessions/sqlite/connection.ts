@@ -68,7 +68,6 @@ export class Connection {
   readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
   readonly #file: string | undefined;
-  onWarning: ((message: string) => void) | undefined;
   /** Called after every transaction that wrote. */
   onWrite: (() => void) | undefined;
   /** For failures with a known remedy: what to do before the second and last attempt. */
@@ -223,7 +222,6 @@ export class Connection {
       }
       this.#refuseIfReplaced();
       try {
-        this.#rescueLog();
         return work();
       } catch (cause) {
         const waited = performance.now() - start;
@@ -236,49 +234,17 @@ export class Connection {
 
   /**
    * If a backup is restored over an open database, this process still has the old file open, with a log that the next process to
-   * open the new file would take for its own. So nothing more is written to it.
+   * open the new file would take for its own. If somebody deletes the log, a program that opens the file now makes another one, which the
+   * connections that are open do not see. So what is in the deleted log goes into the file, and nothing more is written.
    */
   #refuseIfReplaced(): void {
-    if (!this.#isReplaced()) return;
-    throw sessionError("session-db-unavailable", `${this.path} was replaced or removed while it was open.`, {
-      hint: "Close this store and open it again. Nothing of this step was stored.",
+    const isLogGone = this.#log !== undefined && fileAt(this.#logPath) !== this.#log;
+    if (!isLogGone && !this.#isReplaced()) return;
+    const what = isLogGone ? this.#logPath : this.path;
+    if (isLogGone && fileAt(what) === undefined && !this.#isReplaced()) this.#checkpoint("PASSIVE");
+    throw sessionError("session-db-unavailable", `${what} was replaced or removed while it was open.`, {
+      hint: "End all programs that use this database and start them again. Nothing of this step was stored.",
     });
-  }
-
-  /**
-   * Somebody deleted the log while it was open. What is in it would be gone with the last connection, and a program that opens the
-   * file now makes another log, which the connections that are open do not see. This one still has the old log and moves it into the
-   * file. If no other connection is left, it makes a new log and goes on; otherwise nothing more is written.
-   */
-  #rescueLog(): void {
-    if (this.#log === undefined || fileAt(this.#logPath) === this.#log) return;
-    const isFollowed = (statSync(this.#logPath, { throwIfNoEntry: false })?.size ?? 0) > 0;
-    // The mode can be changed only by the one connection that is left, and then the log is written into the file first.
-    if (!isFollowed && this.#setMode("DELETE")) {
-      this.#setMode("WAL");
-      this.#log = undefined;
-      this.#hasLog = undefined;
-      this.onWarning?.(`${this.#logPath} was deleted while it was open. Everything in it was saved.`);
-      return;
-    }
-    const saved = isFollowed ? undefined : this.#checkpoint("PASSIVE");
-    const isSaved = saved !== undefined && saved.log === saved.checkpointed;
-    throw sessionError(
-      "session-db-unavailable",
-      `${this.#logPath} was deleted while ${this.path} was open. ${isSaved ? "What was stored before is saved" : "Some of what was stored before may be lost"}; nothing of this step was stored.`,
-      { hint: "End all programs that use this database, start them again, and never delete this file." },
-    );
-  }
-
-  #setMode(mode: "DELETE" | "WAL"): boolean {
-    try {
-      return (
-        this.get<{ journal_mode: string }>(`PRAGMA journal_mode = ${mode}`)?.journal_mode ===
-        mode.toLowerCase()
-      );
-    } catch {
-      return false; // another connection has the file open
-    }
   }
 
   get #mayWrite(): boolean {
@@ -373,8 +339,6 @@ export type FileFeatures = {
    * its parent's end.
    */
   readonly isSchema17: boolean;
-  /** The table of our titles is there, and ours. */
-  readonly hasOwnTitles: boolean;
 };
 
 export const OWN_TITLES = "hermes_memory_titles";
@@ -387,7 +351,6 @@ export const SCHEMA_16: FileFeatures = {
   messages: NONE,
   tables: NONE,
   isSchema17: false,
-  hasOwnTitles: false,
 };
 
 const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
@@ -405,14 +368,11 @@ export function featuresOf(connection: Connection): FileFeatures {
   const names = (sql: string) => new Set(connection.all<{ name: string }>(sql).map(({ name }) => name));
   const messages = names("SELECT name FROM pragma_table_info('messages')");
   const tables = names("SELECT name FROM main.sqlite_master WHERE type = 'table'");
-  const ofTitles = names(`SELECT name FROM pragma_table_info('${OWN_TITLES}')`);
   const features: FileFeatures = {
     sessions: names("SELECT name FROM pragma_table_info('sessions')"),
     messages,
     tables,
     isSchema17: messages.has("compacted"),
-    hasOwnTitles:
-      tables.has(OWN_TITLES) && ["session_id", "title", "shared"].every((name) => ofTitles.has(name)),
   };
   known.set(connection, { version, features });
   return features;
@@ -450,8 +410,7 @@ export function isChangeable(message: string, file: FileFeatures): string {
 }
 
 /** SQL: the title of a session. Ours counts until another program has changed the shared column (titles.ts). */
-export function titleOf(session: string, file: FileFeatures): string {
-  if (!file.hasOwnTitles) return `${session}.title`;
+export function titleOf(session: string): string {
   const own = `SELECT t.title FROM ${OWN_TITLES} t WHERE t.session_id = ${session}.id AND t.shared IS ${session}.title`;
   return `COALESCE((${own}), ${session}.title)`;
 }

@@ -6,6 +6,7 @@ import {
   ALL_USERS,
   type Connection,
   isVisible,
+  userPlatform,
   type Visible,
   visibleTo,
   type WriteOptions,
@@ -21,8 +22,6 @@ export type StoreContext = {
   /** Reports unreadable data in one line that contains none of it. */
   warn(message: string): void;
   readonly person: Person;
-  /** Tables of another program with one of our names, of which a warning was given. */
-  readonly warned: Set<string>;
 };
 
 /** Whose sessions exist in a store. */
@@ -50,6 +49,14 @@ export function isEverybody({ visible }: Person): boolean {
 
 const IS_THERE = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`;
 const IS_STORED = "SELECT 1 FROM sessions WHERE id = :id";
+
+const OWNER = `SELECT user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
+
+/** Inside a transaction: whose session it is, from the row; undefined if there is none. */
+export function ownerOf(connection: Connection, id: string): Visible | undefined {
+  const owner = connection.get<Visible>(OWNER, { id });
+  return owner && { ...owner };
+}
 
 /** Inside a transaction. */
 export function sees({ connection, person }: StoreContext, id: unknown): boolean {

@@ -136,7 +136,7 @@ function explain(line: string, roots: ReadonlyMap<number, string>): Problem {
   if (owner !== undefined)
     return { ...problem("pages", `${owner}: page ${page} is damaged (${what})`), object: nameIn(owner) };
   const [, index] = /(?:missing from|entries in|entry in) index (\S+)$/.exec(line) ?? [];
-  return index === undefined ? problem("pages", line) : { ...problem("pages", line), object: index };
+  return { ...problem("pages", line), ...(index === undefined ? {} : { object: index }) };
 }
 
 function nameIn(owner: string): string {

@@ -8,8 +8,6 @@ import {
   fsyncSync,
   openSync,
   readdirSync,
-  readFileSync,
-  readlinkSync,
   readSync,
   rmSync,
   statSync,
@@ -38,68 +36,30 @@ function rawDescriptor(path: string): number {
   return fd;
 }
 
-function isRawDescriptor(fd: number): boolean {
-  return [...descriptors.values()].includes(fd);
-}
-
 function identity(stats: BigIntStats): string {
   return `${stats.dev}:${stats.ino}`;
 }
 
 // ---- Processes that have the file open ----
-// Known only on Linux. Some work must not be done while other processes have the file open.
 
-export type OpenProcess = { readonly pid: number; readonly name: string };
-
-/**
- * Includes this process. Undefined where it cannot be found out. Processes of other users are not visible, but they cannot open a
- * file of mode 0600.
- */
-export function processesWithFileOpen(path: string): readonly OpenProcess[] | undefined {
+/** Whether another process has the file open, whose work must not be disturbed. Undefined where the system does not tell: only Linux does. */
+export function isOpenElsewhere(path: string): boolean | undefined {
   if (process.platform !== "linux") return undefined;
   const file = statSync(path, { bigint: true, throwIfNoEntry: false });
-  if (file === undefined) return [];
-  const isFile = (link: string): boolean => {
+  if (file === undefined) return false;
+  const hasItOpen = (pid: string): boolean => {
     try {
-      // Skips sockets and devices, which cannot be databases, to save time. /dev/shm is a RAM disk.
-      if (!/^\/(?!dev\/(?!shm\/)|proc\/|sys\/)/.test(readlinkSync(link))) return false;
-      const { dev, ino } = statSync(link, { bigint: true });
-      return dev === file.dev && ino === file.ino;
+      return readdirSync(`/proc/${pid}/fd`).some((fd) => {
+        const found = statSync(`/proc/${pid}/fd/${fd}`, { bigint: true, throwIfNoEntry: false });
+        return found !== undefined && identity(found) === identity(file);
+      });
     } catch {
-      return false; // closed meanwhile
+      return false; // it has ended, or belongs to another user, who cannot open a file of mode 0600
     }
   };
-  return names("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) =>
-      names(`/proc/${pid}/fd`).some(
-        (fd) => !(pid === process.pid && isRawDescriptor(Number(fd))) && isFile(`/proc/${pid}/fd/${fd}`),
-      ),
-    )
-    .map((pid) => ({ pid, name: nameOf(pid) }));
-}
-
-/** Without this process. Also empty where it cannot be found out. */
-export function otherProcessesWithFileOpen(path: string): readonly OpenProcess[] {
-  return (processesWithFileOpen(path) ?? []).filter(({ pid }) => pid !== process.pid);
-}
-
-/** Processes end, and some directories are not readable. */
-function names(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
-}
-
-function nameOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
-  } catch {
-    return "unknown";
-  }
+  return readdirSync("/proc").some(
+    (pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid && hasItOpen(pid),
+  );
 }
 
 // ---- Connections for repair ----

@@ -26,9 +26,7 @@ const DAY_SECONDS = 86_400;
 const DEFAULT_RETENTION_DAYS = 90;
 
 /** Sessions per transaction of a long deletion; other programs can write between two transactions. */
-const SESSIONS_AT_ONCE = 50;
-/** Sessions differ in size, so a transaction of a pruning also ends after this time. */
-const BRIEFLY_MS = 30;
+const SESSIONS_AT_ONCE = 20;
 
 /** Subagent runs are deleted with their session. The LIKE avoids parsing the JSON of all other rows. */
 const IS_DELEGATE = `s.model_config LIKE '%_delegate_from%' AND ${mark("s", "_delegate_from")} IS NOT NULL`;
@@ -49,13 +47,11 @@ const DELETE_MESSAGES = "DELETE FROM messages WHERE session_id = :id";
 const DELETE_SESSION = "DELETE FROM sessions WHERE id = :id";
 const DELETE_GOAL = "DELETE FROM state_meta WHERE key = 'goal:' || :id";
 const DELETE_LOCK = "DELETE FROM compression_locks WHERE session_id = :id";
-const DELETE_IF_EMPTY = byFile(
-  (file) => `
-  DELETE FROM sessions WHERE id = :id AND ${titleOf("sessions", file)} IS NULL
+const DELETE_IF_EMPTY = `
+  DELETE FROM sessions WHERE id = :id AND ${titleOf("sessions")} IS NULL
     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = :id)
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = :id)
-`,
-);
+`;
 /** The counter is not enough: other programs, and imports, may have left it at 0. */
 const EMPTY = `
   sessions WHERE id IS NOT NULL AND message_count = 0 AND ended_at IS NOT NULL AND archived = 0
@@ -115,7 +111,7 @@ export function deletionOperations(context: StoreContext) {
     deleteSessionIfEmpty: (sessionId) =>
       writeTo(context, sessionId, (id) => {
         const prompt = promptHash(connection, id);
-        const isGone = connection.run(DELETE_IF_EMPTY(connection), { id }).changes > 0;
+        const isGone = connection.run(DELETE_IF_EMPTY, { id }).changes > 0;
         if (isGone) dropUnusedPrompt(connection, prompt);
         return isGone;
       }),
@@ -167,10 +163,9 @@ export function upkeepOperations(context: StoreContext) {
             ? NOTHING
             : deleteTree(context, id, edges);
         let pruned = 0;
-        for (let at = 0; at < rows.length; ) {
+        for (let at = 0; at < rows.length; at += SESSIONS_AT_ONCE) {
           const some = rows.slice(at, at + SESSIONS_AT_ONCE);
-          const done = await connection.write(() => briefly(some, ({ id }) => prune(id)));
-          at += done.length;
+          const done = await connection.write(() => some.map(({ id }) => prune(id)));
           pruned += done.filter((tree) => tree.sessions.length > 0).length;
           for (const tree of done) note(gone, tree);
         }
@@ -238,17 +233,6 @@ async function removeUnnamed(
 /** A later row of another user does not keep the file: only the user of the first row was given access to it. */
 function isNeeded({ messageId, owner }: ResultName, left: readonly ResultName[]): boolean {
   return left.some((name) => name.owner === owner || name.owner === null || name.messageId < messageId);
-}
-
-/** Results for the first items, as many as the time allows, at least one. */
-function briefly<T, R>(items: readonly T[], work: (item: T) => R): R[] {
-  const end = performance.now() + BRIEFLY_MS;
-  const outcomes: R[] = [];
-  for (const item of items) {
-    outcomes.push(work(item));
-    if (performance.now() >= end) break;
-  }
-  return outcomes;
 }
 
 /** Inside a transaction: deletes the session and, transitively, its delegates. Returns what was deleted. */

@@ -1,7 +1,7 @@
 // Brings a writable file up to date. Up to schema 16: tables, columns and data of older versions. In every file: our own tables
 // and the search index. All in one transaction, and without any lock when nothing has to be done.
 import type { DatabaseSync } from "node:sqlite";
-import { byFile, mark, titleOf } from "./connection.ts";
+import { mark, titleOf } from "./connection.ts";
 import { ensureIndex, isIndexCurrent } from "./index/tables.ts";
 import { isBranch, isContinuation } from "./lineage-sql.ts";
 import {
@@ -198,12 +198,11 @@ const TAG_DELEGATES = `
     )
 `;
 
-export const HIDE_ORPHANS = byFile(
-  (file) => `
+export const HIDE_ORPHANS = `
   UPDATE sessions
   SET model_config = json_set(COALESCE(model_config, '{}'), '$._delegate_from', '__orphaned__')
   WHERE parent_session_id IS NULL
-    AND ${titleOf("sessions", file)} IS NULL
+    AND ${titleOf("sessions")} IS NULL
     AND (model_config IS NULL OR json_valid(model_config))
     AND ${mark("sessions", "_delegate_from")} IS NULL
     AND ${mark("sessions", "_branched_from")} IS NULL
@@ -211,5 +210,4 @@ export const HIDE_ORPHANS = byFile(
     AND message_count <= 25
     AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = sessions.id AND m.role = 'tool')
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = sessions.id)
-`,
-);
+`;

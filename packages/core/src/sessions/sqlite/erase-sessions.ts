@@ -23,14 +23,12 @@ import {
   type Visible,
 } from "./connection.ts";
 import { isStored, type Person, type StoreContext } from "./context.ts";
-import { otherProcessesWithFileOpen } from "./database-file.ts";
 import { deleteOne } from "./deletion.ts";
 import { DOC, FTS, SESSION_NUMBERS, WORD_NUMBERS } from "./index/tables.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { databaseBytes, mergeIndex, vacuumIfUnused } from "./maintenance.ts";
 import { IN_MEMORY } from "./options.ts";
-import { quoted } from "./salvage/table-rows.ts";
-import { hasOwnTable, OWN_TABLES, SPEND, TABLES } from "./schema.ts";
+import { SPEND } from "./schema.ts";
 
 /** Sessions per transaction; other programs can write between two transactions. */
 const SESSIONS_AT_ONCE = 50;
@@ -43,8 +41,6 @@ const IS_THEIRS = isVisible("s");
 const THEIRS = `SELECT s.id FROM sessions s WHERE s.id IS NOT NULL AND ${IS_THEIRS} ORDER BY s.started_at, s.id`;
 const STILL_THEIRS = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${IS_THEIRS}`;
 const MESSAGES = "SELECT COUNT(*) AS number FROM messages WHERE session_id = :id";
-/** Rows of other programs without an id. They have no messages. */
-const NAMELESS = "FROM sessions WHERE id IS NULL AND user_id IS NULL";
 /**
  * A run that version 0.1.0 stored has the platform of its parent session. When the parent is erased and the run stays, because it is
  * busy or another user's, it gets the mark that newer runs have.
@@ -68,7 +64,7 @@ export function erasingOperations(context: StoreContext) {
       const remaining = [...found.remaining, ...copiesOf(connection.path)];
       const erased = dryRun
         ? {
-            sessions: found.sessions.length + found.nameless,
+            sessions: found.sessions.length,
             messages: found.messages,
             files: found.files.length,
           }
@@ -91,7 +87,6 @@ function onlyPerson({ visible: whose }: Person): Visible {
 
 type Found = {
   readonly sessions: readonly string[];
-  readonly nameless: number;
   readonly messages: number;
   /** Paths. */
   readonly files: readonly string[];
@@ -112,23 +107,15 @@ async function find(context: StoreContext, whose: Visible, directories: SessionF
     return {
       sessions,
       messages: sessions.reduce((sum, id) => sum + messagesOf(connection, id), 0),
-      nameless: isOwnerOfHome(whose) ? countOf(connection, `SELECT COUNT(*) AS number ${NAMELESS}`) : 0,
-      remaining: [
-        ...busy.map(({ id, lease }) => busyNote(id, lease)),
-        ...foreignRows(connection, whose, all),
-      ],
+      remaining: busy.map(({ id, lease }) => busyNote(id, lease)),
     };
   });
   const files = await filesOf(context, found.sessions, directories);
   return { ...found, files };
 }
 
-function countOf(connection: Connection, sql: string, values: Record<string, string | null> = {}): number {
-  return connection.get<{ number: number }>(sql, values)?.number ?? 0;
-}
-
 function messagesOf(connection: Connection, id: string): number {
-  return countOf(connection, MESSAGES, { id });
+  return connection.get<{ number: number }>(MESSAGES, { id })?.number ?? 0;
 }
 
 function busyNote(id: string, { holder }: HeldLease): string {
@@ -171,35 +158,6 @@ async function filesOf(
     if (path !== undefined) paths.push(path);
   }
   return paths;
-}
-
-/** Tables whose rows are deleted with a session. */
-const DELETED_WITH: ReadonlySet<string> = new Set([
-  ...Object.keys(TABLES),
-  ...OWN_TABLES.map(({ name }) => name),
-]);
-
-/** Rows of other programs about these sessions or this user, by table. They are not ours to delete. */
-function foreignRows(connection: Connection, whose: Visible, sessions: readonly string[]): string[] {
-  const columns = connection.all<{ name: string; key: string }>(`
-    SELECT m.name AS name, c.name AS key FROM main.sqlite_master m JOIN pragma_table_info(m.name) c
-    WHERE m.type = 'table' AND c.name IN ('session_id', 'parent_session_id', 'conversation_id', 'user_id')
-      AND m.name NOT LIKE 'hermes\\_memory\\_%' ESCAPE '\\'
-  `);
-  const ids = JSON.stringify(sessions);
-  const has = (where: string, values: Record<string, string | null>): boolean =>
-    connection.get(`SELECT 1 FROM ${where} LIMIT 1`, values) !== undefined;
-  const tables = columns.filter(({ name, key }) => {
-    if (DELETED_WITH.has(name) || name === TURNS) return false;
-    return key === "user_id"
-      ? !isOwnerOfHome(whose) && has(`${quoted(name)} WHERE user_id = :user`, { user: whose.user })
-      : has(`${quoted(name)} WHERE ${key} IN (SELECT value FROM json_each(:ids))`, { ids });
-  });
-  const names = [...new Set(tables.map(({ name }) => name))];
-  if (names.length === 0) return [];
-  return [
-    `${connection.path} has rows about these sessions in tables of another program, which stay: ${names.join(", ")}. That program removes them, or delete them with sqlite3.`,
-  ];
 }
 
 const TURNS = "session_turn_leases";
@@ -266,12 +224,9 @@ async function erase(
     }
     const { user, platform } = whose;
     if (user !== null && platform !== null)
-      await connection.write(() => {
-        if (!hasOwnTable(connection, SPEND)) return;
-        connection.run(`DELETE FROM ${SPEND.name} WHERE key = :key`, { key: personKey(platform, user) });
-      });
-    if (found.nameless > 0)
-      sessions += await connection.write(() => connection.run(`DELETE ${NAMELESS}`).changes);
+      await connection.write(() =>
+        connection.run(`DELETE FROM ${SPEND.name} WHERE key = :key`, { key: personKey(platform, user) }),
+      );
   });
   return { sessions, messages, files };
 }
@@ -329,12 +284,7 @@ export async function rewriteFile(connection: Connection): Promise<string | unde
     connection.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)"),
   );
   if (isRewritten && log?.busy !== 1) return undefined;
-  const others = otherProcessesWithFileOpen(path).map(({ pid, name }) => `${name} (${pid})`);
-  const why = isLarge
-    ? "it is too large to be rewritten now"
-    : others.length > 0
-      ? `${others.join(", ")} has it open`
-      : "another reader has it open";
+  const why = isLarge ? "it is too large to be rewritten now" : "another process has it open";
   return `The rows are gone and overwritten, but ${path} or its log may still have older copies of deleted text in unused space, because ${why}. ${hint}`;
 }
 

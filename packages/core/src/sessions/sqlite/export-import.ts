@@ -12,7 +12,7 @@ import {
   parseConfig,
 } from "../identity.ts";
 import type { ExportedSession, SessionRow } from "../rows.ts";
-import type { ExportLoss, ImportOutcome, LongWork, SessionCopies } from "../store.ts";
+import type { ImportOutcome, LongWork, SessionCopies } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
 import type { TranscriptPlace } from "../transcript-records.ts";
 import {
@@ -28,23 +28,13 @@ import {
   userPlatform,
 } from "./connection.ts";
 import { isEverybody, isOthers, type StoreContext } from "./context.ts";
-import { isMalformed } from "./damage.ts";
 import { lastActive, listIds } from "./listing.ts";
 import { decodeRows, insertMessage, readMessages } from "./messages.ts";
-import { openDatabase } from "./open-database.ts";
-import { salvageCopy } from "./salvage/rebuild.ts";
 import { type Column, columnList, PROVENANCE, readableField, SESSION_COLUMNS } from "./schema.ts";
 import { findSession, ownConfig, safeInteger, sessionColumns, storePrompt, TAKEN } from "./sessions.ts";
 import { freeTitleFor, writeTitle } from "./titles.ts";
 
-const MAX_EXPORTED = 100_000;
-
 type ActiveExport = ExportedSession & { readonly last_active: number };
-type EachOptions = {
-  readonly includeInactive?: boolean;
-  readonly source?: string;
-  readonly onLoss?: (loss: ExportLoss) => void;
-};
 
 export function exportOperations(context: StoreContext) {
   const { connection, clock, warn, person } = context;
@@ -53,47 +43,25 @@ export function exportOperations(context: StoreContext) {
     ...row,
     messages: decodeRows(readMessages(connection, row.id, { visible, includeInactive }), warn),
   });
-  async function* exportEach(options: EachOptions = {}): AsyncGenerator<ActiveExport> {
-    const { onLoss, includeInactive, source } = options;
-    const done = new Set<string>();
-    try {
-      // Ids first: a session that becomes active meanwhile is not exported twice, and a deleted one is skipped.
-      const ids = await connection.read(() =>
-        listIds(connection, { ...withoutUndefined({ source }), ...person.scope, limit: MAX_EXPORTED }),
-      );
-      for (const id of ids) {
-        const found = await connection.read((): ActiveExport | null => {
-          const session = findSession(connection, id, visible);
-          return (
-            session && { ...exported(session, includeInactive), last_active: lastActive(connection, session) }
-          );
-        });
-        done.add(id);
-        if (found !== null) yield found;
-      }
-      return;
-    } catch (cause) {
-      if (onLoss === undefined || !isMalformed(cause)) throw cause;
-    }
-    using copy = await salvageCopy(connection.path);
-    // A session whose row is lost has no known owner any more.
-    onLoss(isEverybody(person) ? copy : { lost: copy.lost, notes: copy.notes, standIns: [] });
-    const second = await openDatabase({ path: copy.path, readOnly: true });
-    try {
-      const rest = exportOperations({ ...context, connection: second.connection });
-      for await (const session of rest.exportEach(withoutUndefined({ includeInactive, source })))
-        if (!done.has(session.id)) yield session;
-    } finally {
-      second.connection.close();
-    }
-  }
   return {
     exportSession: (id, options = {}) =>
       connection.read(() => {
         const session = findSession(connection, id, visible);
         return session === null ? null : exported(session, options.includeInactive);
       }),
-    exportEach,
+    async *exportEach({ includeInactive, source } = {}) {
+      // Ids first: a session that becomes active meanwhile is not exported twice, and a deleted one is skipped.
+      const ids = await connection.read(() =>
+        listIds(connection, { ...withoutUndefined({ source }), ...person.scope }),
+      );
+      for (const id of ids) {
+        const found = await connection.read((): ActiveExport | null => {
+          const row = findSession(connection, id, visible);
+          return row && { ...exported(row, includeInactive), last_active: lastActive(connection, row) };
+        });
+        if (found !== null) yield found;
+      }
+    },
     async importSessions(sessions, work = {}) {
       return importAll(context, sessions, work, seconds(clock));
     },

@@ -1,21 +1,18 @@
 // What a gateway keeps about conversations besides their messages: what was asked last, which of them are live, the marks by which a request
 // finds its session, and tool rounds that the client never sees. Every row belongs to a session, is visible to those who see
-// the session, and is deleted with it (by triggers, schema.ts). In a file where another program uses the name of one of the tables,
-// nothing is kept there, with one warning.
+// the session, and is deleted with it (by triggers, schema.ts).
 import type { Ask, FoundMark, GatewayRecords, LiveSession } from "../gateway-records.ts";
 import type { HomeUpkeep, Spend } from "../store.ts";
-import { type Connection, count, finite, isVisible, mark, userPlatform } from "./connection.ts";
-import { requireStored, type StoreContext, writeTo } from "./context.ts";
+import { type Connection, count, finite, isVisible, mark } from "./connection.ts";
+import { ownerOf, requireStored, type StoreContext, writeTo } from "./context.ts";
 import { putAsk } from "./messages.ts";
-import { ASKS, hasOwnTable, LIVE_SESSIONS, MARKS, ROUNDS, readableFields, SPEND } from "./schema.ts";
+import { ASKS, LIVE_SESSIONS, MARKS, ROUNDS, readableFields, SPEND } from "./schema.ts";
 
-export type Table = typeof LIVE_SESSIONS;
+type Table = typeof LIVE_SESSIONS;
 
 /** The messages that a record is about are synced, and it with them if it was saved before. */
 const UNSYNCED = { isUnsynced: true };
 const MOST_LISTED = 100;
-
-const OWNER = `SELECT s.user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE s.id = :id`;
 
 const GET_ASK = `
   SELECT ${readableFields(ASKS.columns, "a.")} FROM ${ASKS.name} a JOIN sessions s ON s.id = a.session_id
@@ -87,42 +84,31 @@ export function putting({ name, columns }: Table, without: readonly string[] = [
 
 /** For tables of ours whose rows belong to a session. */
 export function recordKeeper(context: StoreContext) {
-  const { connection, warn, warned } = context;
-  const keeps = (table: Table): boolean => hasOwnTable(connection, table);
-  /** Inside a transaction, for an existing session. Without our table nothing is written. */
-  const put = async <T>(table: Table, session: string, without: T, work: (id: string) => T): Promise<T> => {
-    const outcome = await writeTo(
+  /** Inside a transaction, for an existing session. */
+  return <T>(session: string, work: (id: string) => T): Promise<T> =>
+    writeTo(
       context,
       session,
       (id) => {
-        requireStored(connection, id);
-        return keeps(table) ? { value: work(id) } : undefined;
+        requireStored(context.connection, id);
+        return work(id);
       },
       UNSYNCED,
     );
-    if (outcome !== undefined) return outcome.value;
-    if (!warned.has(table.name))
-      warn(
-        `The table ${table.name} of ${connection.path} belongs to another program. Records of a gateway are not kept there.`,
-      );
-    warned.add(table.name);
-    return without;
-  };
-  return { keeps, put };
 }
 
 export function gatewayOperations(context: StoreContext): GatewayRecords {
   const { connection } = context;
   const { visible } = context.person;
-  const { keeps, put } = recordKeeper(context);
+  const put = recordKeeper(context);
   return {
-    saveAsk: (session, ask) =>
-      put(ASKS, session, undefined, (id) => putAsk(connection, id, { ...ask, row_id: null })),
+    saveAsk: (session, ask) => put(session, (id) => putAsk(connection, id, { ...ask, row_id: null })),
     getAsk: (session) =>
       connection.read(() => {
-        const values = { session, ...visible };
-        if (!keeps(ASKS)) return null;
-        const row = connection.get<Omit<Ask, "delivered"> & { delivered: number }>(GET_ASK, values);
+        const row = connection.get<Omit<Ask, "delivered"> & { delivered: number }>(GET_ASK, {
+          session,
+          ...visible,
+        });
         if (row === undefined) return null;
         const { token, request, row_id, delivered } = row;
         return { token, request, row_id, delivered: delivered === 1 };
@@ -131,13 +117,13 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
       await writeTo(
         context,
         sessionId,
-        (session) => keeps(ASKS) && connection.run(NOTE_DELIVERED, { session, token }),
+        (session) => connection.run(NOTE_DELIVERED, { session, token }),
         UNSYNCED,
       );
     },
 
     saveLiveSession: (live) =>
-      put(LIVE_SESSIONS, live.session_id, undefined, (session_id) => {
+      put(live.session_id, (session_id) => {
         const { key, source, started_at, last_active_at, last_prompt_tokens } = live;
         const person = personOf(connection, session_id);
         connection.run(REMOVE_LIVE, { person, key });
@@ -149,8 +135,7 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
       }),
     getLiveSession: (key) =>
       connection.read(() => {
-        const values = { key, ...visible };
-        const row = keeps(LIVE_SESSIONS) ? connection.get<LiveSession>(LIVE_BY_KEY, values) : undefined;
+        const row = connection.get<LiveSession>(LIVE_BY_KEY, { key, ...visible });
         return row === undefined ? null : { ...row };
       }),
     listLiveSessions: (options = {}) =>
@@ -162,18 +147,14 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
           finalized: isFinalized === undefined ? null : Number(isFinalized),
           limit: limit === undefined ? -1 : count(limit, MOST_LISTED),
         };
-        return keeps(LIVE_SESSIONS)
-          ? connection.all<LiveSession>(LIVE_LIST, values).map((row) => ({ ...row }))
-          : [];
+        return connection.all<LiveSession>(LIVE_LIST, values).map((row) => ({ ...row }));
       }),
     deleteLiveSession: (key) =>
-      connection.write(
-        () => keeps(LIVE_SESSIONS) && connection.run(REMOVE_VISIBLE_LIVE, { key, ...visible }).changes > 0,
-      ),
+      connection.write(() => connection.run(REMOVE_VISIBLE_LIVE, { key, ...visible }).changes > 0),
 
     saveMarks: async (sessionId, marks) => {
       if (marks.length === 0) return;
-      await put(MARKS, sessionId, undefined, (session) => {
+      await put(sessionId, (session) => {
         const call = connection.get<{ next: number }>(NEXT_CALL)?.next ?? 1;
         for (const mark of new Set(marks)) {
           connection.run(REMOVE_MARK, { session, mark });
@@ -183,7 +164,6 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
     },
     findMark: (marks, { calls = [] } = {}) =>
       connection.read(() => {
-        if (!keeps(MARKS)) return null;
         type Row = Omit<FoundMark, "is_newest"> & { readonly is_newest: number };
         const found = connection.get<Row>(FIND_MARK, { marks: JSON.stringify(marks), ...visible });
         if (found === undefined) return null;
@@ -196,26 +176,22 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
       }),
 
     saveRound: ({ session_id, mark, wire, items }) =>
-      put(ROUNDS, session_id, undefined, (id) => {
+      put(session_id, (id) => {
         connection.run(REMOVE_ROUND, { session_id: id, mark, wire });
         connection.run(PUT_ROUND, { session_id: id, mark, wire, items });
       }),
     findRounds: (session, marks, wire) =>
       connection.read(() => {
         const values = { session, marks: JSON.stringify(marks), wire, ...visible };
-        if (!keeps(ROUNDS)) return [];
         return inOrderOf(marks, connection.all<{ mark: string; items: string }>(FIND_ROUNDS, values));
       }),
   };
 }
 
 export function spendOperations({ connection }: StoreContext) {
-  const keeps = (table: Table): boolean => hasOwnTable(connection, table);
   return {
-    // Where the table is another program's, nothing is counted, and so nothing is refused.
     addSpend: ({ day = "", kind, key }, spend, most = {}) =>
       connection.write(() => {
-        if (!keeps(SPEND)) return undefined;
         const spent = connection.get<Spend>(SPENT, { day, kind, key });
         const isNew = spent === undefined && most.members !== undefined;
         const group = isNew ? connection.get<{ members: number }>(MEMBERS, { day, kind }) : undefined;
@@ -240,6 +216,6 @@ export function inOrderOf<Row extends { readonly mark: string }>(
 
 /** Inside a transaction: whose session it is, as a text. "" is the owner of the home. */
 function personOf(connection: Connection, id: string): string {
-  const row = connection.get<{ user: string | null; platform: string | null }>(OWNER, { id });
-  return row === undefined || row.user === null ? "" : JSON.stringify([row.platform, row.user]);
+  const { user = null, platform } = ownerOf(connection, id) ?? {};
+  return user === null ? "" : JSON.stringify([platform, user]);
 }

@@ -104,7 +104,7 @@ const TIP = byFile(
 );
 
 /** From a session to its first ancestor, as long as `condition` holds between child `c` and parent `p`. */
-const upWhile = (condition: string): string => `
+export const upWhile = (condition: string): string => `
   WITH RECURSIVE up(id, depth, path) AS (
     SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
     UNION ALL

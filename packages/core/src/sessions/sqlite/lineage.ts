@@ -11,7 +11,7 @@ import { byFile, featuresOf, isPossibleId, isVisible, mark, seconds, type Visibl
 import { type StoreContext, writeTo } from "./context.ts";
 import { ancestorsOf, continuedBy, isReset, tipOf } from "./lineage-sql.ts";
 import { addToCounters, appendColumns, INSERT_ORIGIN, toAppend } from "./messages.ts";
-import { copiedColumns, hasOwnTable, MARKS } from "./schema.ts";
+import { copiedColumns, MARKS } from "./schema.ts";
 import { endSession, findSession, insertSession, readOwnPrompt, writeOwnPrompt } from "./sessions.ts";
 import { nextTitleInLineage, writeTitle } from "./titles.ts";
 
@@ -80,8 +80,7 @@ export function lineageOperations(context: StoreContext): Lineage {
         const values = { text, ...visible };
         if (connection.get(EXACT, values) !== undefined) return text;
         const found = connection.all<{ id: string }>(BY_PREFIX, values);
-        if (found.length > 0 || !hasOwnTable(connection, MARKS))
-          return found.length === 1 ? (found[0]?.id ?? null) : null;
+        if (found.length > 0) return found.length === 1 ? (found[0]?.id ?? null) : null;
         return (
           connection.get<{ id: string }>(BY_MARK, { mark: transcriptMark(text), ...visible })?.id ?? null
         );

@@ -19,7 +19,7 @@ import {
   visibleTo,
 } from "./connection.ts";
 import { type StoreContext, writeTo } from "./context.ts";
-import { isContinuation, isListable, MAX_CHAIN, tipOf } from "./lineage-sql.ts";
+import { continuedBy, isContinuation, isListable, MAX_CHAIN, tipOf } from "./lineage-sql.ts";
 import { findSession, sessionFields, shownTo } from "./sessions.ts";
 
 /** SQL: up along continuations, the session under which a conversation is listed. */
@@ -167,8 +167,7 @@ export function flagOperations(context: StoreContext) {
 function setFlag(connection: Connection, id: string, flag: Flag, isSet: boolean): boolean {
   const file = featuresOf(connection);
   if (!file.sessions.has(flag) || findSession(connection, id) === null) return false;
-  const sql = `SELECT ${ROOT_OF(":id", file)} AS root`;
-  const root = connection.get<{ root: string }>(sql, { id, ...ALL_USERS })?.root ?? id;
+  const [root = id] = continuedBy(connection, id);
   const chain = connection.all<{ id: string }>(CHAIN(connection), { root, ...ALL_USERS });
   const changes = chain.map((row) => connection.run(SET_FLAG(flag), { id: row.id, value: isSet ? 1 : 0 }));
   return changes.some((change) => change.changes > 0);

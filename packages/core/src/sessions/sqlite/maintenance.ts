@@ -2,10 +2,10 @@
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
 import type { DatabaseFile, Health, HomeUpkeep, LongWork, OptimizeOutcome, StoreStats } from "../store.ts";
-import { byFile, type Connection, featuresOf, seconds, titleOf } from "./connection.ts";
+import { type Connection, featuresOf, seconds, titleOf } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { diagnose, problemTexts } from "./damage.ts";
-import { otherProcessesWithFileOpen, runOneInThread } from "./database-file.ts";
+import { isOpenElsewhere, runOneInThread } from "./database-file.ts";
 import { HIDE_ORPHANS } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause } from "./failures.ts";
 import { FTS, isUsable, stateOf } from "./index/tables.ts";
@@ -21,14 +21,12 @@ const PAGES_PER_MERGE = 250;
 const GET_META = "SELECT value FROM state_meta WHERE key = :key";
 const PUT_META =
   "INSERT INTO state_meta (key, value) VALUES (:key, :value) ON CONFLICT(key) DO UPDATE SET value = excluded.value";
-const GHOSTS = byFile(
-  (file) => `
-  DELETE FROM sessions WHERE source = 'tui' AND ${titleOf("sessions", file)} IS NULL AND ended_at IS NOT NULL
+const GHOSTS = `
+  DELETE FROM sessions WHERE source = 'tui' AND ${titleOf("sessions")} IS NULL AND ended_at IS NOT NULL
     AND started_at < :before
     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = sessions.id)
-`,
-);
+`;
 const FINALIZE_ORPHANS = `
   UPDATE sessions SET ended_at = :now, end_reason = 'orphaned_compression'
   WHERE api_call_count = 0 AND ended_at IS NULL AND started_at < :before
@@ -55,10 +53,10 @@ export function maintenanceOperations(
   { pruneSessions }: Pick<HomeUpkeep, "pruneSessions">,
 ) {
   /** Runs once in the lifetime of a file. */
-  const once = (key: string, sql: (of: Connection) => string, values: Record<string, number>) =>
+  const once = (key: string, sql: string, values: Record<string, number>) =>
     connection.write(() => {
       if (readMeta(connection, key) !== null) return 0;
-      const { changes } = connection.run(sql(connection), values);
+      const { changes } = connection.run(sql, values);
       writeMeta(connection, key, "1");
       return changes;
     });
@@ -68,7 +66,7 @@ export function maintenanceOperations(
     },
     async finalizeOrphanedCompressionSessions() {
       const now = seconds(clock);
-      return once(ORPHANS_FINALIZED, () => FINALIZE_ORPHANS, { now, before: now - 7 * DAY_SECONDS });
+      return once(ORPHANS_FINALIZED, FINALIZE_ORPHANS, { now, before: now - 7 * DAY_SECONDS });
     },
     async maybeAutoPruneAndVacuum(options = {}) {
       const { retentionDays = 90, minIntervalHours = 24, vacuum: _vacuum, ...files } = options;
@@ -118,9 +116,7 @@ export function maintenanceOperations(
     checkHealth: () => checkHealth(connection),
     // With schema 17, Hermes Agent's index depends on that mark, so sessions with messages must not get it.
     hideOrphanedDelegates: () =>
-      connection.write(() =>
-        featuresOf(connection).isSchema17 ? 0 : connection.run(HIDE_ORPHANS(connection)).changes,
-      ),
+      connection.write(() => (featuresOf(connection).isSchema17 ? 0 : connection.run(HIDE_ORPHANS).changes)),
   } satisfies DatabaseFile;
 }
 
@@ -212,7 +208,7 @@ export async function vacuumIfUnused(connection: Connection): Promise<"done" | "
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
   const db = connection.isInMemory ? connection.db : undefined;
-  if (otherProcessesWithFileOpen(path).length > 0) return "in-use";
+  if (isOpenElsewhere(path)) return "in-use";
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
   await runOneInThread({ address, readOnly: false, waitLimitMs, db }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));

@@ -39,7 +39,6 @@ import { forgetRewound, takeBack } from "./rewind.ts";
 import {
   ASKS,
   clampInteger,
-  hasOwnTable,
   LATER_MESSAGE_COLUMNS,
   MESSAGE_SOURCE,
   messageColumns,
@@ -394,7 +393,6 @@ export function putAsk(
   session: string,
   ask: Pick<Ask, "token" | "request" | "row_id">,
 ): void {
-  if (!hasOwnTable(connection, ASKS)) return;
   connection.run(REMOVE_ASK, { session });
   connection.run(PUT_ASK, { session, ...ask });
 }

@@ -7,12 +7,13 @@ import { describeCause, sqliteCode } from "../../lib/index.ts";
 import { createPrivateFile, enterWal } from "../../lib/sqlite.ts";
 import { rememberOpenFailure, sessionError } from "../errors.ts";
 import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
+import { isMalformed } from "./damage.ts";
 import { retryBriefly } from "./database-file.ts";
 import { rebuildDerivedTables } from "./derived-tables.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause, toSessionError } from "./failures.ts";
 import { IN_MEMORY, type OpenOptions } from "./options.ts";
-import { isMalformed, repairDatabase } from "./repair.ts";
+import { repairDatabase } from "./repair.ts";
 import {
   type Column,
   columnsOf,
@@ -272,22 +273,9 @@ function immutableAddress(path: string): string {
 // Node 22 returns a text only up to the first NUL. Structured content starts with one ("\0json:"), so it would be read as empty
 // and lost when a conversation is written back. `engines` requires Node 24, but npm only warns.
 
-const TEXT = "\0json:[1]";
-
-let isWhole: boolean | undefined;
-
-export function readsWholeTexts(): boolean {
-  isWhole ??= isReadBack(() => new DatabaseSync(":memory:"));
-  return isWhole;
-}
-
-export function isReadBack(open: () => DatabaseSync): boolean {
-  const db = open();
-  try {
-    return db.prepare("SELECT CAST(? AS TEXT) AS text").get(TEXT)?.text === TEXT;
-  } finally {
-    db.close();
-  }
+function readsWholeTexts(): boolean {
+  using db = new DatabaseSync(":memory:");
+  return db.prepare("SELECT 'a' || char(0) || 'b' AS text").get()?.text === "a\0b";
 }
 
 // ---- Read-only files of older versions ----

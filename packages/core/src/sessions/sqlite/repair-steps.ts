@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { schemaCookie } from "./connection.ts";
 import type { Problem } from "./damage.ts";
-import { openForRepair, otherProcessesWithFileOpen, retryBriefly } from "./database-file.ts";
+import { isOpenElsewhere, openForRepair, retryBriefly } from "./database-file.ts";
 import { classOfTable, OWN_KEPT_TABLES } from "./salvage/table-classes.ts";
 
 export type RepairStrategy =
@@ -48,13 +48,12 @@ const DROP_ORPHANS = `
   )
 `;
 
-// They contain no data, and every open creates missing ones.
+// They contain no data, and every open creates missing ones in files up to schema 16.
 const DROP_INDEXES = `
   DELETE FROM sqlite_master
   WHERE type = 'index' AND name GLOB 'idx_*' AND tbl_name IN ('sessions', 'messages', 'compression_locks')
+    AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'messages' AND type = 'table' AND sql LIKE '%compacted%')
 `;
-
-const TIDY_UP = ["REINDEX", "VACUUM"];
 
 /**
  * Adds a row for each session that messages or other sessions name but that does not exist, with what the messages tell about it.
@@ -70,28 +69,21 @@ export const ADD_SESSIONS = `
 `;
 
 /** The steps that may repair these problems, in the order to try them. */
-export function stepsFor(problems: readonly Problem[], isLater: boolean): readonly Step[] {
+export function stepsFor(problems: readonly Problem[]): readonly Step[] {
   const kinds = new Set(problems.map(({ kind }) => kind));
   if (!kinds.has("pages")) {
-    const steps: Step[] = [];
     const after = kinds.has("keys") ? [ADD_SESSIONS] : [];
-    if (kinds.has("space")) steps.push({ strategy: "vacuum", after: [...after, "VACUUM"] });
-    else if (kinds.has("keys")) steps.push({ strategy: "add_sessions", after });
-    return steps;
+    if (kinds.has("space")) return [{ strategy: "vacuum", after: [...after, "VACUUM"] }];
+    return kinds.has("keys") ? [{ strategy: "add_sessions", after }] : [];
   }
   if (problems.some(isRowLost)) return [];
-  // Hermes Agent's index is dropped only if nothing else helps. Other indexes of later schemas are unknown to us.
-  const drops = isLater
-    ? [[DROP_OWN], [DROP_FTS], [DROP_OWN, DROP_FTS]]
-    : [[DROP_OWN], [DROP_INDEXES], [DROP_FTS], [DROP_FTS, DROP_OWN, DROP_INDEXES]];
-  return [
-    { strategy: "dedup_schema", schemaSql: DEDUP_SCHEMA, after: [] },
-    ...drops.map((statements) => ({
-      strategy: "drop_fts_rebuild" as const,
-      schemaSql: [DEDUP_SCHEMA, ...statements, DROP_ORPHANS].join(";"),
-      after: TIDY_UP,
-    })),
-  ];
+  const drop = (...statements: string[]): Step => ({
+    strategy: "drop_fts_rebuild",
+    schemaSql: [DEDUP_SCHEMA, DROP_OWN, DROP_INDEXES, ...statements, DROP_ORPHANS].join(";"),
+    after: ["REINDEX", "VACUUM"],
+  });
+  // Hermes Agent's index is dropped only if nothing else helps.
+  return [{ strategy: "dedup_schema", schemaSql: DEDUP_SCHEMA, after: [] }, drop(), drop(DROP_FTS)];
 }
 
 /**
@@ -103,23 +95,6 @@ function isRowLost({ kind, object, text }: Problem): boolean {
   return object !== "sqlite_schema" && !object.startsWith("idx_") && classOfTable(object) !== "derived";
 }
 
-/** The file was used by a Hermes Agent with schema 17 or later. False when the schema cannot be read. */
-export function isLater(file: string): boolean {
-  try {
-    using db = openForRepair(file);
-    return isLaterFile(db);
-  } catch {
-    return false;
-  }
-}
-
-/** By the declaration of `messages`, which can be read even if the schema as a whole cannot. */
-function isLaterFile(db: DatabaseSync): boolean {
-  const sql =
-    "SELECT 1 FROM sqlite_master WHERE name = 'messages' AND type = 'table' AND sql LIKE '%compacted%'";
-  return db.prepare(sql).get() !== undefined;
-}
-
 /** False, and nothing is done, when the file's schema has changed since the trial on the copy. */
 export async function apply(step: Step, file: string, expectedCookie?: number): Promise<boolean> {
   const { schemaSql } = step;
@@ -128,7 +103,8 @@ export async function apply(step: Step, file: string, expectedCookie?: number): 
     if (!applied) return false;
   }
   for (const sql of step.after) {
-    if (sql === "VACUUM" && isUsedByLaterProgram(file)) continue;
+    // It moves every page. A running Hermes Agent with schema 17 stops when that happens to its file.
+    if (sql === "VACUUM" && isOpenElsewhere(file)) continue;
     try {
       await retryBriefly(() => {
         using db = new DatabaseSync(file, { timeout: 50 });
@@ -139,16 +115,6 @@ export async function apply(step: Step, file: string, expectedCookie?: number): 
     }
   }
   return true;
-}
-
-/** VACUUM moves every page. A running Hermes Agent with schema 17 stops when that happens to its file. */
-function isUsedByLaterProgram(file: string): boolean {
-  try {
-    using db = openForRepair(file);
-    return isLaterFile(db) && otherProcessesWithFileOpen(file).length > 0;
-  } catch {
-    return true; // do not vacuum a schema that cannot be read
-  }
 }
 
 function editSchema(sql: string, file: string, expectedCookie: number | undefined): boolean {

@@ -1,14 +1,22 @@
 // Repairs a damaged database. First, objects that hold no data are rebuilt in place, after a trial on a copy. If that
 // does not repair the file, a new one is built from every row that can be read, checked, and put in its place if no other program
 // has the file open. The damaged file is kept as a backup.
-import { chmodSync, chownSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   describeCause,
   err,
-  errnoCode,
   holdFileLock,
   ok,
   type Result,
@@ -16,23 +24,20 @@ import {
   syncDirectory,
 } from "../../lib/index.ts";
 import { describeLoss, type LostRows } from "../errors.ts";
-import { countRows, type Diagnosis, diagnose, fileBehind, type Problem, problemTexts } from "./damage.ts";
+import { countRows, type Diagnosis, diagnose, fileBehind, problemTexts } from "./damage.ts";
 import {
   copyDatabase,
   fingerprint,
   freeName,
+  isOpenElsewhere,
   keepCopy,
-  type OpenProcess,
-  processesWithFileOpen,
   removeParts,
   retryBriefly,
 } from "./database-file.ts";
 import { rebuildDerivedTables } from "./derived-tables.ts";
 import { isBusy } from "./failures.ts";
-import { apply, isLater, type RepairStrategy, type Step, stepsFor } from "./repair-steps.ts";
+import { apply, type RepairStrategy, type Step, stepsFor } from "./repair-steps.ts";
 import { salvageInto } from "./salvage/rebuild.ts";
-
-export { isMalformed, isNotSqlite } from "./damage.ts";
 
 /** What was wrong with a database, and what a repair did about it. */
 export type RepairReport = {
@@ -54,7 +59,6 @@ export type RepairReport = {
   readonly notes?: readonly string[];
   /** Path of the complete repaired database, if it could not replace the damaged one. */
   readonly beside?: string;
-  readonly held_by?: readonly OpenProcess[];
 };
 
 /** What a repair may change and lose. */
@@ -74,51 +78,11 @@ export type RepairOptions = {
 /** Never rejects. A sound file is reported as repaired and not touched. */
 export async function repairDatabase(path: string, options: RepairOptions = {}): Promise<RepairReport> {
   try {
-    return await attempt(path, options);
+    if (!existsSync(path)) return report({ error: `${path} does not exist` });
+    return await attempt({ path, file: fileBehind(path), options, now: options.now ?? new Date() });
   } catch (cause) {
     return report({ error: `${path} was not repaired: ${describeCause(cause)}` });
   }
-}
-
-async function attempt(path: string, options: RepairOptions): Promise<RepairReport> {
-  let file: string;
-  try {
-    file = fileBehind(path);
-  } catch (cause) {
-    if (errnoCode(cause) !== "ENOENT") throw cause;
-    return report({ error: `${path} does not exist` });
-  }
-  const found = await diagnose(file);
-  if (found.kind === "sound") {
-    return sound(found, options.checkOnly ? null : "dedup_schema");
-  }
-  const problems = problemTexts(found.problems);
-  if (found.kind === "unusable" || options.checkOnly)
-    return report({ error: `${path}: ${problems[0]}`, healthy: false, problems });
-  const work = { path, file, options, now: options.now ?? new Date() };
-  const outcome = await underLocks(work, found);
-  const notes = [...(outcome.notes ?? []), ...(outcome.repaired ? changedMessages(found.problems) : [])];
-  return { ...outcome, problems, notes: notes.length > 0 ? notes : outcome.notes };
-}
-
-/**
- * Finds messages about which two sound indexes disagree with the row: the end of the row was replaced by a page of zeros, which
- * SQLite reads as text. It cannot be restored, but the user is told.
- */
-function changedMessages(problems: readonly Problem[]): string[] {
-  const damaged = new Set(
-    problems.filter(({ text }) => text.includes(": page ")).map(({ object }) => object),
-  );
-  const counts = new Map<string, number>();
-  for (const { text, object } of problems) {
-    const [, id] = /^row (\d+) missing from index idx_messages_/.exec(text) ?? [];
-    if (id !== undefined && !damaged.has(object)) counts.set(id, (counts.get(id) ?? 0) + 1);
-  }
-  const ids = [...counts].filter(([, count]) => count > 1).map(([id]) => id);
-  if (ids.length === 0) return [];
-  return [
-    `The end of ${ids.length} message(s) was lost, probably with a page of zeros: text, time and marks after it are not what was stored. Ids: ${ids.join(", ")}.`,
-  ];
 }
 
 type Work = {
@@ -131,27 +95,28 @@ type Work = {
 
 type Damaged = Extract<Diagnosis, { readonly kind: "damaged" }>;
 
-const LOCK_WAIT_MS = 5000;
+/** As long as a statement waits for another process. */
+const LOCK_WAIT_MS = 15_000;
 
-/** Two programs repairing one file at the same time would undo each other's work. */
-async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
-  const start = performance.now();
-  let damage = found;
-  for (;;) {
-    const locks = holdRepairLocks(work.file);
+/** Under locks: two programs repairing one file at the same time would undo each other's work. */
+async function attempt(work: Work): Promise<RepairReport> {
+  const { path, file, options } = work;
+  for (const start = performance.now(); ; await sleep(50 + Math.random() * 100)) {
+    const found = await diagnose(file);
+    if (found.kind === "sound") return sound(found, options.checkOnly ? null : "dedup_schema");
+    const problems = problemTexts(found.problems);
+    if (found.kind === "unusable" || options.checkOnly)
+      return report({ error: `${path}: ${problems[0]}`, healthy: false, problems });
+    const locks = holdRepairLocks(file);
     if (locks.ok) {
       using _ = locks.value;
-      return await repairLocked(work, damage);
+      return { ...(await repairLocked(work, found)), problems };
     }
     if (performance.now() - start > LOCK_WAIT_MS)
       return report({
-        error: `${work.path} was not repaired: another program is repairing it or rebuilding its index (it holds ${locks.error}). Wait until it is done, then run 'hermes sessions repair'.`,
+        error: `${path} was not repaired: another program is repairing it or rebuilding its index (it holds ${locks.error}). Wait until it is done, then run 'hermes sessions repair'.`,
         healthy: false,
       });
-    await sleep(50 + Math.random() * 100);
-    const now = await diagnose(work.file);
-    if (now.kind === "sound") return sound(now, "dedup_schema"); // the other program has repaired it
-    if (now.kind === "damaged") damage = now;
   }
 }
 
@@ -166,7 +131,7 @@ async function repairLocked(work: Work, found: Damaged): Promise<RepairReport> {
   } catch (cause) {
     outcome = report({ error: `${work.path} was not repaired: ${describeCause(cause)}`, healthy: false });
   }
-  // Programs that open a damaged file at the same time interfere; one of them may have repaired it.
+  // A program that opened the damaged file at the same time may have rebuilt its index.
   const after = outcome.repaired || outcome.beside !== undefined ? undefined : await diagnose(work.file);
   if (after?.kind === "sound") outcome = sound(after, "dedup_schema");
   return { ...outcome, backup_path: outcome.backup_path ?? backup };
@@ -189,45 +154,32 @@ async function repairDerivedTables(
 }
 
 /** Undefined when no step repairs a copy of the file. */
-async function repairInPlace(
-  work: Work,
-  { problems }: { problems?: readonly Problem[] },
-): Promise<RepairReport | undefined> {
-  const { file } = work;
-  const rehearsal = `${file}.repair-${randomHex(6)}`;
-  try {
-    await copyDatabase(file, rehearsal);
-    const before = tryCountRows(rehearsal);
-    if (before === undefined) return undefined; // not even the schema can be listed
-    for (const step of stepsFor(problems ?? [], isLater(rehearsal))) {
-      if (await rehearse(step, rehearsal, before.rows)) return await perform(step, work, before.cookie);
-      // The next step starts from the unchanged file, because steps are applied singly.
-      removeParts(rehearsal);
-      await copyDatabase(file, rehearsal);
+async function repairInPlace(work: Work, { problems }: Damaged): Promise<RepairReport | undefined> {
+  for (const step of stepsFor(problems)) {
+    const copy = `${work.file}.repair-${randomHex(6)}`;
+    try {
+      await copyDatabase(work.file, copy);
+      const cookie = await rehearse(step, copy);
+      if (cookie !== undefined) return await perform(step, work, cookie);
+    } finally {
+      removeParts(copy);
     }
-    return undefined;
-  } finally {
-    removeParts(rehearsal);
   }
+  return undefined;
 }
 
-function tryCountRows(file: string): ReturnType<typeof countRows> | undefined {
+/** The schema cookie before the step; undefined when the copy is not sound afterwards or a table has lost a row. */
+async function rehearse(step: Step, copy: string): Promise<number | undefined> {
   try {
-    return countRows(file);
-  } catch {
-    return undefined;
-  }
-}
-
-/** True when the copy is sound afterwards and no table has lost a row. */
-async function rehearse(step: Step, copy: string, before: ReadonlyMap<string, number>): Promise<boolean> {
-  try {
+    const before = countRows(copy);
     await apply(step, copy);
-    if ((await diagnose(copy)).kind !== "sound") return false;
+    if ((await diagnose(copy)).kind !== "sound") return undefined;
     const left = countRows(copy).rows;
-    return [...before].every(([table, rows]) => (left.get(table) ?? -1) >= rows);
+    return [...before.rows].every(([table, rows]) => (left.get(table) ?? -1) >= rows)
+      ? before.cookie
+      : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -235,12 +187,13 @@ async function perform(step: Step, { path, file }: Work, cookie: number): Promis
   const applied = await apply(step, file, step.schemaSql === undefined ? undefined : cookie);
   const found = await diagnose(file);
   if (found.kind === "sound") return sound(found, step.strategy);
-  const left = problemTexts(found.problems);
   if (applied && found.problems.every(({ kind }) => kind === "space")) {
     const note = `Other programs have ${path} open, so pages that are no longer used stay in it. Close them and run 'hermes sessions repair' again to give them back.`;
     return report({ repaired: true, healthy: true, strategy: step.strategy, notes: [note] });
   }
-  const why = applied ? left[0] : "another program changed it at the same time; try again";
+  const why = applied
+    ? problemTexts(found.problems)[0]
+    : "another program changed it at the same time; try again";
   return report({ error: `${path} was not repaired: ${why}`, healthy: false });
 }
 
@@ -263,7 +216,7 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
       check.kind === "sound" ? "no table of sessions could be read" : problemTexts(check.problems)[0];
     return report({ error: `${path} cannot be repaired (${why}) and was left as it was.`, healthy: false });
   }
-  const losses = salvage.lost.filter((lost) => lost.class === "canonical" || lost.class === "side");
+  const losses = salvage.lost.filter((lost) => lost.class === "canonical");
   if (options.allowLoss === false && (losses.length > 0 || salvage.notes.length > 0)) {
     removeParts(built);
     const what = losses.map((lost) => describeLoss(lost)).join("; ") || salvage.notes.join(" ");
@@ -271,33 +224,17 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
     return report({ ...told, strategy: null, error, healthy: false });
   }
   const kept = backup ?? (losses.length > 0 ? await keepCopy(file, now) : null);
-  const swap = replaceDatabase(file, built, { expected: fingerprint, isAlone: options.isAlone });
-  if (swap.kind === "replaced")
+  const obstacle = replaceDatabase(file, built, { expected: fingerprint, isAlone: options.isAlone });
+  if (obstacle === undefined)
     return report({ ...told, repaired: true, backup_path: kept, healthy: true, sessions: check.sessions });
-  const held_by = swap.kind === "held" ? swap.by : undefined;
-  const error = `${path} was not replaced: ${whyNot(swap)} The repaired database is complete: ${built}. Close every program that uses ${path}, then run ${swap.kind === "unknown" ? "'hermes sessions repair --alone'" : "'hermes sessions repair'"} again.`;
-  return report({ ...told, error, backup_path: kept, healthy: false, beside: built, held_by });
+  const error = `${path} was not replaced: ${OBSTACLES[obstacle]} The repaired database is complete: ${built}. Close every program that uses ${path}, then run 'hermes sessions repair${obstacle === "unknown" ? " --alone" : ""}' again.`;
+  return report({ ...told, error, backup_path: kept, healthy: false, beside: built });
 }
 
 /** A read-only connection creates the log files and leaves them empty. */
 function dropEmptyLog(file: string): void {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
   for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
-}
-
-function whyNot(swap: Exclude<ReturnType<typeof replaceDatabase>, { kind: "replaced" }>): string {
-  switch (swap.kind) {
-    case "held": {
-      const by = swap.by.map(({ name, pid }) => `${name}, process ${pid}`).join("; ");
-      return by === "" ? "another program has it open." : `another program has it open (${by}).`;
-    }
-    case "changed":
-      return "another program wrote to it meanwhile.";
-    case "unknown":
-      return "this system does not tell whether another program has it open.";
-    default:
-      return swap satisfies never;
-  }
 }
 
 function report(parts: Partial<RepairReport>): RepairReport {
@@ -365,11 +302,11 @@ function startTicks(): number | null {
   }
 }
 
-type Replacement =
-  | { readonly kind: "replaced" }
-  | { readonly kind: "held"; readonly by: readonly OpenProcess[] }
-  | { readonly kind: "unknown" }
-  | { readonly kind: "changed" };
+const OBSTACLES = {
+  held: "another program has it open.",
+  changed: "another program wrote to it meanwhile.",
+  unknown: "this system does not tell whether another program has it open.",
+} as const;
 
 type ReplaceOptions = {
   /** The fingerprint of the copy that the new file was built from. */
@@ -379,17 +316,21 @@ type ReplaceOptions = {
 };
 
 /** Replaces `file` by `built`, unless another program has the file open, may have it open, or has changed it. */
-function replaceDatabase(file: string, built: string, options: ReplaceOptions): Replacement {
-  const holders = processesWithFileOpen(file);
-  if (holders !== undefined && holders.length > 0) return { kind: "held", by: holders };
-  using lock = lockWhole(file);
-  if (lock.kind === "busy") return { kind: "held", by: [] };
+function replaceDatabase(
+  file: string,
+  built: string,
+  options: ReplaceOptions,
+): keyof typeof OBSTACLES | undefined {
+  const isElsewhere = isOpenElsewhere(file);
+  if (isElsewhere) return "held";
+  using db = new DatabaseSync(file, { timeout: 50, enableForeignKeyConstraints: false });
+  const lock = lockWhole(db);
+  if (lock === "busy") return "held";
   // In WAL mode every connection holds a lock on the file, so our exclusive lock proves that there is no other. In other modes,
   // and when SQLite does not accept the file at all, an idle connection holds no lock.
-  const isProven = holders !== undefined || (lock.kind === "held" && lock.isWal);
-  if (!isProven && options.isAlone !== true) return { kind: "unknown" };
-  if (fingerprint(file) !== options.expected) return { kind: "changed" };
-  lock.endLog();
+  if (isElsewhere === undefined && lock !== "wal" && options.isAlone !== true) return "unknown";
+  if (fingerprint(file) !== options.expected) return "changed";
+  if (lock === "wal") endLog(db);
   // A remaining log belongs to the old file. SQLite would apply it to the new one.
   for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(file + suffix, { force: true });
   const { mode, uid, gid } = statSync(file);
@@ -397,36 +338,26 @@ function replaceDatabase(file: string, built: string, options: ReplaceOptions): 
   if (process.getuid?.() === 0) chownSync(built, uid, gid);
   renameSync(built, file);
   syncDirectory(dirname(file));
-  return { kind: "replaced" };
+  return undefined;
 }
 
-type WholeLock = Disposable &
-  (
-    | { readonly kind: "held"; readonly isWal: boolean; endLog(): void }
-    | { readonly kind: "busy" }
-    | { readonly kind: "impossible"; endLog(): void }
-  );
-
-function lockWhole(file: string): WholeLock {
-  const db = new DatabaseSync(file, { timeout: 50, enableForeignKeyConstraints: false });
-  const dispose = { [Symbol.dispose]: () => db.close() };
+/** Locks the file until the connection closes. `none`: SQLite does not accept the file. */
+function lockWhole(db: DatabaseSync): "wal" | "journal" | "busy" | "none" {
   try {
     db.exec("PRAGMA locking_mode = EXCLUSIVE");
-    db.exec("BEGIN EXCLUSIVE");
-    db.exec("ROLLBACK"); // this locking mode keeps the lock
-    const isWal = db.prepare("PRAGMA journal_mode").get()?.journal_mode === "wal";
-    const endLog = (): void => {
-      try {
-        // Otherwise SQLite removes the log by name when the connection closes, and by then that name belongs to the new file.
-        if (isWal) db.exec("PRAGMA journal_mode = DELETE");
-        db.exec("BEGIN EXCLUSIVE");
-      } catch {
-        // The caller removes the log, and the old file is replaced anyway.
-      }
-    };
-    return { kind: "held", isWal, endLog, ...dispose };
+    db.exec("BEGIN EXCLUSIVE; ROLLBACK"); // this locking mode keeps the lock
+    return db.prepare("PRAGMA journal_mode").get()?.journal_mode === "wal" ? "wal" : "journal";
   } catch (cause) {
-    if (isBusy(cause)) return { kind: "busy", ...dispose };
-    return { kind: "impossible", endLog: () => {}, ...dispose };
+    return isBusy(cause) ? "busy" : "none";
+  }
+}
+
+/** Otherwise SQLite removes the log by name when the connection closes, and by then that name belongs to the new file. */
+function endLog(db: DatabaseSync): void {
+  try {
+    db.exec("PRAGMA journal_mode = DELETE");
+    db.exec("BEGIN EXCLUSIVE");
+  } catch {
+    // The caller removes the log, and the old file is replaced anyway.
   }
 }

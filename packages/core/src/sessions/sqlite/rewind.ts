@@ -8,7 +8,7 @@ import type { MessageRecords, RewindOutcome } from "../store.ts";
 import { editSession } from "./claims.ts";
 import { byFile, type Connection, count, featuresOf, isChangeable } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
-import { hasOwnTable, MESSAGE_SOURCE, messageFields, REWOUND } from "./schema.ts";
+import { MESSAGE_SOURCE, messageFields, REWOUND } from "./schema.ts";
 
 const FIND = byFile(
   (file) =>
@@ -76,17 +76,15 @@ export function rewindOperations(context: StoreContext) {
 
 /** Inside a transaction: rewound rows cannot be restored any more, because the messages before them are gone. */
 export function forgetRewound(connection: Connection, session: string): void {
-  if (hasOwnTable(connection, REWOUND)) connection.run(FORGET, { session });
+  connection.run(FORGET, { session });
 }
 
 function restore(connection: Connection, session: string, id: number): number {
-  const isKept = hasOwnTable(connection, REWOUND);
-  if (featuresOf(connection).isSchema17 && !isKept) return 0; // there is no record of rewound rows
   const { changes } = connection.run(`UPDATE messages AS m SET active = 1 WHERE ${TO_RESTORE(connection)}`, {
     session,
     id,
   });
-  if (isKept) connection.run(FORGET_ACTIVE, { session });
+  connection.run(FORGET_ACTIVE, { session });
   return changes;
 }
 
@@ -115,8 +113,7 @@ function rewind(
 
 /** Inside a transaction: this message and what comes after it are no part of the conversation any more. Returns how many. */
 export function takeBack(connection: Connection, session: string, id: number): number {
-  const isKept = hasOwnTable(connection, REWOUND);
-  if (isKept) connection.run(`${NOTE} ${TO_TAKE(connection)}`, { session, id });
+  connection.run(`${NOTE} ${TO_TAKE(connection)}`, { session, id });
   const { changes } = connection.run(`UPDATE messages AS m SET active = 0 WHERE ${TO_TAKE(connection)}`, {
     session,
     id,
@@ -131,7 +128,7 @@ const HINT = "listRecentUserMessages names the messages one can go back to.";
 function refuseArchived(connection: Connection, session: string, target: StoredMessageRow): void {
   if (target.active === 1 || !featuresOf(connection).isSchema17) return;
   if (connection.get(HAS_ARCHIVE, { session }) === undefined) return;
-  if (hasOwnTable(connection, REWOUND) && connection.get(IS_NOTED, { id: target.id }) !== undefined) return;
+  if (connection.get(IS_NOTED, { id: target.id }) !== undefined) return;
   throw sessionError(
     "unknown-message",
     `message ${target.id} of session ${session} is not in the conversation any more: a compaction put it away, or it was taken back before`,

@@ -28,12 +28,12 @@ import {
   isVisible,
   seconds,
   titleOf,
-  userPlatform,
   type Visible,
 } from "./connection.ts";
 import {
   isEverybody,
   isOthers,
+  ownerOf,
   type Person,
   requireStored,
   type StoreContext,
@@ -46,7 +46,6 @@ import {
   type Column,
   clampInteger,
   EXTRACTED,
-  hasOwnTable,
   LARGEST_INTEGER,
   OWN_PROMPTS,
   readableField,
@@ -75,7 +74,7 @@ export function sessionFields(file: FileFeatures): string {
   const fields = (list: readonly Column[]) =>
     list
       .map((column) =>
-        column.name === "title" ? `${titleOf("s", file)} AS title` : readableFields([column], "s."),
+        column.name === "title" ? `${titleOf("s")} AS title` : readableFields([column], "s."),
       )
       .join(", ");
   if (!hasPromptTable(file)) return fields(columns);
@@ -132,7 +131,6 @@ const FILL_EMPTY = `
 `;
 const HAS_PROMPT =
   "SELECT 1 FROM sessions WHERE id = :id AND (system_prompt_hash IS NOT NULL OR system_prompt <> '')";
-const OWNER = `SELECT user_id, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
 const GET_SESSION = byFile(
   (file) => `SELECT ${sessionFields(file)} FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`,
 );
@@ -359,11 +357,8 @@ function platformMark(
   { source = "unknown", parentSessionId }: NewSession,
   { userId, userPlatform }: Scope,
 ): Record<string, string> {
-  const parent =
-    userId === undefined && parentSessionId
-      ? connection.get<{ user_id: string | null; platform: string | null }>(OWNER, { id: parentSessionId })
-      : undefined;
-  const platform = userPlatform ?? (parent?.user_id ? parent.platform : null);
+  const parent = userId === undefined && parentSessionId ? ownerOf(connection, parentSessionId) : undefined;
+  const platform = userPlatform ?? (parent?.user ? parent.platform : null);
   return platform === null || platform === source ? {} : { [USER_PLATFORM]: platform };
 }
 
@@ -445,20 +440,17 @@ export function readOwnPrompt(
   visible: Visible = ALL_USERS,
 ): OwnPrompt | null {
   const values = { id, ...visible };
-  const row = hasOwnTable(connection, OWN_PROMPTS)
-    ? connection.get<OwnPrompt>(GET_OWN_PROMPT, values)
-    : undefined;
+  const row = connection.get<OwnPrompt>(GET_OWN_PROMPT, values);
   return row !== undefined && typeof row.text === "string" ? { ...row } : null;
 }
 
-/** Inside a transaction. Without the table the prompt is not stored, and is built again next time. */
+/** Inside a transaction. */
 export function writeOwnPrompt(
   connection: Connection,
   id: string,
   { text, version }: OwnPrompt,
   now: number,
 ): void {
-  if (!hasOwnTable(connection, OWN_PROMPTS)) return;
   connection.run(CLEAR_OWN_PROMPT, { id });
   connection.run(PUT_OWN_PROMPT, { id, text, version, now });
 }
@@ -478,14 +470,12 @@ export function extractionOperations(context: StoreContext) {
     async setExtractedId(sessionId, messageId) {
       await writeTo(context, sessionId, (id) => {
         requireStored(connection, id, " to note an extraction for");
-        if (!hasOwnTable(connection, EXTRACTED)) return; // the messages are looked at again next time
         connection.run(CLEAR_EXTRACTED, { id });
         connection.run(PUT_EXTRACTED, { id, message: messageId });
       });
     },
     getExtractedId: (id) =>
       connection.read(() => {
-        if (!hasOwnTable(connection, EXTRACTED)) return null;
         const row = connection.get<{ message: unknown }>(GET_EXTRACTED, { id, ...person.visible });
         return typeof row?.message === "number" ? row.message : null;
       }),

@@ -29,7 +29,6 @@ import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<HomeStore> {
   const { connection, warnings } = await openDatabase(options);
-  connection.onWarning = options.onWarning;
   const index = new SearchIndex(connection);
   const context: StoreContext = {
     connection,
@@ -39,7 +38,6 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Home
       options.profile === undefined ? profileOfDatabase(options.path, systemHomeContext()) : options.profile,
     warn: options.onWarning ?? (() => {}),
     person: EVERYBODY,
-    warned: new Set(),
   };
   const { isSchema17 } = await connection.read(() => featuresOf(connection));
   index.start();

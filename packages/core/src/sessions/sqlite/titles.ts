@@ -11,24 +11,21 @@ import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle }
 import {
   byFile,
   type Connection,
-  type FileFeatures,
   featuresOf,
   isVisible,
   OWN_TITLES,
   OWNER_OF_HOME,
   titleOf,
-  userPlatform,
   type Visible,
 } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { ownerOf, type StoreContext } from "./context.ts";
 import { findSession, IS_THERE_FOR } from "./sessions.ts";
 
 /** SQL: `id` and `title` of the sessions whose title meets the condition. */
-function titled(file: FileFeatures, meets: (title: string) => string): string {
+function titled(meets: (title: string) => string): string {
   // Only the index of titles is walked; the rows, which hold long prompts, are read of those that are found.
   const found = `SELECT c.title FROM sessions c WHERE c.title IS NOT NULL AND ${meets("c.title")}`;
   const shared = `SELECT f.id, f.title FROM sessions f WHERE f.title IN (${found})`;
-  if (!file.hasOwnTitles) return shared;
   return `${shared} AND NOT EXISTS (SELECT 1 FROM ${OWN_TITLES} t WHERE t.session_id = f.id AND t.shared IS f.title)
     UNION ALL
     SELECT f.id, t.title FROM ${OWN_TITLES} t JOIN sessions f ON f.id = t.session_id AND t.shared IS f.title
@@ -36,33 +33,26 @@ function titled(file: FileFeatures, meets: (title: string) => string): string {
 }
 
 /** SQL: those of them that the person may see, the newest first. */
-function visibleTitled(file: FileFeatures, meets: (title: string) => string): string {
-  return `SELECT s.id, x.title, s.user_id IS NULL AS isOwners FROM (${titled(file, meets)}) x CROSS JOIN sessions s ON s.id = x.id
+function visibleTitled(meets: (title: string) => string): string {
+  return `SELECT s.id, x.title, s.user_id IS NULL AS isOwners FROM (${titled(meets)}) x CROSS JOIN sessions s ON s.id = x.id
     WHERE ${isVisible("s")} ORDER BY s.started_at DESC, s.id DESC`;
 }
 
-const BY_TITLE = byFile((file) => visibleTitled(file, (title) => `${title} = :title`));
+const BY_TITLE = visibleTitled((title) => `${title} = :title`);
 /**
  * Numbered forms match in any (ASCII) case: a number that is too high does no harm, a taken one does. SQLite prepares a statement again
  * for each other pattern of a LIKE, unless it is an expression.
  */
-const TITLES_OF_LINE = byFile((file) =>
-  visibleTitled(file, (title) => `(${title} = :base OR ${title} LIKE (:numbered || '') ESCAPE '\\')`),
+const TITLES_OF_LINE = visibleTitled(
+  (title) => `(${title} = :base OR ${title} LIKE (:numbered || '') ESCAPE '\\')`,
 );
 /** Titles that may be equal after folding; SQLite itself folds only ASCII. */
-const FOLDABLE_TITLES = byFile((file) =>
-  visibleTitled(
-    file,
-    (title) =>
-      `(${title} = :base COLLATE NOCASE OR ${title} LIKE (:numbered || '') ESCAPE '\\' OR octet_length(${title}) <> length(${title}))`,
-  ),
+const FOLDABLE_TITLES = visibleTitled(
+  (title) =>
+    `(${title} = :base COLLATE NOCASE OR ${title} LIKE (:numbered || '') ESCAPE '\\' OR octet_length(${title}) <> length(${title}))`,
 );
-const OWNER = `SELECT user_id AS user, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
 /** A title set by a user, or with an unknown source, is not replaced by one that a model made. */
-const MAY_REPLACE_TITLE = byFile(
-  (file) =>
-    `SELECT 1 FROM sessions s WHERE id = :id AND (${titleOf("s", file)} IS NULL OR title_source IN ('derived', 'llm'))`,
-);
+const MAY_REPLACE_TITLE = `SELECT 1 FROM sessions s WHERE id = :id AND (${titleOf("s")} IS NULL OR title_source IN ('derived', 'llm'))`;
 const IN_COLUMN = "SELECT 1 FROM sessions WHERE title = :title AND id <> :id";
 const SET_COLUMN = byFile((file) => {
   const source = file.sessions.has("title_source") ? ", title_source = :source" : "";
@@ -90,7 +80,7 @@ export function titleOperations({ connection, person }: StoreContext) {
         }
         const hasSources = featuresOf(connection).sessions.has("title_source");
         const isKept = source === "llm" && hasSources;
-        if (isKept && connection.get(MAY_REPLACE_TITLE(connection), { id }) === undefined) return false;
+        if (isKept && connection.get(MAY_REPLACE_TITLE, { id }) === undefined) return false;
         return writeTitle(connection, id, clean, source);
       });
     },
@@ -112,7 +102,7 @@ export function writeTitle(
   title: string | null,
   source: string | null,
 ): boolean {
-  const owner = ownerOf(connection, id);
+  const owner = personOf(connection, id);
   if (owner === undefined) return false;
   const file = featuresOf(connection);
   const put = (shared: string | null) =>
@@ -121,55 +111,47 @@ export function writeTitle(
       title: shared,
       ...(file.sessions.has("title_source") ? { source: title === null ? null : source } : {}),
     });
-  if (file.hasOwnTitles) connection.run(CLEAR_OWN, { id });
+  connection.run(CLEAR_OWN, { id });
   if (title === null) return put(null).changes > 0;
   refuseHeld(connection, title, owner, id);
   // Other programs read the column only, and the home's owner uses them: a user's title gives way there and stays in our table.
-  const user =
-    owner === OWNER_OF_HOME && file.hasOwnTitles
-      ? connection.get<{ id: string }>(OWN_IN_COLUMN, { title })
-      : undefined;
+  const user = owner === OWNER_OF_HOME ? connection.get<{ id: string }>(OWN_IN_COLUMN, { title }) : undefined;
   if (user !== undefined)
     for (const step of [LEAVE_COLUMN, LEFT_COLUMN]) connection.run(step, { id: user.id });
   const isFree = connection.get(IN_COLUMN, { title, id }) === undefined;
-  if (!isFree && !file.hasOwnTitles) throw taken(title); // another program uses the name of our table
   const shared = isFree ? title : null;
-  const isOwn = file.hasOwnTitles && !(owner === OWNER_OF_HOME && isFree);
-  if (isOwn) connection.run(PUT_OWN, { id, title, shared });
+  if (owner !== OWNER_OF_HOME || !isFree) connection.run(PUT_OWN, { id, title, shared });
   return put(shared).changes > 0;
 }
 
 function refuseHeld(connection: Connection, title: string, owner: Visible, id: string): void {
   const holder = holderOf(connection, title, owner, id);
-  if (holder !== undefined) throw taken(title, ` by session ${holder}`);
-}
-
-function taken(title: string, holder = "") {
-  return sessionError("title-taken", `Title '${title}' is already in use${holder}`, {
-    hint: holder === "" ? "Choose another title." : "Choose another title, or rename that session first.",
+  if (holder === undefined) return;
+  throw sessionError("title-taken", `Title '${title}' is already in use by session ${holder}`, {
+    hint: "Choose another title, or rename that session first.",
   });
 }
 
-/** Whose session it is; undefined if there is none. From the row: other programs may have stored ids that callers may not pass. */
-function ownerOf(connection: Connection, id: string): Visible | undefined {
-  const owner = connection.get<Visible>(OWNER, { id });
-  return owner?.user === null ? OWNER_OF_HOME : owner && { ...owner };
+/** As values of `isVisible`. */
+function personOf(connection: Connection, id: string): Visible | undefined {
+  const owner = ownerOf(connection, id);
+  return owner?.user === null ? OWNER_OF_HOME : owner;
 }
 
 /** Another session of the same person that has the title. */
 function holderOf(connection: Connection, title: string, owner: Visible, id: string): string | undefined {
-  const found = connection.all<Titled>(BY_TITLE(connection), { title, ...owner });
+  const found = connection.all<Titled>(BY_TITLE, { title, ...owner });
   return found.find((row) => row.id !== id)?.id;
 }
 
 /** Whether no other session of the same person has the title. */
 export function isTitleFree(connection: Connection, id: string, title: string): boolean {
-  return holderOf(connection, title, ownerOf(connection, id) ?? OWNER_OF_HOME, id) === undefined;
+  return holderOf(connection, title, personOf(connection, id) ?? OWNER_OF_HOME, id) === undefined;
 }
 
 /** A title for this session: the given one, or the next of its line if another session of the same person has it. */
 export function freeTitleFor(connection: Connection, id: string, title: string): string {
-  const owner = ownerOf(connection, id) ?? OWNER_OF_HOME;
+  const owner = personOf(connection, id) ?? OWNER_OF_HOME;
   return holderOf(connection, title, owner, id) === undefined
     ? title
     : freeTitleOfLine(connection, title, owner);
@@ -177,7 +159,7 @@ export function freeTitleFor(connection: Connection, id: string, title: string):
 
 /** For a session of the same person as this one. */
 export function nextTitleInLineage(connection: Connection, base: string, id: string): string {
-  return freeTitleOfLine(connection, base, ownerOf(connection, id) ?? OWNER_OF_HOME);
+  return freeTitleOfLine(connection, base, personOf(connection, id) ?? OWNER_OF_HOME);
 }
 
 /** Numbered after the titles the person may see. */
@@ -185,12 +167,12 @@ function freeTitleOfLine(connection: Connection, base: string, visible: Visible)
   let title = base;
   for (;;) {
     const line = { ...lineOf(baseOfTitle(title)), ...visible };
-    const seen = connection.all<Titled>(TITLES_OF_LINE(connection), line);
+    const seen = connection.all<Titled>(TITLES_OF_LINE, line);
     const next = nextTitle(
       title,
       seen.map((row) => row.title),
     );
-    if (connection.get(BY_TITLE(connection), { title: next, ...visible }) === undefined) return next;
+    if (connection.get(BY_TITLE, { title: next, ...visible }) === undefined) return next;
     title = next; // a very long base is cut to make room for the number and may then equal a title of the shorter base
   }
 }
@@ -200,15 +182,15 @@ type Titled = { readonly id: string; readonly title: string; readonly isOwners: 
 function sessionOfTitle(connection: Connection, title: string, visible: Visible): string | null {
   // LIKE refuses long patterns, and no title is that long.
   if (codePointLength(title) > MAX_TITLE_CHARS)
-    return connection.get<Titled>(BY_TITLE(connection), { title, ...visible })?.id ?? null;
+    return connection.get<Titled>(BY_TITLE, { title, ...visible })?.id ?? null;
   const line = { ...lineOf(title), ...visible };
-  return ownersFirst(title, connection.all<Titled>(TITLES_OF_LINE(connection), line));
+  return ownersFirst(title, connection.all<Titled>(TITLES_OF_LINE, line));
 }
 
 function sessionOfFoldedTitle(connection: Connection, title: string, visible: Visible): string | null {
   const wanted = foldTerm(pyStrip(title));
   if (wanted === "" || codePointLength(title) > MAX_TITLE_CHARS) return null;
-  const found = connection.all<Titled>(FOLDABLE_TITLES(connection), {
+  const found = connection.all<Titled>(FOLDABLE_TITLES, {
     ...lineOf(wanted),
     ...visible,
   });

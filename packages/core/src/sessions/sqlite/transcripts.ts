@@ -24,7 +24,6 @@ import { insertMessage } from "./messages.ts";
 import {
   copiedColumns,
   EXTRACTED,
-  hasOwnTable,
   MARKS,
   PROVENANCE,
   RECALLS,
@@ -142,6 +141,9 @@ const NOTE_BRANCHES = `
     SELECT m.id FROM messages m JOIN ${PROVENANCE.name} p ON p.message_id = m.id WHERE m.session_id = :id
       AND p.branch <> (m.platform_message_id IN (SELECT value FROM json_each(:branches))))
 `;
+const COUNTED = `message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
+  tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
+    WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls))`;
 const FINISH = byFile((file) => {
   const later = [
     ...(file.sessions.has("last_activity_at") ? ["last_activity_at = :ended"] : []),
@@ -151,9 +153,7 @@ const FINISH = byFile((file) => {
     UPDATE sessions SET model = COALESCE(:model, model), cwd = COALESCE(:cwd, cwd), started_at = :started, ended_at = :ended,
       end_reason = CASE WHEN end_reason = 'compression' THEN end_reason ELSE 'imported' END,
       model_config = json_set(model_config, '$.${IMPORT}', json(:origin)),
-      message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
-      tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
-        WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls)),
+      ${COUNTED},
       input_tokens = :input, output_tokens = :output, cache_read_tokens = :cacheRead, cache_write_tokens = :cacheWrite,
       reasoning_tokens = :reasoning ${later.map((set) => `, ${set}`).join("")}
     WHERE id = :id
@@ -170,9 +170,7 @@ const FINISH_FOLLOWED = byFile((file) => {
         json_set(CASE WHEN json_valid(model_config) AND json_type(model_config) = 'object' THEN model_config ELSE '{}' END,
           '$.${IMPORT}', json(:origin)),
         '$.' || CASE WHEN :sender IS NULL THEN '${IMPORT}' ELSE '${MARK_KEYS.delegateFrom}' END, :sender),
-      message_count = (SELECT COUNT(*) FROM messages m WHERE m.session_id = :id AND m.active = 1),
-      tool_call_count = (SELECT COALESCE(SUM(json_array_length(m.tool_calls)), 0) FROM messages m
-        WHERE m.session_id = :id AND m.active = 1 AND json_valid(m.tool_calls)),
+      ${COUNTED},
       ${more("input_tokens", ":input")}, ${more("output_tokens", ":output")}, ${more("cache_read_tokens", ":cacheRead")},
       ${more("cache_write_tokens", ":cacheWrite")}, ${more("reasoning_tokens", ":reasoning")} ${later}
     WHERE id = :id
@@ -199,9 +197,9 @@ const MOVE_NOTES = [
 const DELETE_ROW = "DELETE FROM messages WHERE id = :id";
 const SENDER = mark("s", MARK_KEYS.delegateFrom);
 const FOLLOWED_SENDER = `COALESCE((SELECT k.session_id FROM ${MARKS.name} k WHERE k.mark = '${transcriptMark("")}' || ${SENDER}), ${SENDER})`;
-const linkDelegates = (sender: string): string => `
-  UPDATE sessions AS s SET parent_session_id = ${sender}
-  WHERE s.parent_session_id IS NULL AND ${isTranscript("s")} AND ${sender} <> s.id AND ${sender} IN (SELECT id FROM sessions)
+const LINK_DELEGATES = `
+  UPDATE sessions AS s SET parent_session_id = ${FOLLOWED_SENDER}
+  WHERE s.parent_session_id IS NULL AND ${isTranscript("s")} AND ${FOLLOWED_SENDER} <> s.id AND ${FOLLOWED_SENDER} IN (SELECT id FROM sessions)
 `;
 /** A parent that ended after the child began was not closed by the compaction. */
 const LINK_CONTINUATION = `
@@ -246,11 +244,7 @@ export function transcriptOperations({ connection, clock }: StoreContext) {
           }),
       ),
     listUnclaimedChats: () =>
-      connection.read(() =>
-        hasOwnTable(connection, MARKS)
-          ? connection.all<UnclaimedChat>(LIST_UNCLAIMED).map((row) => ({ ...row }))
-          : [],
-      ),
+      connection.read(() => connection.all<UnclaimedChat>(LIST_UNCLAIMED).map((row) => ({ ...row }))),
     listTranscriptRows: (id, page) =>
       connection.read(() => {
         const session = followedAs(connection, id)?.id ?? id;
@@ -259,8 +253,7 @@ export function transcriptOperations({ connection, clock }: StoreContext) {
     writeTranscript: (write) => connection.write(() => writeOne(connection, write, seconds(clock))),
     linkTranscripts: (continuations) =>
       connection.write(() => {
-        const sender = hasOwnTable(connection, MARKS) ? FOLLOWED_SENDER : SENDER;
-        const delegates = connection.run(linkDelegates(sender)).changes;
+        const delegates = connection.run(LINK_DELEGATES).changes;
         return continuations.reduce((sum, link) => sum + linkContinuation(connection, link), delegates);
       }),
     findTranscriptMessage: (ids, platformMessageId) =>
@@ -313,7 +306,6 @@ function followedAs(
   connection: Connection,
   id: string,
 ): { readonly id: string; readonly origin: string | null } | undefined {
-  if (!hasOwnTable(connection, MARKS)) return undefined;
   return connection.get<{ id: string; origin: string | null }>(FOLLOWED, { mark: transcriptMark(id) });
 }
 
@@ -395,8 +387,7 @@ function claimed(connection: Connection, id: string, chat: string, before: Found
 function replaceBy(connection: Connection, id: string, to: string): void {
   connection.run(GIVE_CHILDREN, { id, to });
   for (const table of GIVEN)
-    if (hasOwnTable(connection, table))
-      connection.run(`UPDATE ${table.name} SET session_id = :to WHERE session_id = :id`, { id, to });
+    connection.run(`UPDATE ${table.name} SET session_id = :to WHERE session_id = :id`, { id, to });
   for (const sql of DROP_SESSION) connection.run(sql, { id });
 }
 

@@ -5,7 +5,7 @@ import { count, finite, isVisible, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { overwriting, rewriteFile } from "./erase-sessions.ts";
 import { inOrderOf, putting, recordKeeper, WITH_ORIGINS } from "./gateway-records.ts";
-import { hasOwnTable, RECALLS, readableFields, TURNS } from "./schema.ts";
+import { RECALLS, readableFields, TURNS } from "./schema.ts";
 
 const DAY_SECONDS = 86_400;
 const MOST_LISTED = 100;
@@ -36,10 +36,10 @@ const RECALLS_OF = `SELECT ${RECALL_FIELDS} FROM ${RECALLS.name} r WHERE r.id IN
 export function turnOperations(context: StoreContext): TurnRecords {
   const { connection, clock } = context;
   const { visible } = context.person;
-  const { keeps, put } = recordKeeper(context);
+  const put = recordKeeper(context);
   return {
     addTurn: ({ session_id, at, duration_ms, mode, model = null, cost = null, recall = null, ...used }) =>
-      put(TURNS, session_id, undefined, (session) => {
+      put(session_id, (session) => {
         connection.run(PUT_TURN, {
           ...{ session_id: session, at, duration_ms, mode, model, cost, recall_id: recall },
           ...{ input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 },
@@ -48,11 +48,10 @@ export function turnOperations(context: StoreContext): TurnRecords {
       }),
     listTurns: (options = {}) =>
       connection.read(() => {
-        if (!keeps(TURNS)) return [];
         type Row = Omit<TurnRecord, "recall"> & { readonly recall_id: number | null };
         const rows = connection.all<Row>(LIST_TURNS, pageOf(options));
         const ids = JSON.stringify(rows.flatMap(({ recall_id }) => recall_id ?? []));
-        const found = keeps(RECALLS) ? connection.all<RecallTrace>(RECALLS_OF, { ids }) : [];
+        const found = connection.all<RecallTrace>(RECALLS_OF, { ids });
         // Only those of the same session: whoever stores a turn says which recall was its own.
         const recalls = new Map(
           found.map(({ session_id, mode: _, ...recall }) => [`${session_id} ${recall.id}`, recall]),
@@ -64,7 +63,7 @@ export function turnOperations(context: StoreContext): TurnRecords {
       }),
 
     addRecall: (trace) =>
-      put(RECALLS, trace.session_id, 0, (session_id) => {
+      put(trace.session_id, (session_id) => {
         const { mark = null, injected, found, duration_ms, mode } = trace;
         const query = takeCodePoints(trace.query, MOST_QUERY_CHARS);
         const at = trace.at ?? seconds(clock);
@@ -73,14 +72,11 @@ export function turnOperations(context: StoreContext): TurnRecords {
       }),
     listRecalls: (options = {}) =>
       connection.read(() =>
-        keeps(RECALLS)
-          ? connection.all<RecallTrace>(LIST_RECALLS, pageOf(options)).map((row) => ({ ...row }))
-          : [],
+        connection.all<RecallTrace>(LIST_RECALLS, pageOf(options)).map((row) => ({ ...row })),
       ),
     findRecalls: (session, marks) =>
       connection.read(() => {
         const values = { session, marks: JSON.stringify(marks), ...visible };
-        if (!keeps(RECALLS)) return [];
         return inOrderOf(marks, connection.all<{ mark: string; injected: string }>(FIND_RECALLS, values));
       }),
     forgetRecalls: async (text, { dryRun = false } = {}) => {
@@ -89,7 +85,6 @@ export function turnOperations(context: StoreContext): TurnRecords {
       if (has === undefined) return { traces: 0, remaining: [] };
       const find = (): number[] => {
         const ids: number[] = [];
-        if (!keeps(RECALLS)) return ids;
         for (const trace of connection.iterate<TraceTexts>(RECALL_TEXTS, visible))
           if (has(trace)) ids.push(trace.id);
         return ids;
@@ -126,9 +121,7 @@ export function pruneTurns({ connection, clock }: StoreContext, olderThanDays: n
   const before = Math.max(0, seconds(clock) - days * DAY_SECONDS);
   const prune = ({ name }: typeof TURNS) =>
     connection.run(`DELETE FROM ${name} WHERE at < :before`, { before }).changes;
-  return connection.write(() =>
-    [RECALLS, TURNS].reduce((sum, table) => sum + (hasOwnTable(connection, table) ? prune(table) : 0), 0),
-  );
+  return connection.write(() => [RECALLS, TURNS].reduce((sum, table) => sum + prune(table), 0));
 }
 
 // ---- Finding a text in traces ----

@@ -7,7 +7,7 @@ import { sessionError } from "../errors.ts";
 import type { Connection, Remedy } from "./connection.ts";
 import { rebuildDerivedTables } from "./derived-tables.ts";
 import { UPSTREAM_INDEXES, UPSTREAM_TRIGGERS } from "./ensure-schema.ts";
-import { isBusy, isCorrupt, isCorruptIndex } from "./failures.ts";
+import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex } from "./failures.ts";
 import {
   type Column,
   columnsOf,
@@ -186,8 +186,10 @@ export function remedyFor(connection: Connection, cause: unknown): Remedy | unde
 
 /** For work on our own index: rebuilds it when SQLite calls it malformed. */
 export function indexRemedy({ path }: Connection, cause: unknown): Remedy | undefined {
-  if (!isCorrupt(cause)) return undefined;
-  rebuildDerivedTables(path, { cause, isIndexWrong: isCorruptIndex(cause) });
+  // These transactions write only to the index, so a failed constraint means that it contradicts itself.
+  const isIndexWrong = isCorruptIndex(cause) || isConstraintFailure(cause);
+  if (!isIndexWrong && !isCorrupt(cause)) return undefined;
+  rebuildDerivedTables(path, { cause, isIndexWrong });
   return () => {};
 }
 

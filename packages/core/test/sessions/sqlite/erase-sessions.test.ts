@@ -87,22 +87,3 @@ it("a turn of Hermes Agent keeps its conversation; its lease goes with the conve
   expect(await store.forUser(ANA).eraseSessions()).toMatchObject({ sessions: 1, remaining: [] });
   expect(db.prepare("SELECT count(*) AS n FROM session_turn_leases").get()?.n).toBe(0);
 });
-
-it("rows in tables of other programs are named, and stay", async () => {
-  const path = await sharedFile();
-  {
-    using db = new DatabaseSync(path);
-    db.exec(`
-      CREATE TABLE session_model_usage (session_id TEXT, tokens INTEGER);
-      CREATE TABLE chat_people (user_id TEXT, name TEXT);
-      INSERT INTO session_model_usage VALUES ('ana', 1), ('bo', 2);
-      INSERT INTO chat_people VALUES ('ana', 'Ana'), ('bo', 'Bo');
-    `);
-  }
-  await using store = await openSessionStore({ path });
-  const counted = await store.forUser(ANA).eraseSessions({ dryRun: true });
-  expect(counted.remaining).toEqual([expect.stringContaining("session_model_usage, chat_people")]);
-  expect(await store.forUser(ANA).eraseSessions()).toEqual(counted);
-  using db = new DatabaseSync(path, { readOnly: true });
-  expect(db.prepare("SELECT count(*) AS n FROM session_model_usage").get()?.n).toBe(2);
-});

@@ -146,16 +146,6 @@ describe("rows of other programs", () => {
     expect(await store.getSession("a")).toMatchObject({ message_count: most, input_tokens: most });
   });
 
-  it("with text and fractions in columns of integers are read as they are", async () => {
-    await using store = await withSessions(open(), "a");
-    meddle(store, "UPDATE sessions SET message_count = 'many', input_tokens = 2.5, output_tokens = NULL");
-    expect(await store.getSession("a")).toMatchObject({
-      message_count: "many",
-      input_tokens: 2.5,
-      output_tokens: null,
-    });
-  });
-
   it("whose ids are used up to the last readable one can still be read and added to", async () => {
     await using store = await withSessions(open(), "a");
     meddle(

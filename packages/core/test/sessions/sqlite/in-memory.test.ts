@@ -1,7 +1,7 @@
 // What databases in memory have instead of a file. The contract runs in contract-in-memory.slow.test.ts.
 import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
-import { openSessionStore, repairDatabase, salvageCopy, WITHOUT_USER } from "../../../src/sessions/index.ts";
+import { openSessionStore, salvageCopy, WITHOUT_USER } from "../../../src/sessions/index.ts";
 
 const open = () => openSessionStore({ path: ":memory:" });
 
@@ -31,12 +31,11 @@ it("is optimized, checked and erased without a worker thread, and finds long mes
   expect(await store.searchMessages("lighthouse")).toEqual([]);
 });
 
-it("cannot be read-only, repaired or salvaged, and says why", async () => {
+it("cannot be read-only, salvaged, and says why", async () => {
   await expect(openSessionStore({ path: ":memory:", readOnly: true })).rejects.toMatchObject({
     code: "session-db-unavailable",
     hint: expect.stringContaining("readOnly"),
   });
-  expect((await repairDatabase(":memory:")).error).toContain("in memory has no file");
   await expect(salvageCopy(":memory:")).rejects.toThrow("in memory has no file");
 });
 

@@ -1,17 +1,12 @@
-import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { describe, expect, it } from "vitest";
-import { isReadBack, readsWholeTexts } from "../../../src/sessions/sqlite/open-database.ts";
+import { StatementSync } from "node:sqlite";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { openSessionStore } from "../../../src/sessions/index.ts";
 
-/** Reads texts like Node 22. */
-class UpToZero extends DatabaseSync {
-  override prepare(): StatementSync {
-    return super.prepare("SELECT substr(?, 1, instr(?1, char(0)) - 1) AS text");
-  }
-}
-
-describe("a SQLite that reads texts up to a zero character", () => {
-  it("is distinguished from one that reads them whole, like this Node's", () => {
-    expect(isReadBack(() => new UpToZero(":memory:"))).toBe(false);
-    expect(readsWholeTexts()).toBe(true);
+it("a SQLite that reads texts up to a zero character, like that of Node 22, opens no database", async () => {
+  const spy = vi.spyOn(StatementSync.prototype, "get").mockReturnValue({ text: "a" });
+  onTestFinished(() => spy.mockRestore());
+  await expect(openSessionStore({ path: ":memory:" })).rejects.toMatchObject({
+    code: "session-db-unavailable",
+    hint: "Use Node 24 or newer.",
   });
 });

@@ -36,22 +36,6 @@ describe("leases between processes", () => {
     return child;
   }
 
-  it("have one winner when two take one at the same moment; the loser gets it after the release", async () => {
-    const path = await ownFile();
-    const children = await Promise.all([start(path, "h1"), start(path, "h2")]);
-    for (let round = 0; round < 10; round += 1) {
-      const outcomes = await Promise.all(children.map((child) => ask(child, "take")));
-      const won = outcomes.map((outcome) => (outcome as { acquired: boolean }).acquired);
-      expect([...won].sort()).toEqual([false, true]);
-      const [winner, loser] = won[0] ? children : [...children].reverse();
-      if (winner === undefined || loser === undefined) throw new Error("there are two");
-      expect(outcomes[won.indexOf(false)]).toMatchObject({ holder: won[0] ? "h1" : "h2" });
-      await ask(winner, "release");
-      expect(await ask(loser, "take")).toEqual({ acquired: true });
-      await ask(loser, "release");
-    }
-  });
-
   it("outlive a killed process until they run out or are broken in its name", async () => {
     const path = await ownFile();
     const first = await start(path, "h1", 3600);
@@ -107,51 +91,6 @@ describe("a file without the tables", () => {
       expect(await outcomeOf(store.saveOwnPrompt("a", "ours", 1))).toBe("session-db-read-only");
     }
   });
-});
-
-describe("tables of these names that another program made", () => {
-  it.each([
-    "CREATE TABLE hermes_memory_leases (id INTEGER); CREATE TABLE hermes_memory_prompts (prompt TEXT)",
-    `CREATE VIEW hermes_memory_leases AS SELECT 'a' AS session_id, 'x' AS holder, 0 AS acquired_at, 9e9 AS expires_at;
-     CREATE VIEW hermes_memory_prompts AS SELECT 'a' AS session_id, 'x' AS prompt, 1 AS version, 0 AS created_at`,
-  ])(
-    "stay as they are; leases count as held, with one warning, and there are no prompts: %s",
-    async (sql) => {
-      const path = await ownFile();
-      execute(path, `${WITHOUT_TABLES}; ${sql}`);
-      const schema = () =>
-        query(
-          path,
-          "SELECT sql FROM sqlite_master WHERE name GLOB 'hermes_memory_[lp]*' AND name <> 'hermes_memory_large'",
-        );
-      const before = schema();
-      const warnings: string[] = [];
-      {
-        await using store = await openSessionStore({ path, onWarning: (text) => warnings.push(text) });
-        for (const holder of ["h1", "h2"]) {
-          expect(await store.acquireSessionLease("a", holder)).toEqual({ acquired: true });
-          expect(await store.renewSessionLease("a", holder)).toBe(true);
-          await store.releaseSessionLease("a", holder);
-        }
-        expect(await store.getSessionLease("a")).toBeNull();
-        expect(await store.breakSessionLease("a", "x")).toBe(false);
-        expect(warnings).toEqual([expect.stringContaining("hermes_memory_leases")]);
-        await store.saveOwnPrompt("a", "ours", 1);
-        expect(await store.getOwnPrompt("a")).toBeNull();
-        expect((await store.getSession("a"))?.system_prompt).toBe("ours");
-        await store.continueSession("a", { id: "b", ownPrompt: { text: "next", version: 1 } });
-        expect((await store.getSession("b"))?.system_prompt).toBe("next");
-        await store.branchSession("b", { id: "c" });
-        expect(await store.getOwnPrompt("c")).toBeNull();
-      }
-      await using readOnly = await openSessionStore({ path, readOnly: true });
-      expect(await readOnly.getSessionLease("a")).toBeNull();
-      expect(await readOnly.getOwnPrompt("a")).toBeNull();
-      await using store = await openSessionStore({ path });
-      expect(await store.deleteSession("c")).toBe(true);
-      expect(schema()).toEqual(before);
-    },
-  );
 });
 
 describe.skipIf(!hasPythonSqlite)("Python's SQLite", () => {

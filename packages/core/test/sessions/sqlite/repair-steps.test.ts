@@ -4,20 +4,17 @@ import { stepsFor } from "../../../src/sessions/sqlite/repair-steps.ts";
 
 const pages = (object?: string, text = "damaged") => ({ kind: "pages", text, object }) as const;
 const strategies = (...problems: Parameters<typeof stepsFor>[0]) =>
-  stepsFor(problems, false).map(({ strategy }) => strategy);
+  stepsFor(problems).map(({ strategy }) => strategy);
 
 it("rows that name a missing session get one", () => {
   expect(strategies({ kind: "keys", text: "2 row(s) name a session" })).toEqual(["add_sessions"]);
 });
 
 it("unused pages are freed by a VACUUM, after missing sessions were added", () => {
-  const steps = stepsFor(
-    [
-      { kind: "keys", text: "k" },
-      { kind: "space", text: "s" },
-    ],
-    false,
-  );
+  const steps = stepsFor([
+    { kind: "keys", text: "k" },
+    { kind: "space", text: "s" },
+  ]);
   expect(steps.map(({ strategy }) => strategy)).toEqual(["vacuum"]);
   expect(steps[0]?.after).toEqual([expect.stringContaining("INSERT INTO sessions"), "VACUUM"]);
 });

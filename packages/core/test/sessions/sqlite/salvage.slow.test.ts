@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import { type ExportLoss, openSessionStore, repairDatabase } from "../../../src/sessions/index.ts";
+import { openSessionStore, repairDatabase } from "../../../src/sessions/index.ts";
 import { holdRepairLocks } from "../../../src/sessions/sqlite/repair.ts";
 import { rebuild } from "../../../src/sessions/sqlite/salvage/rebuild.ts";
 import { classOfTable, isSearchTable } from "../../../src/sessions/sqlite/salvage/table-classes.ts";
@@ -80,10 +80,7 @@ describe("what an object means for repair", () => {
     ["system_prompts", "canonical"],
     ["harbour_notes", "canonical"],
     ["messages_fts_notes", "canonical"],
-    ["lcm_nodes", "side"],
-    ["state_meta", "side"],
-    ["hermes_memory_prompts", "side"],
-    ["hermes_memory_origin", "side"],
+    ["hermes_memory_origin", "canonical"],
     ["compression_locks", "passing"],
     ["session_turn_leases", "passing"],
     ["schema_version", "passing"],
@@ -187,10 +184,8 @@ describe("a page that is gone", () => {
     expect(lost).toMatchObject({
       table: "messages",
       rows: ncell,
-      isExact: true,
       ids: [{ from: gone[0]?.id, to: gone.at(-1)?.id }],
     });
-    expect(new Set(lost?.sessions.map(({ id }) => id))).toEqual(new Set(gone.map((row) => row.session_id)));
     expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
     await using store = await openSessionStore({ path });
     expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
@@ -208,22 +203,14 @@ describe("a page that is gone", () => {
     expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
   });
 
-  it("of sessions is replaced by rows made from the indexes", async () => {
+  it("of sessions is replaced by rows made from the messages", async () => {
     const path = await ownFile();
     for (const { pageno } of pagesOf(path, "sessions", "leaf")) overwritePage(path, pageno);
     const report = await repairDatabase(path);
     const ids = Array.from({ length: SESSIONS }, (_, number) => `session-${number}`);
     expect(report).toMatchObject({ repaired: true, strategy: "salvage", stand_ins: ids });
-    expect(
-      rows(path, "SELECT id, source, title, started_at, message_count FROM sessions ORDER BY id"),
-    ).toEqual(
-      ids.map((id, number) => ({
-        id,
-        source: number % 2 === 0 ? "cli" : "telegram",
-        title: `Title ${number}`,
-        started_at: 1000 + number,
-        message_count: PER_SESSION,
-      })),
+    expect(rows(path, "SELECT id, source, message_count FROM sessions ORDER BY id")).toEqual(
+      ids.map((id) => ({ id, source: "unknown", message_count: PER_SESSION })),
     );
     expect(rows(path, "PRAGMA foreign_key_check")).toEqual([]);
   });
@@ -254,27 +241,6 @@ describe("a page that is gone", () => {
     expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect((await store.searchMessages("number 7")).length).toBeGreaterThan(0);
     await store.appendMessage("session-0", { role: "user", content: "goes on" });
-  });
-});
-
-describe("a page of zeros at the end of a long message", () => {
-  it("is read as text by SQLite; repair tells which message has lost its end", async () => {
-    const path = await ownFile();
-    let id = 0;
-    {
-      await using store = await openSessionStore({ path });
-      id = await store.appendMessage("session-0", { role: "user", content: "harbour ".repeat(1000) });
-    }
-    const pages = pagesOf(path, "messages", "overflow");
-    expect(pages.length).toBeGreaterThan(0);
-    overwritePage(path, pages.at(-1)?.pageno ?? 0);
-    const report = await repairDatabase(path);
-    expect(report).toMatchObject({ repaired: true, healthy: true });
-    expect(report.notes).toEqual([expect.stringContaining(`Ids: ${id}.`)]);
-    expect(report.backup_path).not.toBeNull();
-    expect(rows(path, COUNT)).toEqual([{ ...ALL, messages: ALL.messages + 1 }]);
-    await using store = await openSessionStore({ path });
-    expect(await store.file!.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 });
 
@@ -317,7 +283,6 @@ describe("a file that others have open", () => {
     expect(report.error).toMatch(
       /another program has it open.*state\.db\.repaired-.*hermes sessions repair/s,
     );
-    expect(report.held_by).toMatchObject([{ pid: holder.pid }]);
     expect(statSync(path).ino).toBe(inode);
     expect(rows(String(report.beside), COUNT)).toEqual([{ ...ALL, messages: ALL.messages - ncell }]);
     holder.closeInput();
@@ -352,34 +317,12 @@ describe("a file that others have open", () => {
   });
 });
 
-describe("exporting a damaged database", () => {
-  it("gives every session with all messages that can be read, and tells what is missing", async () => {
-    const path = await ownFile();
-    const { pageno, ncell } = middleLeaf(path);
-    overwritePage(path, pageno);
-    await using store = await openSessionStore({ path, readOnly: true });
-    let loss: ExportLoss | undefined;
-    const exported = [];
-    for await (const session of store.exportEach({
-      includeInactive: true,
-      onLoss: (found) => {
-        loss = found;
-      },
-    }))
-      exported.push(session);
-    expect(exported.map(({ id }) => id).sort()).toHaveLength(SESSIONS);
-    const messages = exported.reduce((sum, session) => sum + session.messages.length, 0);
-    expect(messages).toBe(ALL.messages - ncell);
-    expect(loss?.lost).toMatchObject([{ table: "messages", rows: ncell, isExact: true }]);
-  });
-
-  it("fails when the caller does not ask what is missing", async () => {
-    const path = await ownFile();
-    overwritePage(path, middleLeaf(path).pageno);
-    await using store = await openSessionStore({ path, readOnly: true });
-    await expect(exportAll(store, { includeInactive: true })).rejects.toMatchObject({
-      code: "session-db-damaged",
-    });
+it("an export of a damaged database fails", async () => {
+  const path = await ownFile();
+  overwritePage(path, middleLeaf(path).pageno);
+  await using store = await openSessionStore({ path, readOnly: true });
+  await expect(exportAll(store, { includeInactive: true })).rejects.toMatchObject({
+    code: "session-db-damaged",
   });
 });
 

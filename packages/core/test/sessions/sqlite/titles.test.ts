@@ -92,26 +92,6 @@ describe("the table of titles", () => {
     expect(await titles(store, "a", "b")).toEqual(["Old", "Old"]);
   });
 
-  it.each([
-    "CREATE TABLE hermes_memory_titles (id INTEGER)",
-    "CREATE VIEW hermes_memory_titles AS SELECT 'a' AS session_id, 'x' AS title, NULL AS shared",
-  ])("of another program stays as it is, and the column holds what it can: %s", async (sql) => {
-    const path = newPath();
-    await sessionsOf(path, { a: "ann", b: "bo" });
-    execute(path, `${WITHOUT_TABLE}; ${sql}`);
-    {
-      await using store = await openSessionStore({ path });
-      expect(await store.setSessionTitle("a", "Harbour")).toBe(true);
-      const refused = await store.setSessionTitle("b", "Harbour").catch((cause: unknown) => cause);
-      expect(refused).toMatchObject({ code: "title-taken", message: "Title 'Harbour' is already in use" });
-      expect(await titles(store, "a", "b")).toEqual(["Harbour", null]);
-      expect(await store.deleteSession("b")).toBe(true);
-    }
-    expect(query(path, "SELECT sql FROM sqlite_master WHERE name = 'hermes_memory_titles'")).toEqual([
-      { sql },
-    ]);
-  });
-
   it("is part of a salvaged copy", async () => {
     const path = newPath();
     await sessionsOf(path, { a: "ann", b: "bo" });

@@ -156,19 +156,16 @@ async function openSource(
   const sessionId = textFlag(input, "session-id");
   const source = textFlag(input, "source");
   let loss: ExportLoss | undefined;
-  const onLoss = (found: ExportLoss): void => {
-    loss = found;
-  };
   const salvaged = async (cause: unknown): Promise<HomeStore> => {
     if (!(cause instanceof HermesError && DAMAGE_CODES.has(cause.code))) throw cause;
     const copy = await context.memory.administrator.salvage().catch(() => Promise.reject(cause));
-    onLoss(copy.loss);
+    loss = copy.loss;
     return copy.store;
   };
   const select = async (store: HomeStore): Promise<Selection> => {
     if (sessionId === undefined)
       return {
-        sessions: store.exportEach({ source, includeInactive, onLoss }),
+        sessions: readable(store, { source, includeInactive }, salvaged),
         total: await store.sessionCount({ source, includeArchived: true }),
       };
     const { id } = await findSession(store, sessionId);
@@ -181,6 +178,24 @@ async function openSource(
       ? { sessions: only(null), total: 0 }
       : await select(store).catch(async (cause: unknown) => select(await salvaged(cause)));
   return { ...selection, isMissing: store === undefined, loss: () => loss };
+}
+
+/** When damage is met on the way, the rest comes from the copy. */
+async function* readable(
+  store: HomeStore,
+  options: { readonly source: string | undefined; readonly includeInactive: boolean },
+  salvaged: (cause: unknown) => Promise<HomeStore>,
+): AsyncGenerator<ActiveExport> {
+  const done = new Set<string>();
+  try {
+    for await (const session of store.exportEach(options)) {
+      done.add(session.id);
+      yield session;
+    }
+  } catch (cause) {
+    const copy = await salvaged(cause);
+    for await (const session of copy.exportEach(options)) if (!done.has(session.id)) yield session;
+  }
 }
 
 const DAMAGE_CODES: ReadonlySet<string> = new Set(["session-db-damaged", "session-db-not-sqlite"]);
@@ -234,7 +249,7 @@ function damageOf(loss: ExportLoss | undefined): {
       ...(standIns.length === 0
         ? []
         : [
-            `  ${counted(standIns.length, "session")} exported with what indexes and messages tell: ${printable(first)}`,
+            `  ${counted(standIns.length, "session")} exported with what their messages tell: ${printable(first)}`,
           ]),
     ],
     exitCode: isWhole ? 0 : 1,

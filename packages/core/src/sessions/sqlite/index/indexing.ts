@@ -13,7 +13,7 @@ import {
 } from "../../search/document.ts";
 import { idInKey } from "../../search/reads.ts";
 import { indexText } from "../../search/words.ts";
-import { type Connection, featuresOf, isHidden, userPlatform, type WriteOptions } from "../connection.ts";
+import { type Connection, featuresOf, isHidden, userPlatform } from "../connection.ts";
 import { toSessionError } from "../failures.ts";
 import { DOC, FTS, hasKey, keyOfRow, LARGE, QUEUE, SESSION_NUMBERS, STATE, WORD_NUMBERS } from "./tables.ts";
 
@@ -227,16 +227,12 @@ type Claim = {
   readonly marks: string;
 };
 
-/**
- * Indexes one large message. False when there is none that this process may work on now. `options` leaves damage to the caller: the
- * usual remedy empties the index, and "nothing to do" would then be wrong.
- */
-export async function indexOneLarge(connection: Connection, options: WriteOptions): Promise<boolean> {
+/** Indexes one large message. False when there is none that this process may work on now. */
+export async function indexOneLarge(connection: Connection): Promise<boolean> {
   const now = Date.now() / 1000;
-  const isFree = await connection.read(() => connection.get(NEXT_FREE, { now }) !== undefined, options);
+  const isFree = await connection.read(() => connection.get(NEXT_FREE, { now }) !== undefined);
   if (!isFree) return false;
-  const columns = featuresOf(connection).messages;
-  const claim = await connection.write(() => claimOne(connection, columns, now), options);
+  const claim = await connection.write(() => claimOne(connection, featuresOf(connection).messages, now));
   if (claim === undefined) return true;
   const text = await largeText(claim.row, claim.marks);
   await indexInThread(connection, { ...claim, text });

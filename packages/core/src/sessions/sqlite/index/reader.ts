@@ -73,7 +73,6 @@ export class Reading {
   #pending: ReadonlySet<number> = new Set();
   #notSearched = 0;
   #hasIndex = false;
-  #isIndexIgnored = false;
   #columns: ReadonlySet<string> = new Set();
   #restarts = 0;
   /** Until the file changes: the vocabulary counts the messages of every term that it passes. */
@@ -104,13 +103,6 @@ export class Reading {
     return this.#reader(overlay);
   }
 
-  /** From now on every message goes into the overlay: the index in the file is damaged, and this handle may not repair it. */
-  ignoreIndex(): void {
-    this.#isIndexIgnored = true;
-    this.#fill = undefined;
-    this.close();
-  }
-
   close(): void {
     this.#overlay?.close();
     this.#overlay = undefined;
@@ -122,7 +114,7 @@ export class Reading {
     this.#terms.clear();
     this.#overlay ??= new Overlay();
     this.#columns = featuresOf(connection).messages;
-    this.#hasIndex = !this.#isIndexIgnored && isUsable(connection.db);
+    this.#hasIndex = isUsable(connection.db);
     const isReadOnly = connection.readOnlyBecause !== undefined;
     const ids: number[] = [];
     let missed = 0;

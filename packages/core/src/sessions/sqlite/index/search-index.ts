@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
 import { type Connection, featuresOf, schemaCookie, type WriteOptions } from "../connection.ts";
-import { rebuildDerivedTables } from "../derived-tables.ts";
-import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex, sqliteCause } from "../failures.ts";
+import { isBusy, sqliteCause } from "../failures.ts";
+import { indexRemedy } from "../write-access.ts";
 import { buildStep, catchUpStep, indexOneLarge } from "./indexing.ts";
 import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
 import {
@@ -60,34 +60,24 @@ export class SearchIndex {
     try {
       return await this.#readNow(work);
     } catch (cause) {
-      // The index is derived from the messages: it is rebuilt, or ignored. Damage in the messages table itself shows when they
-      // are read.
-      if (!isCorrupt(sqliteCause(cause))) throw cause;
-      if (this.#isReadOnly) this.#reading.ignoreIndex();
-      else {
-        await this.#rebuild(cause);
-        await this.#drain(WAIT_FOR_BUILD_MS);
-      }
+      // Made from the messages again. Damage in the messages table itself shows when they are read.
+      if (this.#isReadOnly || indexRemedy(this.#connection, sqliteCause(cause)) === undefined) throw cause;
+      await this.#drain(WAIT_FOR_BUILD_MS);
       return this.#readNow(work);
     }
   }
 
-  async #rebuild(cause: unknown): Promise<boolean> {
-    const found = sqliteCause(cause);
-    const isIndexWrong = isCorruptIndex(found) || isConstraintFailure(found);
-    return this.#connection.outside(() =>
-      rebuildDerivedTables(this.#connection.path, { cause, isIndexWrong }),
-    );
-  }
-
   async #readNow<T>(work: (reader: IndexReader) => T): Promise<T> {
     for (;;) {
-      const found = await this.#connection.read(() => {
-        // Each time, because a rolled-back attempt removes the table.
-        prepareVocabulary(this.#connection);
-        const reader = this.#reading.step();
-        return reader === undefined ? undefined : { value: work(reader) };
-      }, NO_REMEDY);
+      const found = await this.#connection.read(
+        () => {
+          // Each time, because a rolled-back attempt removes the table.
+          prepareVocabulary(this.#connection);
+          const reader = this.#reading.step();
+          return reader === undefined ? undefined : { value: work(reader) };
+        },
+        { remedyFor: () => undefined },
+      );
       if (found !== undefined) return found.value;
       await nextTurn();
     }
@@ -207,26 +197,14 @@ export class SearchIndex {
 
   /** One transaction, or one large message. True when everything is done. */
   async #step(what: "all" | "queue" = "all", options: WriteOptions = {}): Promise<boolean> {
-    try {
-      return await this.#stepOnce(what, options);
-    } catch (cause) {
-      const found = sqliteCause(cause);
-      // A step writes only to the index, so a failed constraint means that the index is inconsistent.
-      if (!isCorrupt(found) && !isConstraintFailure(found)) throw cause;
-      await this.#rebuild(cause);
-      return this.#stepOnce(what, options);
-    }
-  }
-
-  async #stepOnce(what: "all" | "queue", options: WriteOptions): Promise<boolean> {
-    const connection = this.#connection;
-    const isDone = await connection.write(() => this.#stepInside(what), {
+    const isDone = await this.#connection.write(() => this.#stepInside(what), {
       ...options,
-      ...NO_REMEDY,
+      remedyFor: (cause) => indexRemedy(this.#connection, cause),
       isUnsynced: true, // it can be made again
     });
     if (!isDone || what === "queue") return isDone;
-    return !(await indexOneLarge(connection, NO_REMEDY));
+    // The remedy of that read may have emptied a damaged index, so look again.
+    return !(await indexOneLarge(this.#connection)) && !this.#hasWork();
   }
 
   #stepInside(what: "all" | "queue"): boolean {
@@ -253,9 +231,6 @@ export class SearchIndex {
 const TODO = `SELECT todo FROM ${STATE}`;
 const IS_COMPLETE = `SELECT 1 FROM ${STATE} WHERE todo <= 0 AND checked = (SELECT schema_version FROM pragma_schema_version)`;
 const IS_FREE = `SELECT 1 FROM ${LARGE} WHERE until < :now`;
-
-/** Errors are handled by this class, because the remedy takes more than one transaction. */
-const NO_REMEDY = { remedyFor: () => undefined };
 
 function isLocked(cause: unknown): boolean {
   return cause instanceof HermesError && cause.code === "session-db-locked";

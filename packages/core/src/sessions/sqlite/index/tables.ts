@@ -2,13 +2,14 @@
 // 0.2.0. The triggers run in the SQLite of other programs (3.40 and later): they only insert keys into a queue, mention no FTS
 // table, and have no conflict clause, because an outer `INSERT OR ...` would override it.
 import type { DatabaseSync } from "node:sqlite";
-import { holdFileLock, sha256 } from "../../../lib/index.ts";
+import { holdFileLock } from "../../../lib/index.ts";
 import { USER_PLATFORM } from "../../identity.ts";
 import { COLUMNS, DOCUMENT_VERSION } from "../../search/document.ts";
 import { LAST_DAY, LAST_ID } from "../../search/reads.ts";
 import { schemaCookie } from "../connection.ts";
-import { otherProcessesWithFileOpen } from "../database-file.ts";
+import { isOpenElsewhere } from "../database-file.ts";
 import {
+  columnsOf,
   isAsDeclared,
   readSchema,
   SCHEMA_VERSION,
@@ -83,8 +84,8 @@ const IS_OTHER_SESSION = [
 const OF_SESSION =
   "SELECT new.id UNION ALL SELECT c.id FROM sessions c WHERE c.parent_session_id = new.id AND c.source = 'subagent'";
 
-/** `columns` are those of `messages` in the file. */
-function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] {
+function triggersFor(db: DatabaseSync): readonly SchemaObject[] {
+  const columns = columnsOf(db, "messages");
   const watched = WATCHED.filter((name) => columns.has(name)).join(", ");
   return [
     trigger("hermes_memory_queue_insert", "AFTER INSERT ON messages", queueRow("new")),
@@ -114,16 +115,11 @@ const VERSION = `${LAYOUT_VERSION}.${DOCUMENT_VERSION}`;
 /** True when `ensureIndex` would change nothing. Takes no lock. */
 export function isIndexCurrent(db: DatabaseSync): boolean {
   const found = readSchema(db);
-  return (
-    TABLES.every((object) => isAsDeclared(found, object)) &&
-    triggers(columnsOf(db)).every((object) => isAsDeclared(found, object)) &&
-    stateOf(db)?.version === VERSION
-  );
+  return isUsable(db, found) && triggersFor(db).every((object) => isAsDeclared(found, object));
 }
 
 /** True when the tables contain documents of this version; the triggers may be missing. For read-only handles. */
-export function isUsable(db: DatabaseSync): boolean {
-  const found = readSchema(db);
+export function isUsable(db: DatabaseSync, found = readSchema(db)): boolean {
   return TABLES.every((object) => isAsDeclared(found, object)) && stateOf(db)?.version === VERSION;
 }
 
@@ -135,7 +131,7 @@ export function ensureIndex(db: DatabaseSync): void {
     dropTables(db, found);
     for (const { sql } of TABLES) db.exec(sql);
   }
-  const missing = triggers(columnsOf(db)).filter((object) => !isAsDeclared(found, object));
+  const missing = triggersFor(db).filter((object) => !isAsDeclared(found, object));
   for (const { name, sql } of missing) {
     db.exec(`DROP TRIGGER IF EXISTS ${name}`);
     db.exec(sql);
@@ -182,89 +178,36 @@ export function stateOf(db: DatabaseSync): IndexState | undefined {
   return db.prepare(`SELECT version, todo, checked FROM main.${STATE}`).get() as IndexState | undefined;
 }
 
-function columnsOf(db: DatabaseSync): ReadonlySet<string> {
-  const rows = db.prepare("SELECT name FROM pragma_table_info('messages', 'main')").all();
-  return new Set(rows.map(({ name }) => String(name)));
-}
-
 function dropTables(db: DatabaseSync, found: Schema): void {
   for (const { type, name } of TABLES) if (type === "table" && found.has(name)) db.exec(`DROP TABLE ${name}`);
 }
 
 // ---- The layout of versions 0.1.0 and 0.2.0 ----
-// They used Hermes Agent's names: two FTS tables over views of ours, six triggers, a table of texts, and what an interrupted
-// `optimize` left. An object is ours only when its SQL is exactly what those versions wrote, checked by its SHA-256 (first 32
-// digits).
+// They used Hermes Agent's names: two FTS tables over views of ours, six triggers, a table of texts, and what an interrupted `optimize` left.
 
-const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: string])[] = [
-  ["table", "hermes_memory_text", "16124692d0e80c40410ad2c243031d0a"],
-  ["view", "hermes_memory_words", "25ed6a7541cb7afce8fae1f92135cb22"],
-  ["view", "hermes_memory_trigrams", "122d2c089c55ad17c2db4effecfecb44"],
-  ["table", "messages_fts", "e16a4329bb17f2f15cb3f7703cf7c245"],
-  ["table", "messages_fts_trigram", "26777aeea0a392423cffcd3dfc05e73a"],
-  ["trigger", "messages_fts_insert", "9fc56c6115c0c9b0f3a0f1035f3a3580"],
-  ["trigger", "messages_fts_delete", "fa92d8c136d8dc032fbd3c0bf9a4bbd1"],
-  ["trigger", "messages_fts_update", "e8301b4823184a8fab50b69188238a3f"],
-  ["trigger", "messages_fts_trigram_insert", "8eea2b16bc4f3846ccb79b145c03cc55"],
-  ["trigger", "messages_fts_trigram_delete", "36e180e22f964356c65fd9fdcd6062c2"],
-  ["trigger", "messages_fts_trigram_update", "3d19adece238672edc6a47a1fde8264c"],
-  ["table", "hermes_memory_build", "e3cc017807ad8a609d4c892c5e8cd07b"],
-  ["table", "hermes_memory_new_words", "18095102363ad2dcf18f0f44677e1e7f"],
-  ["table", "hermes_memory_new_trigrams", "cc91a85c753d0ac968a42a8d16ee696e"],
-  ["trigger", "hermes_memory_build_insert", "b0b96885275e7f93b0f5e9c0b7d225e0"],
-  ["trigger", "hermes_memory_build_delete", "a9670ad5b471f55cd046a6875b6f7d8c"],
-  ["trigger", "hermes_memory_build_update", "813e14394bba2425ce2e665ded397de7"],
-];
+/** Every object of that layout is one of these or mentions one. */
+const FORMER = /\bhermes_memory_(?:text|words|trigrams|build|new_words|new_trigrams)\b/;
 
-export const formerNames: ReadonlySet<string> = new Set(FORMER_OBJECTS.map(([, name]) => name));
-
-/** True when the file may contain it. Cheap. */
 export function hasFormerLayout(db: DatabaseSync): boolean {
-  const names = SIGNS.map((name) => `'${name}'`).join(", ");
-  return db.prepare(`SELECT 1 FROM main.sqlite_master WHERE name IN (${names})`).get() !== undefined;
+  return [...readSchema(db).values()].some((sql) => FORMER.test(sql));
 }
-
-/** Every file with the old layout has at least one of these. */
-const SIGNS = ["hermes_memory_text", "hermes_memory_words", "hermes_memory_trigrams", "hermes_memory_build"];
 
 /**
- * Inside a write transaction. Up to schema 16 the six triggers are dropped by name, because Hermes Agent may have put its own on
- * our tables. In later files everything must be exactly ours, and no other process may have the file open, because a running
- * Hermes Agent searches with that index. False when nothing was done.
+ * Inside a write transaction. Does nothing in a file of schema 17 or later that another process has open, because a running Hermes Agent
+ * searches with that index, or while another program rebuilds its index. Hermes Agent makes its own tables again when it opens the file.
  */
-export function dropFormerLayout(db: DatabaseSync, path: string): boolean {
-  if (versionOf(db) > SCHEMA_VERSION && otherProcessesWithFileOpen(path).length > 0) return false;
+export function dropFormerLayout(db: DatabaseSync, path: string): void {
+  if (versionOf(db) > SCHEMA_VERSION && isOpenElsewhere(path)) return;
   const lock = holdFileLock(`${path}.fts_rebuild.lock`);
-  if (!lock.ok) return false;
+  if (!lock.ok) return;
   using _held = lock.value;
-  const found = readSchema(db);
-  const ours = new Set(FORMER_OBJECTS.filter((object) => isFormer(found, object)).map(([, name]) => name));
-  const isOurIndex = INDEX.every((name) => ours.has(name));
-  const isOursAlone = versionOf(db) <= SCHEMA_VERSION || TRIGGERS.every((name) => ours.has(name));
-  if (isOurIndex && isOursAlone) {
-    for (const name of TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
-    for (const name of INDEX) db.exec(`DROP TABLE ${name}`);
-  }
-  const others = FORMER_OBJECTS.filter(([, name]) => ours.has(name) && !IN_INDEX.has(name));
-  const isShared = !isOursAlone && INDEX.some((name) => ours.has(name));
-  // The views and texts stay while an index over them stays.
-  for (const type of ["trigger", "table", "view"])
-    for (const [each, name] of others)
-      if (each === type && (!isShared || isHalf(name))) db.exec(`DROP ${type.toUpperCase()} ${name}`);
-  return true;
-}
-
-/** Left by an interrupted `optimize`. */
-function isHalf(name: string): boolean {
-  return name.startsWith("hermes_memory_build") || name.startsWith("hermes_memory_new_");
-}
-
-const INDEX = ["messages_fts", "messages_fts_trigram"];
-const TRIGGERS = INDEX.flatMap((name) => ["insert", "delete", "update"].map((event) => `${name}_${event}`));
-const IN_INDEX: ReadonlySet<string> = new Set([...INDEX, ...TRIGGERS]);
-
-/** Renaming a virtual table puts its name in quotes. */
-function isFormer(found: Schema, [, name, hash]: (typeof FORMER_OBJECTS)[number]): boolean {
-  const sql = found.get(name)?.replace(/^(CREATE VIRTUAL TABLE )["']([a-z_]+)["']/, "$1$2");
-  return sql !== undefined && sha256(sql).startsWith(hash);
+  const objects = db.prepare("SELECT type, name, sql FROM main.sqlite_master").all();
+  const former = objects.filter(({ sql }) => FORMER.test(String(sql)));
+  const names = new Set(former.map(({ name }) => name));
+  // Hermes Agent may have put its own triggers on our tables.
+  for (const { type, name } of objects)
+    if (type === "trigger" && names.has(String(name).replace(/_(?:insert|delete|update)$/, "")))
+      db.exec(`DROP TRIGGER ${name}`);
+  for (const kind of ["trigger", "table", "view"])
+    for (const { type, name } of former) if (type === kind) db.exec(`DROP ${kind} IF EXISTS ${name}`);
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { describeCause, randomHex } from "../../../lib/index.ts";
-import { PageFile, textOf, type Value } from "../../../lib/sqlite-pages.ts";
+import { PageFile, textOf } from "../../../lib/sqlite-pages.ts";
 import type { LostRows } from "../../errors.ts";
 import { fileBehind } from "../damage.ts";
 import { copyDatabase, removeParts } from "../database-file.ts";
@@ -28,13 +28,13 @@ import {
   shapeOf,
   type TableShape,
 } from "./table-rows.ts";
-import { EVERY_ROWID, Forest, type Gap, type Row, type Tree } from "./trees.ts";
+import { Forest, type Gap, type Row, type Tree } from "./trees.ts";
 
 export type Salvage = {
   /** Row counts of the new file. */
   readonly rows: Readonly<Record<string, number>>;
   readonly lost: readonly LostRows[];
-  /** Sessions whose row is lost. A new row is made for each from indexes and messages. */
+  /** Sessions whose row is lost. A new row is made for each from its messages. */
   readonly standIns: readonly string[];
   /** Search indexes, which the new file lacks; their program rebuilds them when it opens it. */
   readonly leftOut: readonly string[];
@@ -124,7 +124,6 @@ function createLike({ header }: PageFile, target: string): DatabaseSync {
 }
 
 function finish(db: DatabaseSync, { header }: PageFile): void {
-  db.exec("PRAGMA writable_schema = OFF");
   db.exec(`PRAGMA user_version = ${header.userVersion}; PRAGMA application_id = ${header.applicationId}`);
   db.exec(`PRAGMA schema_version = ${header.schemaCookie + 1}`);
   db.exec(`PRAGMA journal_mode = ${header.isWal ? "WAL" : "DELETE"}`);
@@ -141,7 +140,6 @@ class Rebuilding {
   readonly #otherTrees = new Map<string, Tree>();
   readonly #leftOut = new Set<string>();
   readonly #notes: string[] = [];
-  #hasVirtual = false;
   #lastError = "";
 
   constructor(file: PageFile, db: DatabaseSync) {
@@ -165,7 +163,7 @@ class Rebuilding {
     for (const row of this.#schema)
       if (row.type === "index" && row.sql !== null && this.#tables.has(row.table)) this.#create(row);
     const lost = [...this.#tables.values()].flatMap((table) => this.#lossOf(table) ?? []);
-    const standIns = this.#standIn(lost.some(({ table }) => table === "sessions"));
+    const standIns = this.#standIn();
     this.#clearDanglingKeys();
     this.#restoreCounters();
     this.#createRest();
@@ -264,85 +262,44 @@ class Rebuilding {
   /** Undefined when nothing is missing. Only an index that is whole tells how many rows are. */
   #lossOf({ row, shape, tree }: Rebuilt): LostRows | undefined {
     if (tree.gaps.length === 0) return undefined;
-    const { rows, isWhole } = shape.hasRowid
+    const { ids, isWhole } = shape.hasRowid
       ? this.#missingFromIndexes(row.name, tree.gaps)
-      : { rows: new Map<bigint, Map<string, Value>>(), isWhole: false };
-    if (isWhole && rows.size === 0) return undefined; // a page without rows
+      : { ids: new Set<bigint>(), isWhole: false };
+    if (isWhole && ids.size === 0) return undefined; // a page without rows
     return {
       table: row.name,
       class: classOfTable(row.name),
-      rows: isWhole ? rows.size : null,
-      isExact: isWhole,
-      ids: rangesOf([...rows.keys()]),
-      sessions: sessionsIn(row.name, [...rows.values()]),
+      rows: isWhole ? ids.size : null,
+      ids: rangesOf([...ids]),
     };
   }
 
-  /** Rows that an index of the table names but the new table lacks, with the columns that the indexes contain. */
-  #missingFromIndexes(
-    table: string,
-    gaps: readonly Gap[],
-  ): { readonly rows: ReadonlyMap<bigint, Map<string, Value>>; readonly isWhole: boolean } {
-    const rows = new Map<bigint, Map<string, Value>>();
+  /** Rows that an index of the table names but the new table lacks. */
+  #missingFromIndexes(table: string, gaps: readonly Gap[]) {
+    const ids = new Set<bigint>();
     let isWhole = false;
     const has = this.#db.prepare(`SELECT 1 FROM ${quoted(table)} NOT INDEXED WHERE rowid = ?`);
     for (const index of this.#schema) {
       const tree =
         index.type === "index" && index.table === table ? this.#otherTrees.get(index.name) : undefined;
       if (tree === undefined) continue;
-      const columns = this.#db
-        .prepare("SELECT name FROM pragma_index_xinfo(?) ORDER BY seqno")
-        .all(index.name)
-        .map(({ name }) => (typeof name === "string" ? name : ""));
-      if (columns.length === 0) continue;
       for (const values of this.#forest.entries(tree)) {
         const rowid = values.at(-1);
-        if (typeof rowid !== "bigint" || values.length !== columns.length || !isInGap(rowid, gaps)) continue;
-        if (has.get(rowid) !== undefined) continue;
-        const known = rows.get(rowid) ?? new Map<string, Value>();
-        for (const [at, name] of columns.entries())
-          if (at < values.length - 1) known.set(name, values[at] ?? null);
-        rows.set(rowid, known);
+        if (typeof rowid === "bigint" && isInGap(rowid, gaps) && has.get(rowid) === undefined) ids.add(rowid);
       }
       const isPartial = /\bWHERE\b/i.test(index.sql ?? "");
       if (tree.gaps.length === 0 && !isPartial) isWhole = true;
     }
-    return { rows, isWhole };
+    return { ids, isWhole };
   }
 
-  /** Creates rows for lost sessions that messages, other sessions or an index name, so that foreign keys and listings work. */
-  #standIn(hasLost: boolean): string[] {
-    const sessions = this.#tables.get("sessions");
-    if (sessions === undefined || !this.#tables.has("messages")) return [];
+  /** Creates rows for lost sessions that messages or other sessions name, so that foreign keys and listings work. */
+  #standIn(): string[] {
+    if (!this.#tables.has("sessions") || !this.#tables.has("messages")) return [];
     const last = this.#db.prepare("SELECT COALESCE(max(rowid), 0) AS id FROM sessions").get()?.id ?? 0;
-    if (hasLost)
-      for (const told of this.#missingFromIndexes("sessions", [EVERY_ROWID]).rows.values())
-        this.#insertStandIn(sessions.shape, told);
     this.#db.exec(ADD_SESSIONS);
     const made = this.#db.prepare("SELECT id FROM sessions WHERE rowid > ? ORDER BY id").all(last);
     return made.map(({ id }) => String(id));
-  }
-
-  #insertStandIn({ columns }: TableShape, told: ReadonlyMap<string, Value>): void {
-    const { encoding } = this.#file.header;
-    const id = textOf(told.get("id"), encoding);
-    if (id === undefined) return;
-    this.#db
-      .prepare(
-        `INSERT OR IGNORE INTO sessions (id, source, started_at, message_count)
-         SELECT :id, 'unknown', COALESCE(min(timestamp), 0), count(*) FROM messages
-         WHERE session_id = :id AND typeof(timestamp) IN ('real', 'integer')`,
-      )
-      .run({ id });
-    for (const { name } of columns) {
-      const stored = told.get(name);
-      const isNumber = typeof stored === "number" || typeof stored === "bigint";
-      const value = isNumber ? stored : textOf(stored, encoding);
-      if (value !== undefined)
-        this.#db
-          .prepare(`UPDATE OR IGNORE sessions SET ${quoted(name)} = :value WHERE id = :id`)
-          .run({ value, id });
-    }
   }
 
   /** Sets foreign keys that point to missing rows to NULL where allowed: the next write to such a row would fail. */
@@ -388,22 +345,9 @@ class Rebuilding {
     );
   }
 
-  /** Like `.dump`: the tables behind the virtual table exist already. It works from the next open on. */
-  #insertSchemaRow({ type, name, table, sql }: SchemaRow): void {
-    if (!this.#hasVirtual) this.#db.exec("PRAGMA writable_schema = ON");
-    this.#hasVirtual = true;
-    this.#db
-      .prepare("INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, 0, ?)")
-      .run(type, name, table, sql);
-  }
-
   /** Views and triggers last, so that no trigger fires. Without those of a search index, which is left out. */
   #createRest(): void {
-    for (const row of this.#schema) {
-      if (row.type !== "table" || !isVirtual(row)) continue;
-      if (isSearchTable(row.name)) this.#leftOut.add(row.name);
-      else this.#insertSchemaRow(row); // its tables were copied like other tables of that program
-    }
+    for (const row of this.#schema) if (row.type === "table" && isVirtual(row)) this.#leftOut.add(row.name);
     const names = [
       ...this.#leftOut,
       ...this.#schema.filter(({ name }) => isOwnIndex(name)).map(({ name }) => name),
@@ -413,9 +357,7 @@ class Rebuilding {
       for (const row of this.#schema) {
         if (row.type !== kind || row.sql === null || isOwnIndex(row.name)) continue;
         if (kind === "trigger" && gone?.test(row.sql)) continue;
-        // A trigger may name the virtual table, which is known only after the next open.
-        if (this.#hasVirtual) this.#insertSchemaRow(row);
-        else this.#create(row);
+        this.#create(row);
       }
   }
 
@@ -489,15 +431,4 @@ function rangesOf(ids: readonly bigint[]): { from: number; to: number }[] {
     else ranges.push({ from: id, to: id });
   }
   return ranges.slice(0, 200);
-}
-
-function sessionsIn(table: string, rows: readonly Map<string, Value>[]): { id: string; rows: number }[] {
-  const column = table === "messages" ? "session_id" : table === "sessions" ? "id" : undefined;
-  if (column === undefined) return [];
-  const counts = new Map<string, number>();
-  for (const row of rows) {
-    const id = textOf(row.get(column), "UTF-8");
-    if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1);
-  }
-  return [...counts].map(([id, count]) => ({ id, rows: count })).sort((a, b) => (a.id < b.id ? -1 : 1));
 }

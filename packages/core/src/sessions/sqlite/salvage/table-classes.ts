@@ -11,15 +11,6 @@ export type SchemaRow = {
   readonly sql: string | null;
 };
 
-const SIDE: ReadonlySet<string> = new Set([
-  "lcm_nodes",
-  "state_meta",
-  "session_model_usage",
-  "gateway_routing",
-  "conversation_generations",
-  "async_delegations",
-]);
-
 const PASSING: ReadonlySet<string> = new Set([
   "schema_version",
   "compression_locks",
@@ -36,7 +27,6 @@ export const OWN_KEPT_TABLES: readonly string[] = [
   "hermes_memory_found",
   ...OWN_TABLES.map(({ name }) => name).filter((name) => name.startsWith("hermes_memory_")),
 ];
-const OWN_SIDE: ReadonlySet<string> = new Set(OWN_KEPT_TABLES.filter((name) => !PASSING.has(name)));
 const STATISTICS = /^sqlite_stat\d$/;
 /** FTS5's tables behind a virtual table. */
 const SHADOW = "(?:_(?:data|idx|content|docsize|config))?";
@@ -47,9 +37,7 @@ const UPSTREAM_TRASH = /^fts_v22_trash_/;
 export function classOfTable(name: string): ObjectClass {
   const folded = name.toLowerCase();
   if (isSearchTable(folded) || STATISTICS.test(folded)) return "derived";
-  if (PASSING.has(folded)) return "passing";
-  if (SIDE.has(folded) || OWN_SIDE.has(folded)) return "side";
-  return "canonical";
+  return PASSING.has(folded) ? "passing" : "canonical";
 }
 
 /** A table of a search index, ours or Hermes Agent's. A table whose name only starts like one belongs to another program. */
@@ -63,7 +51,7 @@ function isUpstreamIndex(name: string): boolean {
 
 /** Every `hermes_memory_*` table except the few whose rows exist nowhere else. */
 export function isOwnIndex(name: string): boolean {
-  return name.startsWith("hermes_memory_") && !OWN_SIDE.has(name) && !PASSING.has(name);
+  return name.startsWith("hermes_memory_") && !OWN_KEPT_TABLES.includes(name) && !PASSING.has(name);
 }
 
 /** The name of the virtual table that an index table belongs to. */
