@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { openHome, openMemory } from "@hermes-memory/core/internal/memory";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { filesOf, fixtureHome, fixtureTokens } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
 import { runningGateway } from "../../gateway/test/running-gateway.ts";
@@ -44,6 +44,12 @@ async function withMem0(home: string): Promise<FakeMem0> {
 }
 
 describe("a home of version 0.3.0", () => {
+  const own = new Set(Object.keys(process.env));
+  // Opening the home put its `.env` into the environment, which the next test file shares.
+  afterAll(() => {
+    for (const name of Object.keys(process.env)) if (!own.has(name)) delete process.env[name];
+  });
+
   it("is read whole: entries, archive, staged writes, conversations, outbox, curator's runs", async () => {
     const home = fixtureHome("0.3.0");
     {

@@ -1,5 +1,5 @@
-// 1,000 turns through each networked provider, while the server restarts after every 100 turns that arrive and our process is killed
-// after every 200 that it accepted. Every accepted turn arrives, in order, and once where the wire allows it.
+// 400 turns through each networked provider, while the server restarts after every 50 turns that arrive and our process is killed
+// after every 100 that it accepted. Every accepted turn arrives, in order, and once where the wire allows it.
 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,9 +7,9 @@ import { startChild } from "../../core/test/fakes/child.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
 import { FAKE_SERVICES, type Fake, type FakeService } from "./fakes/servers/services.ts";
 
-const TURNS = 1_000;
-const KILL_EVERY = 200;
-const RESTART_EVERY = 100;
+const TURNS = 400;
+const KILL_EVERY = 100;
+const RESTART_EVERY = 50;
 const KEY = "test-key-0123456789";
 const SESSION = "soak-session";
 

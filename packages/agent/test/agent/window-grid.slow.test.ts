@@ -1,4 +1,4 @@
-// All combinations of windows, densities and engines: prints the tried and failed turns, a table for each kind of server.
+// Combinations of windows, densities and engines: prints the tried and failed turns, a table for each kind of server.
 // WINDOW_GRID_TURNS: turns of each conversation, default 24.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cell, runCell } from "./window-grid.ts";
@@ -14,9 +14,7 @@ const SERVERS: Readonly<Record<string, Pick<Cell, "hasUsage" | "refusal" | "maxO
 };
 
 const CELLS = ["compressor", "lcm"].flatMap((engine) =>
-  [16_000, 32_000, 64_000, 128_000, 200_000].flatMap((window) =>
-    [1, 2, 3, 4].map((density) => ({ engine, window, density })),
-  ),
+  [16_000, 64_000, 200_000].flatMap((window) => [1, 4].map((density) => ({ engine, window, density }))),
 );
 
 describe.each(Object.entries(SERVERS))("no turn fails for its length on a server with %s", (name, server) => {
