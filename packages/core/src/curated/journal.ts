@@ -1,12 +1,11 @@
 // The journal of one target: a file of JSON lines, appended to under the target's lock and rewritten only to compact it or to
 // forget a text. journal-replay.ts says what the lines mean.
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import {
   appendJsonLines,
   type Clock,
   codePointLength,
   describeCause,
-  errnoCode,
   HermesError,
   isRecord,
   isStringList,
@@ -148,14 +147,28 @@ function tailOf(record: JournalRecord): JournalTail | undefined {
   return { fileBefore, fileAfter, isExternal: action === "external", isOurs };
 }
 
-/** Parses lines from the end, as far back as the newest one about the curated file. */
+/** An ordinary line is far shorter. */
+const FIRST_WINDOW_BYTES = 8192;
+
+/** Reads the end of the file, as far back as the newest line about the curated file: every write does, and a journal may have 1 MB. */
 function readEnd(path: string): JournalEnd {
-  let text = "";
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0) return { tail: undefined, sequence: 0 };
+  const fd = openSync(path, "r");
   try {
-    text = readFileSync(path, "utf8");
-  } catch (cause) {
-    if (errnoCode(cause) !== "ENOENT") throw cause;
+    for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
+      const bytes = Buffer.alloc(Math.min(window, size));
+      const count = readSync(fd, bytes, 0, bytes.length, size - bytes.length);
+      const end = endIn(bytes.toString("utf8", 0, count));
+      if (end.tail || bytes.length === size) return end;
+    }
+  } finally {
+    closeSync(fd);
   }
+}
+
+/** Unless the text starts the file, its first piece is probably half a line; that fails to parse and is skipped. */
+function endIn(text: string): JournalEnd {
   let sequence = 0;
   for (const line of text.split("\n").reverse()) {
     const record = decodeRecord(parseJsonLines(line).values[0]);

@@ -4,7 +4,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause, err, errnoCode, ok, type Result, randomHex, sqliteCode } from "./basics.ts";
 
@@ -297,8 +297,27 @@ function windowsCalls(koffi: Koffi): LockCalls {
 // SQLite uses POSIX locks: closing any other descriptor of the file in this process drops them. So never open the file with
 // `fs` (stat is harmless), and never delete or rename it while programs run.
 
+/** Close handles that have been idle for this long. Opening one takes about 0.1 ms; an open one takes about 150 KB and a descriptor. */
+const IDLE_MS = 1000;
+/** Open handles, unless more locks than this are held at once. */
+const MOST_OPEN = 16;
+
 const MOST_ATTEMPTS = 5;
 const SQLITE_BUSY = 5;
+
+type Handle = {
+  readonly db: DatabaseSync;
+  readonly begin: StatementSync;
+  readonly rollback: StatementSync;
+  /** Device and inode of the open file. */
+  readonly identity: string;
+  isHeld: boolean;
+  usedAtMs: number;
+};
+
+/** Least recently used first. */
+const handles = new Map<string, Handle>();
+let isSweepDue = false;
 
 /** `MEMORY.md.lock` has `MEMORY.md.sqlite.lock`: tools that skip `*.lock` files skip it too. */
 export function mutexPath(lockPath: string): string {
@@ -308,26 +327,71 @@ export function mutexPath(lockPath: string): string {
 /** One attempt; never waits. */
 export function tryMutex(lockPath: string): LockAttempt {
   const path = resolve(mutexPath(lockPath));
-  let db: DatabaseSync | undefined;
   try {
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-      const before = identityOf(path);
-      db = openDatabase(path);
-      if (before === undefined) makePrivate(path);
-      db.exec("BEGIN IMMEDIATE");
-      const held = db;
-      // A lock on a file that was deleted or replaced meanwhile (when a home was set up again) excludes no other process. A file that
-      // was just created is checked in the next attempt.
-      if (before !== undefined && identityOf(path) === before)
-        return { kind: "held", release: () => held.close() };
-      held.close();
+      const handle = handles.get(path) ?? open(path);
+      if (handle.isHeld) return { kind: "busy" };
+      handle.begin.run();
+      // A handle on a file that has been deleted or replaced (when a home was set up again) excludes no other process.
+      if (identityOf(path) !== handle.identity) {
+        close(path, handle);
+        continue;
+      }
+      handle.isHeld = true;
+      handles.delete(path); // re-insert as the most recently used
+      handles.set(path, handle);
+      return { kind: "held", release: () => release(path, handle) };
     }
-    return { kind: "unsupported", reason: `another program keeps deleting ${path}` };
+    return { kind: "unsupported", reason: keepsVanishing(path) };
   } catch (cause) {
-    if (db?.isOpen) db.close();
     if (isBusy(cause) && canLockIn(dirname(path))) return { kind: "busy" };
+    const handle = handles.get(path);
+    if (handle) close(path, handle);
     return { kind: "unsupported", reason: `${path}: ${describeCause(cause)}` };
   }
+}
+
+function release(path: string, handle: Handle): void {
+  handle.isHeld = false;
+  handle.usedAtMs = performance.now();
+  try {
+    handle.rollback.run();
+  } catch {
+    close(path, handle); // releases the lock as well
+  }
+  sweepLater();
+}
+
+/** The timer does not keep the process alive. */
+function sweepLater(): void {
+  if (isSweepDue) return;
+  isSweepDue = true;
+  setTimeout(closeIdle, IDLE_MS).unref();
+}
+
+function open(path: string): Handle {
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+    const before = identityOf(path);
+    const db = openDatabase(path);
+    // The path had the same identity before and after opening, so the handle is on that file. A file that was just created is checked in the next attempt.
+    if (before === undefined || identityOf(path) !== before) {
+      db.close();
+      if (before === undefined) makePrivate(path);
+      continue;
+    }
+    const handle: Handle = {
+      db,
+      begin: db.prepare("BEGIN IMMEDIATE"),
+      rollback: db.prepare("ROLLBACK"),
+      identity: before,
+      isHeld: false,
+      usedAtMs: performance.now(),
+    };
+    makeRoom();
+    handles.set(path, handle);
+    return handle;
+  }
+  throw new Error(keepsVanishing(path));
 }
 
 /** SQLite creates files that other users may read. Changed by path: opening and closing the file would drop locks on it. */
@@ -337,6 +401,10 @@ function makePrivate(path: string): void {
   } catch {
     // Another user's process created it first and owns it.
   }
+}
+
+function keepsVanishing(path: string): string {
+  return `another program keeps deleting ${path}`;
 }
 
 /** `timeout: 0`, because SQLite waits by blocking the event loop. Journal in memory, so that a killed process leaves no file behind. */
@@ -386,6 +454,30 @@ function canLockIn(directory: string): boolean {
   }
   canLock.set(directory, isPossible);
   return isPossible;
+}
+
+function makeRoom(): void {
+  for (const [path, handle] of handles) {
+    if (handles.size < MOST_OPEN) return;
+    if (!handle.isHeld) close(path, handle);
+  }
+}
+
+function closeIdle(): void {
+  isSweepDue = false;
+  const idleSinceMs = performance.now() - IDLE_MS;
+  for (const [path, handle] of handles)
+    if (!handle.isHeld && handle.usedAtMs <= idleSinceMs) close(path, handle);
+  if ([...handles.values()].some(({ isHeld }) => !isHeld)) sweepLater();
+}
+
+function close(path: string, handle: Handle): void {
+  if (handles.get(path) === handle) handles.delete(path);
+  try {
+    handle.db.close();
+  } catch {
+    // Already closed; its locks are released either way.
+  }
 }
 
 function identityOf(path: string): string | undefined {

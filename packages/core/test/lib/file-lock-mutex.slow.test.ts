@@ -100,16 +100,36 @@ describe("the mutex of a lock file", () => {
     });
   });
 
-  it.skipIf(process.platform !== "linux")("keeps no descriptor open when it is free or was busy", () => {
-    const path = join(tempDirectory(), "a.lock");
-    held(path)();
-    const count = (): number => readdirSync("/proc/self/fd").length;
-    const before = count();
-    const release = held(path);
-    expect(tryMutex(path)).toEqual({ kind: "busy" });
-    release();
-    expect(count()).toBe(before);
-  });
+  it.skipIf(process.platform !== "linux")(
+    "keeps few descriptors open however many are used, and none once they are idle; the process may end meanwhile",
+    async () => {
+      const url = new URL("../../src/index.ts", import.meta.url).href;
+      const script = `
+        import { readdirSync } from "node:fs";
+        import { join } from "node:path";
+        import { MemoryStore } from ${JSON.stringify(url)};
+        const count = () => readdirSync("/proc/self/fd").length;
+        const root = process.argv[1];
+        const add = async (dir) => {
+          const outcome = await new MemoryStore({ dir: join(root, dir) }).apply("memory", { action: "add", content: "x" });
+          if (!outcome.ok) throw new Error(outcome.error.message);
+        };
+        await add("warm-up");
+        const before = count();
+        for (let index = 0; index < 60; index += 1) await add(String(index));
+        const busy = count() - before;
+        await new Promise((resolve) => setTimeout(resolve, 2200));
+        console.log(JSON.stringify({ busy, idle: count() - before }));
+        await add("last");`;
+      const child = startChild(process.execPath, ["--input-type=module", "-e", script, tempDirectory()]);
+      const { busy, idle } = JSON.parse((await child.nextLine()) ?? "{}") as { busy: number; idle: number };
+      const endedAt = performance.now();
+      await child.rest();
+      expect(busy).toBeLessThanOrEqual(16);
+      expect(idle).toBeLessThanOrEqual(0);
+      expect(performance.now() - endedAt).toBeLessThan(900); // the handle left open keeps no process alive
+    },
+  );
 });
 
 const hasCompiler = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
