@@ -35,7 +35,7 @@ import {
   type UserPeer,
   userPeer,
 } from "./naming.ts";
-import { HANGING_MS, HonchoRecall, type RecallSource } from "./recall.ts";
+import { HonchoRecall, type RecallSource } from "./recall.ts";
 import {
   inspectSession,
   type Peers,
@@ -87,13 +87,6 @@ const TOOL_WAIT_MS = 5_000;
 /** Conversations whose recall is kept; more only in a process that serves many chats through one provider. */
 const MAX_RECALLS = 32;
 
-type Starting = {
-  readonly ready: Promise<ReadySession>;
-  readonly startedAt: number;
-  readonly stop: AbortController;
-  isReady: boolean;
-};
-
 export class HonchoConnection implements Connection {
   readonly inactive: string | undefined;
   readonly awaitsTurns: boolean;
@@ -110,7 +103,7 @@ export class HonchoConnection implements Connection {
   readonly #repository: string | undefined;
   readonly #cwd: string;
   /** By the name of the Honcho session. A failed start is not kept. */
-  readonly #sessions = new Map<string, Starting>();
+  readonly #sessions = new Map<string, Promise<ReadySession>>();
   /** By the id of the Hermes session. */
   readonly #recalls = new Map<string, HonchoRecall>();
   #sessionId: string;
@@ -199,37 +192,24 @@ export class HonchoConnection implements Connection {
     return honchoSession(this.#name(sessionId), this.#runtime, { peer: this.#userPeer, gatewayKey });
   }
 
-  /** Starts the session once. After a failure, and when the start hangs, the next call starts it again. */
+  /** Starts the session once; after a failure the next call starts it again. */
   #ready(signal: AbortSignal, name = this.sessionName): Promise<ReadySession> {
-    const known = this.#sessions.get(name);
-    const isHanging =
-      known !== undefined && !known.isReady && performance.now() - known.startedAt >= HANGING_MS;
-    if (known !== undefined && !isHanging) return untilAborted(known.ready, signal);
-    known?.stop.abort(new DOMException("The start of the session is begun again.", "AbortError"));
-    const started = this.#start(name);
+    const started = this.#sessions.get(name) ?? this.#start(name);
     this.#sessions.set(name, started);
-    started.ready.then(
-      () => {
-        started.isReady = true;
-      },
-      () => {
-        if (this.#sessions.get(name) === started) this.#sessions.delete(name);
-      },
-    );
-    return untilAborted(started.ready, signal);
+    started.catch(() => {
+      if (this.#sessions.get(name) === started) this.#sessions.delete(name);
+    });
+    return untilAborted(started, signal);
   }
 
-  #start(name: string): Starting {
+  async #start(name: string): Promise<ReadySession> {
     const { log, isWriting } = this.#context;
     const deps = { wire: this.wire, peers: this.peers, settings: this.settings, log };
     // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown.
-    const stop = new AbortController();
-    const starting = (isWriting ? startSession : inspectSession)(name, deps, stop.signal);
-    const ready = starting.then(async (session) => {
-      await this.#writes.queuePriorFiles(session);
-      return session;
-    });
-    return { ready, startedAt: performance.now(), stop, isReady: false };
+    const { signal } = new AbortController();
+    const session = await (isWriting ? startSession : inspectSession)(name, deps, signal);
+    await this.#writes.queuePriorFiles(session);
+    return session;
   }
 
   /** For a tool call: refuses with a text for the model when the session cannot be used. */

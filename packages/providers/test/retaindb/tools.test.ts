@@ -192,21 +192,6 @@ describe("file tools", () => {
     expect(headers).toEqual([undefined, undefined]);
   });
 
-  it("say that a server without files has none, and tell that from an unknown file", async () => {
-    const local = await open({ edition: "local" });
-    for (const [name, args] of [
-      ["list_files", {}],
-      ["read_file", { file_id: "f" }],
-      ["delete_file", { file_id: "f" }],
-      ["upload_file", { local_path: localFile("a.txt", "a") }],
-    ] as const)
-      expect(await local.call(name, args)).toEqual({ error: "This RetainDB server keeps no files." });
-    const cloud = await open();
-    expect((await cloud.call("read_file", { file_id: "f" })).error).toBe(
-      "retaindb_read_file failed: RetainDB answered GET /v1/files/f with 404: File not found.",
-    );
-  });
-
   it("keep the files of users apart, and those of the owner", async () => {
     const ana = await open({ platform: "telegram", user_id: "1" });
     const bo = await open({ platform: "telegram", user_id: "2" }, ana);

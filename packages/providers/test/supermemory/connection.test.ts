@@ -102,8 +102,3 @@ it("does not add the messages of a session whose turns another process has sent"
   await connect().deliver(batchOf("session", turn("A message of a user, at the end")), SIGNAL);
   expect(said()).toEqual(["A message of a user, as a turn"]);
 });
-
-it("takes a damaged item for delivered, because nothing of it can be sent", async () => {
-  expect(await connect().deliver(batchOf("turn", null), SIGNAL)).toBeUndefined();
-  expect(fake.requests).toEqual([]);
-});

@@ -206,7 +206,6 @@ class Lane implements OutboxLane {
       this.#inLane((sql, lane) => isSending(sql, lane, idsWith(sql, lane, text), Date.now())) === true;
     try {
       if (isDryRun) return this.#inLane((sql, lane) => idsWith(sql, lane, text).length) ?? 0;
-      if (isBeingSent()) Sender.interrupt(this.#file, this.#key, SENDING_MS + 500);
       const until = performance.now() + SENDING_MS;
       while (isBeingSent() && performance.now() < until) await sleep(20);
       const isUnderWay = isBeingSent();
@@ -317,13 +316,10 @@ type SenderOptions = {
 };
 
 class Sender {
-  static readonly #all = new Set<Sender>();
   readonly #options: SenderOptions;
   /** Ends of running `flush` calls. */
   readonly #flushes = new Set<() => void>();
   readonly #closing = new AbortController();
-  #sending: AbortController | undefined;
-  #restsUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   /** Nothing was tried since the start: pauses of earlier processes do not count, except those that the server asked for. */
@@ -336,7 +332,6 @@ class Sender {
 
   constructor(options: SenderOptions) {
     this.#options = options;
-    Sender.#all.add(this);
     this.#runIn(0);
   }
 
@@ -364,16 +359,6 @@ class Sender {
     });
   }
 
-  /** Aborts the delivery of this lane that an agent of this process has under way; none begins before the end of `ms`. */
-  static interrupt(file: OutboxFile, { provider, user }: LaneKey, ms: number): void {
-    for (const each of Sender.#all) {
-      const { file: own, key } = each.#options;
-      if (own.path !== file.path || key.provider !== provider || key.user !== user) continue;
-      each.#restsUntilMs = performance.now() + ms;
-      each.#sending?.abort();
-    }
-  }
-
   /** Tries again now, whatever the pause: the key was changed. */
   retryNow(): void {
     this.#isFresh = true;
@@ -386,7 +371,6 @@ class Sender {
     clearTimeout(this.#timer);
     this.#endFlushes();
     await this.#running;
-    Sender.#all.delete(this);
   }
 
   #runIn(ms: number): void {
@@ -424,8 +408,6 @@ class Sender {
   }
 
   #next(): Next {
-    const restMs = this.#restsUntilMs - performance.now();
-    if (restMs > 0) return { kind: "paused", ms: restMs };
     const { file, key, owner, batchLimit } = this.#options;
     const request = { owner, nowMs: Date.now(), ignores: this.#ignoredPauses(), batchLimit };
     try {
@@ -466,7 +448,6 @@ class Sender {
   async #send(batch: Batch): Promise<void> {
     const { owner } = this.#options;
     const lost = new AbortController();
-    this.#sending = lost;
     const renewing = setInterval(() => {
       const isOwner = this.#quietly((sql, lane) => renewLease(sql, lane, owner, Date.now()));
       if (isOwner === false) lost.abort();
@@ -475,7 +456,6 @@ class Sender {
     const delivery = await this.#deliver(batch, signal);
     if (delivery !== undefined) await this.#record(batch, delivery);
     clearInterval(renewing);
-    this.#sending = undefined;
   }
 
   /** Undefined: it was aborted. */
