@@ -118,18 +118,6 @@ describe("file tools", () => {
     expect(fake.files()).toEqual([]);
   });
 
-  it("refuse local files that the policy forbids, and send nothing", async () => {
-    const { call, fake } = await open();
-    expect((await call("upload_file", { local_path: localFile(".env", "KEY=1") })).error).toContain(
-      "never sent",
-    );
-    expect((await call("upload_file", { local_path: "/etc/passwd" })).error).toContain("outside");
-    expect(await call("upload_file", { local_path: "no/such/file" })).toEqual({
-      error: "File not found: no/such/file",
-    });
-    expect(fake.requests).toEqual([]);
-  });
-
   it("upload from upload_roots for the owner, and not for a gateway's user who shares the memory", async () => {
     const { fake, home } = await open();
     const folder = mkdtempSync(join(tmpdir(), "hermes-retaindb-root-"));
