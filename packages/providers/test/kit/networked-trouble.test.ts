@@ -47,21 +47,6 @@ describe("erasing", () => {
     expect(fake.memories("hermes-user").map(({ memory }) => memory)).toContain("I like tea");
     expect(sent(fake)).not.toContain(SECRET);
   });
-
-  it("of a user works without the server in the same way", async () => {
-    const fake = await serve();
-    fake.fail(500);
-    const { provider, home } = start(fake, { platform: "telegram", user_id: "7" });
-    await provider.syncTurn?.(SECRET, "Noted", SESSION);
-    expect(await provider.eraseUser?.({})).toMatchObject({
-      erased: 1,
-      remaining: expect.stringMatching(/^Nothing was erased at Mem0: /),
-    });
-    fake.recover();
-    await provider.onSessionEnd?.([], {});
-    expect(readOutbox(home)[0]?.state).toMatchObject({ waiting: 0, dead: 0 });
-    expect(fake.table.all()).toEqual([]);
-  });
 });
 
 describe("a key that changes while the agent runs", () => {

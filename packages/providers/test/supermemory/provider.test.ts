@@ -147,20 +147,6 @@ describe("a conversation", () => {
     expect(fake.store.conversations()).toHaveLength(1);
   });
 
-  it("arrives once although the first answer was lost", async () => {
-    const home = tempDirectory();
-    const first = await start({ home });
-    await sync(first, "Turn 1", "Turn 2");
-    fake.dropAnswerNext();
-    await first.onSessionEnd?.([], {});
-    await first.shutdown?.({});
-    const second = await start({ home });
-    await second.onSessionEnd?.([], {});
-    await second.shutdown?.({});
-    expect(said()).toEqual(numbered(2));
-    expect(fake.requests.filter(({ path }) => path === "/v4/conversations").length).toBeGreaterThan(1);
-  });
-
   it("is a document where the server has no conversations", async () => {
     fake.hasConversations = false;
     const provider = await start({ file: { capture_turns: 1 } });
