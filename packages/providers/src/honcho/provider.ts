@@ -334,6 +334,7 @@ export class HonchoConnection implements Connection {
     ];
   }
 
+  /** Mirrored entries are conclusions about the user's peer. */
   readonly #conclusions: Pick<Entries, "add" | "remove" | "find"> = {
     add: async (entry, signal) => {
       await arrival(entry, signal);

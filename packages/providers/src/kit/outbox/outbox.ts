@@ -288,6 +288,7 @@ export class OutboxLane {
   }
 }
 
+/** Gets the number of the lane in the file. */
 type LaneWork<T> = (sql: SqliteFile, lane: number) => T;
 
 /** Undefined when nothing was ever written for this lane. Throws SQLite's errors and `HermesError`. */
