@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../../../core/src/lib/logger.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { openLane } from "../../../providers/src/kit/outbox/outbox.ts";
+import { OutboxLane } from "../../../providers/src/kit/outbox/outbox.ts";
 import type { Fake } from "../../../providers/test/fakes/servers/services.ts";
 import { FAKE_SERVICES } from "../../../providers/test/fakes/servers/services.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
@@ -178,7 +178,7 @@ describe("while the server of the provider is down", TIME, () => {
     await desk.fake.stop();
     await desk.run("memory", "add", FACT);
     const limits = { isDurable: true, maxItems: 100, maxBytes: 1 << 20, log: silentLogger };
-    const lane = openLane({ home: desk.home, provider: "mem0", user: "telegram:77", ...limits });
+    const lane = new OutboxLane({ home: desk.home, provider: "mem0", user: "telegram:77", ...limits });
     lane.add({ kind: "turn", sessionId: "s", body: { user: `I said: ${FACT}` } });
     lane.close();
     await desk.run("memory", "off");

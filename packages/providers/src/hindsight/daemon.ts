@@ -11,6 +11,7 @@ import {
   ok,
   type Result,
   sha256,
+  untilAborted,
   writeFileAtomic,
 } from "@hermes-memory/core/internal/lib";
 import { type ChildEnd, runChild } from "@hermes-memory/core/internal/providers";
@@ -121,12 +122,8 @@ export class EmbeddedDaemon {
       return found;
     });
     if (signal === undefined) return await this.#looking;
-    const stopped = new Promise<Result<void, string>>((resolve) => {
-      const end = () => resolve(err("the Hindsight daemon has not started yet"));
-      if (signal.aborted) end();
-      else signal.addEventListener("abort", end, { once: true });
-    });
-    return await Promise.race([this.#looking, stopped]);
+    const onAbort = () => err("the Hindsight daemon has not started yet");
+    return await untilAborted(signal, this.#looking).catch(onAbort);
   }
 
   /** A request could not connect: the next `ready` looks again. */

@@ -53,7 +53,7 @@ import {
   SETTINGS_FILE,
   savedValues,
 } from "./settings.ts";
-import { metadataOf, parseTurnBody, spokenText, turnBody } from "./turns.ts";
+import { metadataOf, spokenText, type TurnBody, turnBody } from "./turns.ts";
 import { type EraseTimes, eraseBank, forgetText, storedEntry, Writes } from "./writes.ts";
 
 export function createHindsightProvider({
@@ -225,7 +225,7 @@ export class HindsightConnection implements Connection {
     const last = keys.splice(Math.max(0, keys.length - stored));
     if (last.length === 0 || !this.#context.isWriting) return;
     const withdrawn = this.#context.outbox.withdraw(
-      ({ kind, body }) => kind === "turn" && last.includes(parseTurnBody(body).key),
+      ({ kind, body }) => kind === "turn" && last.includes((body as TurnBody).key),
     );
     const held = this.#held.get(sessionId) ?? 0;
     this.#held.set(sessionId, Math.max(0, held - withdrawn));
@@ -253,10 +253,7 @@ export class HindsightConnection implements Connection {
     throw new Error(`Hindsight does not know the kind '${batch.kind}'.`);
   }
 
-  async #retainByTool(
-    memory: { readonly content: string; readonly context: string; readonly tags: readonly string[] },
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #retainByTool(memory: NewMemory, signal: AbortSignal): Promise<void> {
     const { retainTags, retainSource, retainContext } = this.#settings;
     const at = this.#context.clock.now().toISOString();
     const about = { at, sessionId: this.#sessionId, messageCount: 1, turnIndex: this.#turnIndex };
@@ -351,15 +348,14 @@ function connect(
 // The three tools of Hindsight: store, search, and an answer that the server reasons out.
 
 /** What the tools need of a connection. */
-export type ToolWork = {
-  readonly retain: (
-    memory: { readonly content: string; readonly context: string; readonly tags: readonly string[] },
-    signal: AbortSignal,
-  ) => Promise<void>;
+type ToolWork = {
+  readonly retain: (memory: NewMemory, signal: AbortSignal) => Promise<void>;
   /** The texts of the facts, best first. */
   readonly recall: (query: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly reflect: (query: string, signal: AbortSignal) => Promise<string>;
 };
+
+type NewMemory = { readonly content: string; readonly context: string; readonly tags: readonly string[] };
 
 /** About 10,000 tokens: more than the default `recall_max_tokens`. */
 const ANSWER_MAX_CHARS = 40_000;

@@ -2,7 +2,7 @@
 import { outsideJsonOr, takeCodePoints } from "@hermes-memory/core/internal/lib";
 import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
 import type { InitializeOptions } from "@hermes-memory/core/internal/providers";
-import { fieldsOf, recordsOf, textIn, textsIn } from "../kit/networked/answers.ts";
+import { fieldsOf, recordsOf, textIn } from "../kit/networked/answers.ts";
 import type { Turn } from "../kit/networked/service.ts";
 import type { RetainItem } from "./api.ts";
 import type { HindsightSettings } from "./settings.ts";
@@ -71,24 +71,6 @@ export function metadataOf(
     message_count: String(messageCount),
     turn_index: String(turnIndex),
     ...Object.fromEntries(texts),
-  };
-}
-
-/** From the outbox, where an earlier version may have written it. */
-export function parseTurnBody(value: unknown): TurnBody {
-  const { bank, key, messages, tags, metadata } = fieldsOf(value);
-  const stored = recordsOf(messages).map(({ role, content, timestamp }) => ({
-    role: textIn(role),
-    content: textIn(content),
-    timestamp: textIn(timestamp),
-  }));
-  const texts = Object.entries(fieldsOf(metadata)).map(([name, text]) => [name, textIn(text)] as const);
-  return {
-    bank: textIn(bank),
-    key: textIn(key),
-    messages: stored,
-    tags: textsIn(tags),
-    metadata: Object.fromEntries(texts),
   };
 }
 

@@ -13,7 +13,7 @@ import type { Entry, QueuedEntry } from "../kit/networked/service.ts";
 import type { Batch, Delivery } from "../kit/outbox/outbox.ts";
 import type { HindsightApi, RetainItem } from "./api.ts";
 import type { HindsightSettings } from "./settings.ts";
-import { itemOfTurns, parseTurnBody, type TurnBody } from "./turns.ts";
+import { itemOfTurns, type TurnBody } from "./turns.ts";
 
 /** Attempts for which a write waits until the server has finished what it accepted before. */
 const PATIENT_ATTEMPTS = 10;
@@ -94,7 +94,7 @@ export class Writes {
     const { canAppend, hasOperationIds } = await this.#api.server(signal);
     const isAppending = canAppend && sessionId !== "";
     const needsLook = attempt > 1 && isAppending && !(this.#settings.isAsync && hasOperationIds);
-    const turns = batch.items.map(({ body }) => parseTurnBody(body));
+    const turns = batch.items.map(({ body }) => body as TurnBody);
     if (needsLook) await sleep(ARRIVAL_MS, undefined, { signal });
     for (const [index, group] of byBank(turns).entries()) {
       const { bank } = group[0];

@@ -41,8 +41,7 @@ export class FactDatabase {
         // A process that dies loses nothing. A power cut may lose the newest facts, but does not damage the file. Waiting for the disk
         // after every fact would be most of the cost of adding one.
         opened.#file.exec("PRAGMA synchronous = NORMAL");
-        if (!(await opened.read(() => hasSchema(opened.#file))))
-          await opened.write(() => ensureSchema(opened.#file));
+        await opened.read(() => ensureSchema(opened.#file));
         return opened;
       } catch (cause) {
         opened.close();
@@ -219,30 +218,15 @@ const OWN_TABLES = `
     fact_id INTEGER PRIMARY KEY,
     target TEXT NOT NULL
   );
+  DROP TABLE IF EXISTS hermes_memory_bank_sums; -- of versions up to 0.3.x
 `;
 
-/** Whether every table exists, so that `ensureSchema` is not needed. */
-function hasSchema(file: SqliteFile): boolean {
-  const names = new Set(file.all<{ name: string }>("SELECT name FROM sqlite_master").map(({ name }) => name));
-  const wanted = [...`${SHARED_TABLES}${OWN_TABLES}`.matchAll(/IF NOT EXISTS (\w+)/g)].map(
-    ([, name]) => name,
-  );
-  return wanted.every((name) => names.has(name ?? "")) && !names.has(OLD_SUMS) && hasVectorColumn(file);
-}
-
-/** Within a transaction. Creates what is missing. */
+/** Creates what is missing. In a file that has everything it takes no lock. */
 function ensureSchema(file: SqliteFile): void {
   file.exec(SHARED_TABLES);
-  if (!hasVectorColumn(file)) file.exec("ALTER TABLE facts ADD COLUMN hrr_vector BLOB");
+  if (file.get("SELECT 1 FROM pragma_table_info('facts') WHERE name = 'hrr_vector'") === undefined)
+    file.exec("ALTER TABLE facts ADD COLUMN hrr_vector BLOB");
   file.exec(OWN_TABLES);
-  file.exec(`DROP TABLE IF EXISTS ${OLD_SUMS}`);
-}
-
-/** Of versions up to 0.3.x: what banks were computed from. */
-const OLD_SUMS = "hermes_memory_bank_sums";
-
-function hasVectorColumn(file: SqliteFile): boolean {
-  return file.get("SELECT 1 FROM pragma_table_info('facts') WHERE name = 'hrr_vector'") !== undefined;
 }
 
 // ---- Rows of `facts`, with the keys of the tool's JSON answers ----

@@ -1,4 +1,4 @@
-// `hermes honcho ...`: shows and changes the configuration of a profile. Commands that talk to the server are in cli-server.ts.
+// `hermes honcho ...`: shows and changes the configuration of a profile; some commands ask the server.
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
@@ -44,9 +44,6 @@ export type CliCommand = {
   optsWithGlobals(): Values;
 };
 
-/** Loaded by the commands that need it. */
-const server = () => import("./cli.ts");
-
 let group: CliCommand | undefined;
 
 export function registerCli(command: CliCommand): void {
@@ -65,8 +62,8 @@ export function registerCli(command: CliCommand): void {
       .option(...json)
       .action(async (...given) => print(await run(recordOf(given.at(-2)), given[0])));
 
-  add("status", "settings, and one request to the server", async (flags) =>
-    flags.all === true ? allProfiles() : (await server()).status(place()),
+  add("status", "settings, and one request to the server", ({ all }) =>
+    all === true ? allProfiles() : status(place()),
   ).option("--all", "one line for every profile");
   add("setup", "how to set Honcho up", () => facts({ run: "hermes memory setup honcho" }));
   add("peers", "user and agent of every profile", peers);
@@ -95,13 +92,13 @@ export function registerCli(command: CliCommand): void {
   })
     .option("--context <tokens>", "longest recall in tokens")
     .option("--dialectic <chars>", "longest answer of Honcho's model in characters");
-  add("identity [file]", "tell Honcho who the agent is, from a file", async ({ show }, file) => {
-    const { showIdentity, seedIdentity } = await server();
-    return show === true || file === undefined ? showIdentity(place()) : seedIdentity(place(), String(file));
-  }).option("--show", "show what Honcho knows about you and the agent");
-  add("migrate", "upload files of OpenClaw", async ({ yes }) =>
-    (await server()).migrateFromOpenClaw(place(), yes === true),
-  ).option("--yes", "do not ask");
+  add("identity [file]", "tell Honcho who the agent is, from a file", ({ show }, file) =>
+    show === true || file === undefined ? showIdentity(place()) : seedIdentity(place(), String(file)),
+  ).option("--show", "show what Honcho knows about you and the agent");
+  add("migrate", "upload files of OpenClaw", ({ yes }) => migrateFromOpenClaw(place(), yes === true)).option(
+    "--yes",
+    "do not ask",
+  );
   add("enable", "switch Honcho on for this profile", enable);
   add("disable", "switch Honcho off for this profile", disable);
   add("sync", "give every profile a block of its own", () => {
@@ -122,7 +119,7 @@ export async function honcho_command({
       "honcho-command",
       `There is no command '${args[0]}'. 'hermes honcho --help' lists them.`,
     );
-  print(await (await server()).status(place()));
+  print(await status(place()));
 }
 
 // ---- Commands ----
@@ -245,10 +242,10 @@ function print({ json, lines, hasFailed = false }: Output): void {
 }
 
 // ---- Commands that ask the server ----
-// The commands of `hermes honcho` that talk to the server: status, identity, migrate. They report failures instead of swallowing them.
+// They report failures instead of swallowing them.
 
 /** What a command prints: with `--json` the one, else the other. */
-export type Output = {
+type Output = {
   readonly json: object;
   readonly lines: readonly string[];
   /** True: the command ends with the exit code 1. */
@@ -286,7 +283,7 @@ function usable(place: HonchoPlace): HonchoSettings {
 
 // ---- status ----
 
-export async function status(place: HonchoPlace): Promise<Output> {
+async function status(place: HonchoPlace): Promise<Output> {
   const settings = readHonchoSettings(place);
   const { connection, user_card, ai_representation, hasFailed } = await known(settings);
   const rows = [...statusRows(settings), ["connection", connection] as const];
@@ -370,7 +367,7 @@ async function known(settings: HonchoSettings) {
 
 // ---- identity ----
 
-export async function showIdentity(place: HonchoPlace): Promise<Output> {
+async function showIdentity(place: HonchoPlace): Promise<Output> {
   const { peers, impression } = visit(usable(place));
   const found = [
     { peer: peers.user, ...(await impression(peers.user)) },
@@ -385,7 +382,7 @@ export async function showIdentity(place: HonchoPlace): Promise<Output> {
   return { json: { peers: found }, lines };
 }
 
-export async function seedIdentity(place: HonchoPlace, path: string): Promise<Output> {
+async function seedIdentity(place: HonchoPlace, path: string): Promise<Output> {
   const settings = usable(place);
   const text = readText(path);
   if (pyStrip(text) === "")
@@ -416,7 +413,7 @@ const OPENCLAW_FILES = [
 /** How far back to look for files that were sent before, in pages of 100 messages. */
 const TAIL_PAGES = 3;
 
-export async function migrateFromOpenClaw(place: HonchoPlace, isYes: boolean): Promise<Output> {
+async function migrateFromOpenClaw(place: HonchoPlace, isYes: boolean): Promise<Output> {
   const settings = usable(place);
   const folders = [process.cwd(), join(place.userHome ?? homedir(), ".openclaw")];
   const found = OPENCLAW_FILES.flatMap((file) => {

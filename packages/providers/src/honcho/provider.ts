@@ -1,6 +1,7 @@
 // Honcho as a memory provider.
 import { setTimeout as sleep } from "node:timers/promises";
 import { memoriesDirectory, userMemoriesDirectory } from "@hermes-memory/core/internal/home";
+import { untilAborted } from "@hermes-memory/core/internal/lib";
 import type {
   ForgetReport,
   MemoryProvider,
@@ -35,7 +36,7 @@ import {
   type UserPeer,
   userPeer,
 } from "./naming.ts";
-import { HANGING_MS, HonchoRecall, type RecallSource } from "./recall.ts";
+import { HonchoRecall, type RecallSource } from "./recall.ts";
 import {
   inspectSession,
   type Peers,
@@ -82,17 +83,25 @@ export function createHonchoProvider({ cwd, userHome, ...options }: HonchoOption
 // ---- The connection ----
 // One agent's connection to Honcho: names, session, recall, tools and checks.
 
+/** An ordinary turn has two messages. */
+const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
+/** How far behind messages of others a repeated delivery looks for its own, in pages of 100. */
+const TAIL_PAGES = 2;
+/** From this age on a message is sent with the time of its turn; else the server's clock decides. */
+const LATE_MS = 60_000;
+/** The target of a mirror that says that a file was uploaded. */
+const UPLOADED = "file";
+/** Before a repeated delivery looks: the request of a process that was killed may still be on its way to the server. */
+const ARRIVAL_MS = 1_000;
+/** Marks our messages at the server. */
+const OUTBOX_KEY = "hermes_outbox";
+
+type Kind = "turn" | "upload";
+
 /** A tool call waits so long for the first requests of a session. */
 const TOOL_WAIT_MS = 5_000;
 /** Conversations whose recall is kept; more only in a process that serves many chats through one provider. */
 const MAX_RECALLS = 32;
-
-type Starting = {
-  readonly ready: Promise<ReadySession>;
-  readonly startedAt: number;
-  readonly stop: AbortController;
-  isReady: boolean;
-};
 
 export class HonchoConnection implements Connection {
   readonly inactive: string | undefined;
@@ -104,16 +113,17 @@ export class HonchoConnection implements Connection {
   readonly wire: HonchoWire;
   readonly peers: Peers;
   readonly #context: ConnectionContext;
-  readonly #writes: HonchoWrites;
   readonly #runtime: Runtime;
   readonly #userPeer: UserPeer;
   readonly #repository: string | undefined;
   readonly #cwd: string;
   /** By the name of the Honcho session. A failed start is not kept. */
-  readonly #sessions = new Map<string, Starting>();
+  readonly #sessions = new Map<string, Promise<ReadySession>>();
   /** By the id of the Hermes session. */
   readonly #recalls = new Map<string, HonchoRecall>();
   #sessionId: string;
+  /** Until everything of the user was erased. */
+  #mayMigrate = true;
 
   constructor(settings: HonchoSettings, context: ConnectionContext, { cwd }: { readonly cwd: string }) {
     this.settings = settings;
@@ -128,21 +138,13 @@ export class HonchoConnection implements Connection {
       user: this.#userPeer.id,
       ai: aiPeer(settings, this.#runtime, this.#userPeer),
     };
-    this.#writes = new HonchoWrites({
-      settings,
-      context,
-      wire: this.wire,
-      peers: this.peers,
-      ready: (session, signal) => this.#ready(signal, session),
-      forgetSessions: () => this.#sessions.clear(),
-    });
     const { agent_context = "primary", platform } = context.options;
     const isOff = platform === "cron" || agent_context === "cron" || agent_context === "flush";
     this.inactive = isOff ? "Honcho is not active (cron context)." : undefined;
     this.awaitsTurns = settings.writeFrequency.kind === "turn";
     this.tools = isOff ? [] : honchoTools(this);
     this.entries = {
-      ...this.#writes.entries,
+      ...this.#conclusions,
       about: () => ({ sessionId: "", body: { session: this.sessionName } }),
       ...(isOff ? { cleaned: () => "" } : {}),
       recalls: async (text, signal) => {
@@ -199,37 +201,24 @@ export class HonchoConnection implements Connection {
     return honchoSession(this.#name(sessionId), this.#runtime, { peer: this.#userPeer, gatewayKey });
   }
 
-  /** Starts the session once. After a failure, and when the start hangs, the next call starts it again. */
+  /** Starts the session once; after a failure the next call starts it again. */
   #ready(signal: AbortSignal, name = this.sessionName): Promise<ReadySession> {
-    const known = this.#sessions.get(name);
-    const isHanging =
-      known !== undefined && !known.isReady && performance.now() - known.startedAt >= HANGING_MS;
-    if (known !== undefined && !isHanging) return untilAborted(known.ready, signal);
-    known?.stop.abort(new DOMException("The start of the session is begun again.", "AbortError"));
-    const started = this.#start(name);
+    const started = this.#sessions.get(name) ?? this.#start(name);
     this.#sessions.set(name, started);
-    started.ready.then(
-      () => {
-        started.isReady = true;
-      },
-      () => {
-        if (this.#sessions.get(name) === started) this.#sessions.delete(name);
-      },
-    );
-    return untilAborted(started.ready, signal);
+    started.catch(() => {
+      if (this.#sessions.get(name) === started) this.#sessions.delete(name);
+    });
+    return untilAborted(signal, started);
   }
 
-  #start(name: string): Starting {
+  async #start(name: string): Promise<ReadySession> {
     const { log, isWriting } = this.#context;
     const deps = { wire: this.wire, peers: this.peers, settings: this.settings, log };
     // Not ended by the signal of the first caller: others wait for it too. Its requests end at their timeouts and at shutdown.
-    const stop = new AbortController();
-    const starting = (isWriting ? startSession : inspectSession)(name, deps, stop.signal);
-    const ready = starting.then(async (session) => {
-      await this.#writes.queuePriorFiles(session);
-      return session;
-    });
-    return { ready, startedAt: performance.now(), stop, isReady: false };
+    const { signal } = new AbortController();
+    const session = await (isWriting ? startSession : inspectSession)(name, deps, signal);
+    await this.#queuePriorFiles(session);
+    return session;
   }
 
   /** For a tool call: refuses with a text for the model when the session cannot be used. */
@@ -320,18 +309,150 @@ export class HonchoConnection implements Connection {
     };
   }
 
-  // ---- What is written: see writes.ts ----
+  // ---- Writes ----
+  // Everything that is written to Honcho is an item of the outbox: a finished turn with its messages, files from before Honcho, and mirrored
+  // entries as conclusions about the user. Honcho has no idempotency keys, so a repeated delivery first looks for what an earlier one has stored.
 
-  turnItems(turn: Turn): readonly NewItem[] {
-    return this.inactive === undefined ? this.#writes.turnItems(turn, this.#nameOf(turn.sessionId)) : [];
+  turnItems({ sessionId, user, assistant, at, number }: Turn): readonly NewItem[] {
+    const { savesMessages, messageMaxChars, writeFrequency } = this.settings;
+    if (this.inactive !== undefined || !savesMessages) return [];
+    const isDue = writeFrequency.kind === "every" && number % writeFrequency.turns === 0;
+    if (isDue) this.#context.outbox.release(sessionId);
+    const isHeld = writeFrequency.kind === "session" || (writeFrequency.kind === "every" && !isDue);
+    const parts = [
+      ...chunked(user, messageMaxChars).map((content) => ({ peer: this.peers.user, content })),
+      ...chunked(assistant, messageMaxChars).map((content) => ({ peer: this.peers.ai, content })),
+    ];
+    if (parts.length === 0) return [];
+    return [
+      {
+        kind: "turn" satisfies Kind,
+        sessionId,
+        isHeld,
+        body: { session: this.#nameOf(sessionId), at, messages: parts },
+      },
+    ];
+  }
+
+  /** Mirrored entries are conclusions about the user's peer. */
+  readonly #conclusions: Pick<Entries, "add" | "remove" | "find"> = {
+    add: async (entry, signal) => {
+      await arrival(entry, signal);
+      const { target, text, attempt } = entry;
+      const [known] = this.#context.outbox.mirrors.find(target, text);
+      if (known !== undefined) return known.remoteId;
+      const [stored] = attempt > 1 ? await this.#conclusions.find(entry, signal) : [];
+      if (stored !== undefined) return stored;
+      const session = textIn(entry.body.session);
+      return await this.wire.addConclusion(await this.#viewOfUser(session, signal), text, {
+        session,
+        signal,
+      });
+    },
+    remove: async (id, signal) => void (await this.wire.deleteConclusion(id, signal)),
+    find: async ({ text, body }, signal) => {
+      const view = await this.#viewOfUser(textIn(body.session), signal);
+      const conclusions = await this.wire.conclusions(view, signal);
+      return conclusions.filter(({ content }) => content === conclusionText(text)).map(({ id }) => id);
+    },
+  };
+
+  deliveryOf({ kind, message }: HttpFailure): Delivery | undefined {
+    if (kind === "not-found") this.#sessions.clear(); // a session or peer is gone: the next attempt creates it again
+    // The user has to change the server or its address; until then nothing is given up.
+    return message === OLD_API ? { kind: "blocked", reason: OLD_API } : undefined;
   }
 
   async deliver(batch: Batch, signal: AbortSignal): Promise<undefined> {
-    await this.#writes.deliver(batch, signal);
+    await arrival(batch, signal);
+    if (batch.kind === "upload") return await this.#upload(batch, signal);
+    if (batch.kind !== "turn") throw new Error(`Honcho has no item of the kind '${batch.kind}'.`);
+    for (const [name, items] of Map.groupBy(batch.items, (each) => textIn(fieldsOf(each.body).session)))
+      await this.#postMessages(name, items, batch, signal);
   }
 
-  deliveryOf(failure: HttpFailure): Delivery | undefined {
-    return this.#writes.deliveryOf(failure);
+  async #postMessages(
+    session: string,
+    items: readonly OutboxItem[],
+    batch: Batch,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#ready(signal, session);
+    const messages = items.flatMap((item) => this.#messagesOf(item, batch));
+    const known = await this.#delivered(session, batch, messages.length, signal);
+    const missing = messages.filter(({ metadata }) => !known.has(metadata[OUTBOX_KEY]));
+    for (let start = 0; start < missing.length; start += MESSAGES_PER_POST)
+      await this.wire.addMessages(session, missing.slice(start, start + MESSAGES_PER_POST), signal);
+  }
+
+  #messagesOf(item: OutboxItem, batch: Batch) {
+    const { messages, at } = fieldsOf(item.body);
+    const startMs = Date.parse(textIn(at));
+    const isLate = this.#context.clock.now().getTime() - startMs > LATE_MS;
+    return recordsOf(messages).map(({ peer, content }, index) => ({
+      peer_id: textIn(peer),
+      content: textIn(content),
+      metadata: { [OUTBOX_KEY]: `${markOf(batch, item)}/${index}` },
+      // A millisecond apart, so that a server that sorts by time keeps their order.
+      ...(isLate ? { created_at: new Date(startMs + index).toISOString() } : {}),
+    }));
+  }
+
+  /** Marks at the end of the session, if an earlier attempt may have stored something. */
+  async #delivered(
+    session: string,
+    batch: Batch,
+    count: number,
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string | undefined>> {
+    if (batch.attempt <= 1) return new Set();
+    const pages = TAIL_PAGES + Math.ceil(count / MESSAGES_PER_POST);
+    const tail = await this.wire.newestMessages(session, pages, signal);
+    return new Set(tail.map(({ metadata }) => textIn(metadata[OUTBOX_KEY])));
+  }
+
+  /** Each file once for its peer, whatever sessions begin later: entries that are written from now on are mirrored. */
+  async #queuePriorFiles({ name, isEmpty }: ReadySession): Promise<void> {
+    const { savesMessages, sessionStrategy, workspace, publicUrl } = this.settings;
+    const { home, options, isWriting, outbox, log } = this.#context;
+    if (!isEmpty || !isWriting || !this.#mayMigrate || !savesMessages || sessionStrategy === "per-session")
+      return;
+    const ai = memoriesDirectory(home);
+    const { platform = "cli", user_id = "" } = options;
+    const user = user_id === "" ? ai : userMemoriesDirectory(home, platform, user_id);
+    for (const { file, upload } of priorFiles({ user, ai })) {
+      const peer = this.peers[file.peer];
+      const key = `${publicUrl} ${workspace} ${peer} ${file.name}`;
+      if (outbox.mirrors.find(UPLOADED, key).length > 0) continue;
+      const added = await outbox.add({
+        kind: "upload" satisfies Kind,
+        sessionId: "",
+        dedupeKey: `honcho-upload ${key}`,
+        body: { session: name, peer, key, ...upload },
+      });
+      if (added.kind === "full" || added.kind === "failed")
+        log.warn(`${file.name} was not sent to Honcho. ${added.reason}`, { provider: "honcho" });
+    }
+  }
+
+  async #upload(batch: Batch, signal: AbortSignal): Promise<undefined> {
+    const [item] = batch.items;
+    const { peer, key, fileName, text, metadata, ...body } = fieldsOf(item.body);
+    const session = textIn(body.session);
+    const mark = markOf(batch, item);
+    const upload = {
+      peerId: textIn(peer),
+      fileName: textIn(fileName),
+      text: textIn(text),
+      metadata: { ...fieldsOf(metadata), [OUTBOX_KEY]: mark },
+    };
+    if (!(await this.#delivered(session, batch, 1, signal)).has(mark))
+      await this.wire.upload(session, upload, signal);
+    this.#context.outbox.mirrors.add({ target: UPLOADED, text: textIn(key), remoteId: session });
+  }
+
+  async #viewOfUser(session: string, signal: AbortSignal): Promise<View> {
+    return viewOf(this.peers.user, this.peers, (await this.#ready(signal, session)).observation);
   }
 
   onEntryChange(isRemoved: boolean): void {
@@ -373,22 +494,10 @@ export class HonchoConnection implements Connection {
     }
     const report = await eraseEverything(this.wire, this.subject, { isDryRun, signal });
     if (isDryRun) return report;
-    this.#writes.stopMigrating();
+    this.#mayMigrate = false;
     this.#sessions.clear();
     this.#recalls.clear();
     return report;
-  }
-}
-
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const end = (): void => reject(signal.reason);
-  signal.addEventListener("abort", end, { once: true });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", end);
   }
 }
 
@@ -396,183 +505,6 @@ function runtimeOf({ user, options }: ConnectionContext, { userScope }: HonchoSe
   const { user_id = "", user_id_alt = "" } = options;
   const ids = userScope === "shared" ? [] : [user ?? "", user_id, user_id_alt];
   return { user, isByPlatform: userScope === "platform", ids: ids.filter((id) => id !== "") };
-}
-
-// ---- Writes ----
-// Everything that is written to Honcho is an item of the outbox: a finished turn with its messages, files from before Honcho, and mirrored
-// entries as conclusions about the user. Honcho has no idempotency keys, so a repeated delivery first looks for what an earlier one has stored.
-
-/** An ordinary turn has two messages. */
-export const TURNS_PER_BATCH = MESSAGES_PER_POST / 2;
-/** How far behind messages of others a repeated delivery looks for its own, in pages of 100. */
-const TAIL_PAGES = 2;
-/** From this age on a message is sent with the time of its turn; else the server's clock decides. */
-const LATE_MS = 60_000;
-/** The target of a mirror that says that a file was uploaded. */
-const UPLOADED = "file";
-/** Before a repeated delivery looks: the request of a process that was killed may still be on its way to the server. */
-const ARRIVAL_MS = 1_000;
-/** Marks our messages at the server. */
-const OUTBOX_KEY = "hermes_outbox";
-
-type Kind = "turn" | "upload";
-
-export type WriteDeps = {
-  readonly settings: HonchoSettings;
-  readonly context: ConnectionContext;
-  readonly wire: HonchoWire;
-  readonly peers: Peers;
-  /** Starts the session with this name, once. */
-  readonly ready: (session: string, signal: AbortSignal) => Promise<ReadySession>;
-  /** A session or peer is gone at the server: the next attempt creates it again. */
-  readonly forgetSessions: () => void;
-};
-
-export class HonchoWrites {
-  readonly #deps: WriteDeps;
-  #mayMigrate = true;
-
-  constructor(deps: WriteDeps) {
-    this.#deps = deps;
-  }
-
-  /** After everything of the user was erased. */
-  stopMigrating(): void {
-    this.#mayMigrate = false;
-  }
-
-  turnItems({ sessionId, user, assistant, at, number }: Turn, session: string): readonly NewItem[] {
-    const { savesMessages, messageMaxChars, writeFrequency } = this.#deps.settings;
-    if (!savesMessages) return [];
-    const isDue = writeFrequency.kind === "every" && number % writeFrequency.turns === 0;
-    if (isDue) this.#deps.context.outbox.release(sessionId);
-    const isHeld = writeFrequency.kind === "session" || (writeFrequency.kind === "every" && !isDue);
-    const parts = [
-      ...chunked(user, messageMaxChars).map((content) => ({ peer: this.#deps.peers.user, content })),
-      ...chunked(assistant, messageMaxChars).map((content) => ({ peer: this.#deps.peers.ai, content })),
-    ];
-    if (parts.length === 0) return [];
-    return [{ kind: "turn" satisfies Kind, sessionId, isHeld, body: { session, at, messages: parts } }];
-  }
-
-  readonly entries: Pick<Entries, "add" | "remove" | "find"> = {
-    add: async (entry, signal) => {
-      await arrival(entry, signal);
-      const { wire, context } = this.#deps;
-      const { target, text, attempt } = entry;
-      const [known] = context.outbox.mirrors.find(target, text);
-      if (known !== undefined) return known.remoteId;
-      const [stored] = attempt > 1 ? await this.entries.find(entry, signal) : [];
-      if (stored !== undefined) return stored;
-      const session = textIn(entry.body.session);
-      return await wire.addConclusion(await this.#viewOfUser(session, signal), text, { session, signal });
-    },
-    remove: async (id, signal) => void (await this.#deps.wire.deleteConclusion(id, signal)),
-    find: async ({ text, body }, signal) => {
-      const view = await this.#viewOfUser(textIn(body.session), signal);
-      const conclusions = await this.#deps.wire.conclusions(view, signal);
-      return conclusions.filter(({ content }) => content === conclusionText(text)).map(({ id }) => id);
-    },
-  };
-
-  deliveryOf({ kind, message }: HttpFailure): Delivery | undefined {
-    if (kind === "not-found") this.#deps.forgetSessions();
-    // The user has to change the server or its address; until then nothing is given up.
-    return message === OLD_API ? { kind: "blocked", reason: OLD_API } : undefined;
-  }
-
-  async deliver(batch: Batch, signal: AbortSignal): Promise<undefined> {
-    await arrival(batch, signal);
-    if (batch.kind === "upload") return await this.#upload(batch, signal);
-    if (batch.kind !== "turn") throw new Error(`Honcho has no item of the kind '${batch.kind}'.`);
-    for (const [name, items] of Map.groupBy(batch.items, (each) => textIn(fieldsOf(each.body).session)))
-      await this.#postMessages(name, items, batch, signal);
-  }
-
-  async #postMessages(
-    session: string,
-    items: readonly OutboxItem[],
-    batch: Batch,
-    signal: AbortSignal,
-  ): Promise<void> {
-    await this.#deps.ready(session, signal);
-    const messages = items.flatMap((item) => this.#messagesOf(item, batch));
-    const known = await this.#delivered(session, batch, messages.length, signal);
-    const missing = messages.filter(({ metadata }) => !known.has(metadata[OUTBOX_KEY]));
-    for (let start = 0; start < missing.length; start += MESSAGES_PER_POST)
-      await this.#deps.wire.addMessages(session, missing.slice(start, start + MESSAGES_PER_POST), signal);
-  }
-
-  #messagesOf(item: OutboxItem, batch: Batch) {
-    const { messages, at } = fieldsOf(item.body);
-    const startMs = Date.parse(textIn(at));
-    const isLate = this.#deps.context.clock.now().getTime() - startMs > LATE_MS;
-    return recordsOf(messages).map(({ peer, content }, index) => ({
-      peer_id: textIn(peer),
-      content: textIn(content),
-      metadata: { [OUTBOX_KEY]: `${markOf(batch, item)}/${index}` },
-      // A millisecond apart, so that a server that sorts by time keeps their order.
-      ...(isLate ? { created_at: new Date(startMs + index).toISOString() } : {}),
-    }));
-  }
-
-  /** Marks at the end of the session, if an earlier attempt may have stored something. */
-  async #delivered(
-    session: string,
-    batch: Batch,
-    count: number,
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<string | undefined>> {
-    if (batch.attempt <= 1) return new Set();
-    const pages = TAIL_PAGES + Math.ceil(count / MESSAGES_PER_POST);
-    const tail = await this.#deps.wire.newestMessages(session, pages, signal);
-    return new Set(tail.map(({ metadata }) => textIn(metadata[OUTBOX_KEY])));
-  }
-
-  /** Each file once for its peer, whatever sessions begin later: entries that are written from now on are mirrored. */
-  async queuePriorFiles({ name, isEmpty }: ReadySession): Promise<void> {
-    const { savesMessages, sessionStrategy, workspace, publicUrl } = this.#deps.settings;
-    const { home, options, isWriting, outbox, log } = this.#deps.context;
-    if (!isEmpty || !isWriting || !this.#mayMigrate || !savesMessages || sessionStrategy === "per-session")
-      return;
-    const ai = memoriesDirectory(home);
-    const { platform = "cli", user_id = "" } = options;
-    const user = user_id === "" ? ai : userMemoriesDirectory(home, platform, user_id);
-    for (const { file, upload } of priorFiles({ user, ai })) {
-      const peer = this.#deps.peers[file.peer];
-      const key = `${publicUrl} ${workspace} ${peer} ${file.name}`;
-      if (outbox.mirrors.find(UPLOADED, key).length > 0) continue;
-      const added = await outbox.add({
-        kind: "upload" satisfies Kind,
-        sessionId: "",
-        dedupeKey: `honcho-upload ${key}`,
-        body: { session: name, peer, key, ...upload },
-      });
-      if (added.kind === "full" || added.kind === "failed")
-        log.warn(`${file.name} was not sent to Honcho. ${added.reason}`, { provider: "honcho" });
-    }
-  }
-
-  async #upload(batch: Batch, signal: AbortSignal): Promise<undefined> {
-    const [item] = batch.items;
-    const { peer, key, fileName, text, metadata, ...body } = fieldsOf(item.body);
-    const session = textIn(body.session);
-    const mark = markOf(batch, item);
-    const upload = {
-      peerId: textIn(peer),
-      fileName: textIn(fileName),
-      text: textIn(text),
-      metadata: { ...fieldsOf(metadata), [OUTBOX_KEY]: mark },
-    };
-    if (!(await this.#delivered(session, batch, 1, signal)).has(mark))
-      await this.#deps.wire.upload(session, upload, signal);
-    this.#deps.context.outbox.mirrors.add({ target: UPLOADED, text: textIn(key), remoteId: session });
-  }
-
-  async #viewOfUser(session: string, signal: AbortSignal): Promise<View> {
-    const { peers, ready } = this.#deps;
-    return viewOf(peers.user, peers, (await ready(session, signal)).observation);
-  }
 }
 
 async function arrival(

@@ -37,29 +37,19 @@ export type RecallSource = {
   readonly ask: (question: string, level: Level, signal: AbortSignal) => Promise<string>;
 };
 
-/**
- * A request to a server that hung stays unanswered when the server works again, and its own timeout is 30 s. Work that is older than this
- * is begun again as soon as a turn needs it.
- */
-export const HANGING_MS = 10_000;
-
 export type RecallLimits = {
   /** Longest wait of a turn. Below the manager's 3 s, so that the base layer is not lost when the model is slow. */
   readonly waitMs: number;
-  /** From this age on a fetch of the base layer that still runs is given up, and the next turn starts another one. */
-  readonly hangingMs: number;
   readonly now: () => number;
 };
 
 const RECALL_LIMITS: RecallLimits = {
   waitMs: 2_700,
-  hangingMs: HANGING_MS,
   now: () => performance.now(),
 };
 
 type Answer = { readonly text: string; readonly firedAt: number };
 type Run = { readonly startedAt: number; readonly ended: Promise<void> };
-type BaseRun = Run & { readonly stop: AbortController };
 
 const NEVER = Number.NEGATIVE_INFINITY;
 /** An answer is too old after this many cadences. */
@@ -74,7 +64,7 @@ export class HonchoRecall {
   // Base layer
   #base: string | undefined;
   #baseTurn = NEVER;
-  #baseRun: BaseRun | undefined;
+  #baseRun: Promise<void> | undefined;
   /** Raised when what was fetched before must not be shown any more. */
   #version = 0;
   // Dialectic layer
@@ -119,7 +109,7 @@ export class HonchoRecall {
     if (contextCadence <= 1 || turn - this.#baseTurn >= contextCadence) this.#startBase(query, signal);
     if (!this.#isRunning() && turn - this.#lastSuccess >= this.#effectiveCadence())
       this.#startDialectic(query, turn, signal);
-    await Promise.all([this.#baseRun?.ended, this.#dialecticRun?.ended]);
+    await Promise.all([this.#baseRun, this.#dialecticRun?.ended]);
   }
 
   /** A tool call has asked the model: the next question can wait. */
@@ -156,27 +146,22 @@ export class HonchoRecall {
   // ---- Base layer
 
   #startBase(query: string | undefined, signal: AbortSignal): void {
-    const { hangingMs, now } = this.#limits;
-    const running = this.#baseRun;
-    if (running !== undefined && now() - running.startedAt < hangingMs) return;
-    running?.stop.abort(new DOMException("This recall is begun again.", "AbortError"));
+    if (this.#baseRun !== undefined) return;
     const version = this.#version;
     const turn = this.#turn;
-    const stop = new AbortController();
-    const ended = this.#source.fetchBase(query, AbortSignal.any([signal, stop.signal])).then(
+    const run = this.#source.fetchBase(query, signal).then(
       (layer) => {
-        if (version !== this.#version || stop.signal.aborted) return;
+        if (version !== this.#version) return;
         const text = baseText(layer);
         if (text !== "") this.#base = text;
         this.#baseTurn = turn;
       },
       (cause: unknown) => {
-        if (!stop.signal.aborted) this.#failure = cause;
+        this.#failure = cause;
       },
     );
-    const run = { startedAt: now(), ended, stop };
     this.#baseRun = run;
-    void ended.then(() => {
+    void run.then(() => {
       if (this.#baseRun === run) this.#baseRun = undefined;
     });
   }
@@ -245,7 +230,7 @@ export class HonchoRecall {
   }
 
   async #wait(): Promise<void> {
-    const base = this.#baseTurn === NEVER ? this.#baseRun?.ended : undefined;
+    const base = this.#baseTurn === NEVER ? this.#baseRun : undefined;
     const dialectic = this.#isRunning() ? this.#dialecticRun?.ended : undefined;
     if (base === undefined && dialectic === undefined) return;
     let timer: NodeJS.Timeout | undefined;

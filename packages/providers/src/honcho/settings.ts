@@ -58,7 +58,7 @@ type Bounds = { readonly max?: number; readonly min?: number; readonly descripti
 function count<T extends number | undefined>(
   key: string,
   standard: T,
-  { max = Number.MAX_SAFE_INTEGER, min = 1, description }: Bounds & { readonly setup?: string } = {},
+  { max = Number.MAX_SAFE_INTEGER, min = 1, description }: Bounds = {},
 ): Setting<number | T> {
   const bounds = { minimum: min, ...(max === Number.MAX_SAFE_INTEGER ? {} : { maximum: max }) };
   const asked = description === undefined ? {} : { description };

@@ -8,7 +8,6 @@ import {
 } from "@hermes-memory/core/internal/providers";
 import { pause } from "../kit/deadline.ts";
 import { deliveryOf, type HttpFailure, ServiceError } from "../kit/http.ts";
-import { fieldsOf, recordsOf, textIn } from "../kit/networked/answers.ts";
 import { eraseListed, inParallel, reportOf } from "../kit/networked/erasing.ts";
 import { type NetworkedOptions, NetworkedProvider } from "../kit/networked/provider.ts";
 import type {
@@ -81,7 +80,7 @@ const MIRRORED = { source: "builtin_memory" };
 const LOOKS_MS = [0, 1_000, 2_000];
 /** How long a write of one text waits for Mem0 to finish in the background. */
 const EVENT = { waitMs: 3_000, pauseMs: 300 };
-export class Mem0Connection implements Connection, UserMemory {
+export class Mem0Connection implements Connection {
   readonly tools: readonly ServiceTool[];
   readonly entries: Entries;
   readonly #settings: Mem0Settings;
@@ -173,14 +172,8 @@ export class Mem0Connection implements Connection, UserMemory {
 
   async deliver(batch: Batch, signal: AbortSignal): Promise<undefined> {
     if (batch.kind !== "turn") throw new Error(`Mem0 has no use for a write of the kind '${batch.kind}'.`);
-    const { messages } = fieldsOf(batch.items[0].body);
-    const said = recordsOf(messages).map(
-      ({ role, content }): Message => ({
-        role: role === "assistant" ? "assistant" : "user",
-        content: textIn(content),
-      }),
-    );
-    await this.#addOnce(batch, { messages: said }, signal);
+    const { messages } = batch.items[0].body as Pick<NewMemory, "messages">;
+    await this.#addOnce(batch, { messages }, signal);
   }
 
   deliveryOf(failure: HttpFailure): Delivery {
@@ -210,6 +203,7 @@ export class Mem0Connection implements Connection, UserMemory {
     return false;
   }
 
+  /** Stores a text word for word. */
   async conclude(text: string, signal: AbortSignal): Promise<Added["state"]> {
     return await this.#settled(await this.#api.add({ ...this.#ids(), ...verbatim(text) }, signal), signal);
   }
@@ -313,19 +307,11 @@ function verbatim(text: string): Pick<NewMemory, "messages" | "isVerbatim"> {
 // ---- Tools ----
 // The tools `mem0_profile`, `mem0_search` and `mem0_conclude`: schemas, arguments, answers.
 
-/** The user's memory at Mem0, as the tools use it. */
-export type UserMemory = {
-  search(query: string, search: Search, signal: AbortSignal): Promise<readonly Memory[]>;
-  profile(signal: AbortSignal): Promise<Listing>;
-  /** Stores a text word for word. */
-  conclude(text: string, signal: AbortSignal): Promise<Added["state"]>;
-};
-
 const TOP_K = { standard: 10, min: 1, max: 50 };
 /** Longest text of one memory, in characters. */
 const MEMORY_CHARS = 4_000;
 
-export function mem0Tools(memory: UserMemory): readonly ServiceTool[] {
+function mem0Tools(memory: Mem0Connection): readonly ServiceTool[] {
   return [
     tool({
       name: "mem0_profile",

@@ -20,7 +20,7 @@ import {
   writeSettings,
 } from "@hermes-memory/core/internal/providers";
 import { ServiceError } from "../kit/http.ts";
-import { fieldsOf, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
+import { type Fields, fieldsOf, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
 import { eraseListed, reportOf } from "../kit/networked/erasing.ts";
 import { safeId } from "../kit/networked/identity.ts";
 import { openFile, type UploadPolicy, uploadPolicy } from "../kit/networked/local-files.ts";
@@ -214,7 +214,7 @@ export class RetainDbConnection implements Connection {
 
   async #seed({ content }: SeedBody, key: string, signal: AbortSignal): Promise<void> {
     if (this.#isSeeded(content)) return; // by the agent of another user
-    if (!(await this.#wire.seed(content, "soul_md", key, signal))) return;
+    if (!(await this.#wire.seed(content, key, signal))) return;
     const soul_sha256 = { ...this.#soulHashes(), [this.#soulPlace()]: sha256(content) };
     const written = writeSettings(this.#context.home, SETTINGS_FILE, { soul_sha256 });
     if (!written.ok)
@@ -331,7 +331,6 @@ const READ_BYTES = 16 * 2 ** 20;
 const PATH_CHARS = 1_000;
 const TEXT_NAMES = /\.(?:txt|md|json|csv|ya?ml|xml|html)$/i;
 const FILE_ID = { type: "string", description: "The id of the file, from retaindb_list_files." };
-const NO_FILES = "This RetainDB server keeps no files.";
 
 export type FilePlace = {
   readonly wire: RetainDbWire;
@@ -369,7 +368,7 @@ export function fileTools(place: FilePlace): readonly ServiceTool[] {
         const limit = Math.floor(readNumber(args.limit, DEFAULT_LIST, { min: 1, max: LIST_LIMIT }));
         const prefix = optionalText(args, "prefix");
         const shown = prefix === "" && isOwner ? "" : remotePath(place, prefix);
-        const answer = fieldsOf(await supported(wire, wire.listFiles(shown, limit, signal), signal));
+        const answer = fieldsOf(await wire.listFiles(shown, limit, signal));
         return forModel({ ...answer, files: recordsOf(answer.files).filter((file) => isOwn(place, file)) });
       },
     }),
@@ -409,18 +408,23 @@ export function fileTools(place: FilePlace): readonly ServiceTool[] {
 export async function eraseFiles(place: FilePlace, isDryRun: boolean, signal: AbortSignal): Promise<number> {
   const { wire } = place;
   const erased = new Set<string>();
-  while (await wire.hasFiles(signal)) {
-    const answer = fieldsOf(await wire.listFiles(remotePath(place, ""), LIST_LIMIT, signal));
+  for (;;) {
+    const answer = await wire.listFiles(remotePath(place, ""), LIST_LIMIT, signal).then(fieldsOf, noFiles);
     const own = recordsOf(answer.files).filter((file) => isOwn(place, file));
     const ids = own.map(({ id }) => textIn(id)).filter((id) => id !== "" && !erased.has(id));
     if (isDryRun) return Math.max(ids.length, numberIn(answer.total) ?? 0);
-    if (ids.length === 0) break;
+    if (ids.length === 0) return erased.size;
     for (const id of ids) {
       await wire.deleteFile(id, signal);
       erased.add(id);
     }
   }
-  return erased.size;
+}
+
+/** Some servers keep no files. */
+function noFiles(cause: unknown): Fields {
+  if (isUnknown(cause)) return {};
+  throw cause;
 }
 
 async function upload(place: FilePlace, args: Arguments, signal: AbortSignal): Promise<object> {
@@ -433,7 +437,7 @@ async function upload(place: FilePlace, args: Arguments, signal: AbortSignal): P
   const { name } = opened.value;
   const blob = opened.value.blob.slice(0, opened.value.blob.size, mimeType(name));
   const path = remotePath(place, optionalText(args, "remote_path") || `/${name}`);
-  const answer = await supported(wire, wire.upload({ blob, name, path, scope }, signal), signal);
+  const answer = await wire.upload({ blob, name, path, scope }, signal);
   const uploaded = forModel(answer);
   const id = textIn(fieldsOf(fieldsOf(answer).file).id);
   if (!readBoolean(args.ingest, false) || id === "") return uploaded;
@@ -508,7 +512,7 @@ function isOwn({ wire, isOwner }: FilePlace, { path }: Readonly<Record<string, u
 
 async function ownFile(place: FilePlace, args: Arguments, signal: AbortSignal): Promise<RemoteFile> {
   const id = requiredId(args, "file_id");
-  const answer = fieldsOf(await supported(place.wire, place.wire.file(id, signal), signal));
+  const answer = fieldsOf(await place.wire.file(id, signal));
   const fields = isRecord(answer.file) ? answer.file : answer;
   if (!isOwn(place, fields)) throw new ToolRefusal(`File not found: ${id}`);
   return { id, fields };
@@ -517,14 +521,4 @@ async function ownFile(place: FilePlace, args: Arguments, signal: AbortSignal): 
 /** The agent's model is shared by all users, so only the owner's files become part of it. */
 function agentFor({ wire, isOwner }: FilePlace): string | undefined {
   return isOwner ? wire.scope.agent : undefined;
-}
-
-/** A 404 is explained when the server has no files at all. */
-async function supported(wire: RetainDbWire, work: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
-  try {
-    return await work;
-  } catch (cause) {
-    if (isUnknown(cause) && !(await wire.hasFiles(signal))) throw new ToolRefusal(NO_FILES);
-    throw cause;
-  }
 }

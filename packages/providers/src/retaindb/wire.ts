@@ -1,5 +1,5 @@
 // The requests of RetainDB. The service, the open server and the local edition have different paths for some of them; which one a server
-// has is learned from 404 and 405 and remembered for its address.
+// has is learned from 404 and 405.
 import { type HttpCall, type HttpClient, ServiceError, segment } from "../kit/http.ts";
 import { fieldsOf, hasList, hasText, numberIn, recordsOf, textIn } from "../kit/networked/answers.ts";
 import type { Listed } from "../kit/networked/erasing.ts";
@@ -71,27 +71,6 @@ export function isUnknown(cause: unknown): boolean {
   return cause instanceof ServiceError && [404, 405].includes(cause.failure.status ?? 0);
 }
 
-// ---- What is known about a server ----
-
-type Server = {
-  /** By feature: which of its variants exists. */
-  readonly variants: Map<string, number>;
-  /** By feature: since when it is known to be missing, in milliseconds. */
-  readonly absent: Map<string, number>;
-  /** 403 SYNC_WRITE_RESTRICTED was answered. */
-  writesLater: boolean;
-};
-
-const servers = new Map<string, Server>();
-
-function serverAt(baseUrl: string): Server {
-  const known = servers.get(baseUrl);
-  if (known !== undefined) return known;
-  const server: Server = { variants: new Map(), absent: new Map(), writesLater: false };
-  servers.set(baseUrl, server);
-  return server;
-}
-
 // ---- Calls ----
 
 export class RetainDbWire {
@@ -100,14 +79,18 @@ export class RetainDbWire {
   readonly baseUrl: string;
   readonly #http: HttpClient;
   readonly #apiKey: string;
-  readonly #server: Server;
+  /** By feature: which of its variants the server has. */
+  readonly #variants = new Map<string, number>();
+  /** By feature: since when it is known to be missing, in milliseconds. */
+  readonly #absent = new Map<string, number>();
+  /** 403 SYNC_WRITE_RESTRICTED was answered. */
+  #writesLater = false;
 
   constructor(http: HttpClient, apiKey: string, scope: Scope) {
     this.scope = scope;
     this.baseUrl = http.baseUrl;
     this.#http = http;
     this.#apiKey = apiKey;
-    this.#server = serverAt(http.baseUrl);
   }
 
   context(query: string, sessionId: string, signal: AbortSignal): Promise<unknown> {
@@ -179,13 +162,13 @@ export class RetainDbWire {
   }
 
   /** Tells the server what the agent is. False when the server has no such call. */
-  async seed(content: string, source: string, key: string, signal: AbortSignal): Promise<boolean> {
+  async seed(content: string, key: string, signal: AbortSignal): Promise<boolean> {
     const { project, agent } = this.scope;
     const answer = await this.#ifPresent("seed", [
       {
         method: "POST",
         path: `/v1/memory/agent/${segment(agent)}/seed`,
-        json: { project, content: cutUnits(content, SEED_UNITS), source },
+        json: { project, content: cutUnits(content, SEED_UNITS), source: "soul_md" },
         headers: { "idempotency-key": key },
         timeoutMs: TIMEOUT_MS.seed,
         signal,
@@ -354,14 +337,6 @@ export class RetainDbWire {
     });
   }
 
-  /** Whether the server keeps files at all: a 404 for one file does not tell. */
-  async hasFiles(signal: AbortSignal): Promise<boolean> {
-    if (this.#server.variants.has("files")) return true;
-    const query = { limit: 1, project_id: this.scope.project };
-    const answer = await this.#ifPresent("files", [{ method: "GET", path: "/v1/files", query, signal }]);
-    return answer !== undefined;
-  }
-
   async #file(call: HttpCall): Promise<unknown> {
     return await this.#send({ timeoutMs: TIMEOUT_MS.file, ...call });
   }
@@ -384,13 +359,13 @@ export class RetainDbWire {
 
   /** The variant that this server has. The next is tried only if the path is unknown: after a timeout the call may have been executed. */
   async #anyOf(feature: string, variants: readonly HttpCall[]): Promise<unknown> {
-    const first = this.#server.variants.get(feature) ?? 0;
+    const first = this.#variants.get(feature) ?? 0;
     const order = [...variants.keys()].sort((a, b) => Number(b === first) - Number(a === first));
     let unknown: unknown;
     for (const index of order) {
       try {
         const answer = await this.#send(variants[index] as HttpCall);
-        this.#server.variants.set(feature, index);
+        this.#variants.set(feature, index);
         return answer;
       } catch (cause) {
         if (!isUnknown(cause)) throw cause;
@@ -402,15 +377,15 @@ export class RetainDbWire {
 
   /** Undefined when the server has none of the variants. */
   async #ifPresent(feature: string, variants: readonly HttpCall[]): Promise<unknown> {
-    const since = this.#server.absent.get(feature);
+    const since = this.#absent.get(feature);
     if (since !== undefined && performance.now() - since < ABSENT_MS) return undefined;
     try {
       const answer = await this.#anyOf(feature, variants);
-      this.#server.absent.delete(feature);
+      this.#absent.delete(feature);
       return answer ?? {};
     } catch (cause) {
       if (!isUnknown(cause)) throw cause;
-      this.#server.absent.set(feature, performance.now());
+      this.#absent.set(feature, performance.now());
       return undefined;
     }
   }
@@ -419,13 +394,13 @@ export class RetainDbWire {
   async #write(call: HttpCall, send: (call: HttpCall) => Promise<unknown>): Promise<unknown> {
     const as = (write_mode: "sync" | "async") =>
       send({ ...call, json: { ...fieldsOf(call.json), write_mode } });
-    if (this.#server.writesLater) return await as("async");
+    if (this.#writesLater) return await as("async");
     try {
       return await as("sync");
     } catch (cause) {
       if (!isSyncRestricted(cause)) throw cause;
       const answer = await as("async");
-      this.#server.writesLater = true;
+      this.#writesLater = true;
       return answer;
     }
   }

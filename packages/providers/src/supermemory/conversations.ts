@@ -8,11 +8,9 @@ import {
   codePointLength,
   describeCause,
   HermesError,
-  parseOutsideJson,
   sha256,
   takeCodePoints,
 } from "@hermes-memory/core/internal/lib";
-import { fieldsOf, recordsOf, textIn, textsIn } from "../kit/networked/answers.ts";
 
 export type Message = { readonly role: "user" | "assistant"; readonly content: string };
 
@@ -96,14 +94,7 @@ export function transcriptOf(messages: readonly Message[]): string {
 
 // ---- What is kept ----
 
-/** The last part of each conversation. `tag` is the container. */
-export interface PartStore {
-  read(tag: string, sessionId: string): Part;
-  write(tag: string, sessionId: string, part: Part): void;
-  /** Takes messages with the text out of what is kept. */
-  forget(tag: string, text: string): void;
-  erase(tag: string): void;
-}
+export type PartStore = ReturnType<typeof createPartStore>;
 
 export function partsPath(home: string): string {
   return join(home, "supermemory.db");
@@ -130,10 +121,10 @@ type Row = {
 const COLUMNS = "session_id, part, messages, keys";
 
 /**
- * Opened for each call, because several processes share the file and each call comes minutes after the one before. Without a home it is in
+ * The last part of each conversation; `tag` is the container. Opened for each call, because several processes share the file and each call comes minutes after the one before. Without a home it is in
  * memory, for `memory.outbox: false`. Throws `HermesError`.
  */
-export function createPartStore(home: string | undefined, nowMs: () => number): PartStore {
+export function createPartStore(home: string | undefined, nowMs: () => number) {
   const path = home === undefined ? ":memory:" : partsPath(home);
   const inMemory = home === undefined ? openParts(path) : undefined;
   const isEmpty = () => inMemory === undefined && !existsSync(path);
@@ -171,7 +162,7 @@ export function createPartStore(home: string | undefined, nowMs: () => number): 
   };
 
   return {
-    read: (tag, sessionId) => {
+    read: (tag: string, sessionId: string): Part => {
       if (isEmpty()) return FIRST_PART;
       return use((db) => {
         const find = db.prepare(
@@ -181,14 +172,15 @@ export function createPartStore(home: string | undefined, nowMs: () => number): 
         return row === undefined ? FIRST_PART : toPart(row);
       });
     },
-    write: (tag, sessionId, part) =>
+    write: (tag: string, sessionId: string, part: Part): void =>
       use((db) => {
         save(db, tag, sessionId, part);
         db.prepare(
           "UPDATE conversations SET part = part + 1, messages = '[]' WHERE updated_at < :since AND messages <> '[]'",
         ).run({ since: nowMs() - REST_MS });
       }),
-    forget: (tag, text) => {
+    /** Takes messages with the text out of what is kept. */
+    forget: (tag: string, text: string): void => {
       if (isEmpty()) return;
       use((db) => {
         const find = db.prepare(`SELECT ${COLUMNS} FROM conversations WHERE tag = :tag`);
@@ -199,7 +191,7 @@ export function createPartStore(home: string | undefined, nowMs: () => number): 
         }
       });
     },
-    erase: (tag) => {
+    erase: (tag: string): void => {
       if (!isEmpty()) use((db) => db.prepare("DELETE FROM conversations WHERE tag = :tag").run({ tag }));
     },
   };
@@ -217,24 +209,7 @@ function openParts(path: string): DatabaseSync {
 }
 
 function toPart({ part, messages, keys }: Row): Part {
-  const listIn = (json: string): unknown => {
-    const parsed = parseOutsideJson(json);
-    return parsed.ok ? parsed.value : [];
-  };
-  return { number: part, messages: messagesIn(listIn(messages)), keys: textsIn(listIn(keys)) };
-}
-
-function messagesIn(value: unknown): readonly Message[] {
-  return recordsOf(value).flatMap(({ role, content }): Message[] =>
-    (role === "user" || role === "assistant") && typeof content === "string" ? [{ role, content }] : [],
-  );
-}
-
-/** A turn as it was put into the outbox; undefined for a body that is none. */
-export function turnIn(body: unknown): Turn | undefined {
-  const { key, messages } = fieldsOf(body);
-  const read = messagesIn(messages);
-  return textIn(key) === "" || read.length === 0 ? undefined : { key: textIn(key), messages: read };
+  return { number: part, messages: JSON.parse(messages), keys: JSON.parse(keys) };
 }
 
 /** How many kept messages of all containers contain the text. Changes nothing; 0 also if the file cannot be read. */

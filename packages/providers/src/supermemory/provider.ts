@@ -39,8 +39,8 @@ import {
   type Part,
   type PartStore,
   partsPath,
+  type Turn,
   transcriptOf,
-  turnIn,
 } from "./conversations.ts";
 import { formatRecall, withoutInjected } from "./recall.ts";
 import { type Containers, containersOf, SUPERMEMORY_SETTINGS, type SupermemorySettings } from "./settings.ts";
@@ -236,7 +236,7 @@ export class SupermemoryConnection implements Connection {
       });
       return undefined;
     }
-    const turns = items.map(({ body }) => turnIn(body)).filter((turn) => turn !== undefined);
+    const turns = items.map(({ body }) => body as Turn);
     let part: Part;
     try {
       part = this.#parts.read(this.#tag, sessionId);

@@ -4,10 +4,10 @@
 // "idle": queues a write for a server that is down, flushes, and leaves the lane open. "hang": the same with a server that never answers.
 import { createInterface } from "node:readline";
 import { silentLogger } from "../../../core/src/lib/logger.ts";
-import { type Batch, type Delivery, openLane } from "../../src/kit/outbox/outbox.ts";
+import { type Batch, type Delivery, OutboxLane } from "../../src/kit/outbox/outbox.ts";
 
 const [home = "", scenario = ""] = process.argv.slice(2);
-const lane = openLane({
+const lane = new OutboxLane({
   home,
   provider: "mem0",
   user: "",

@@ -8,8 +8,7 @@ import {
   type Delivery,
   type LaneOptions,
   type NewItem,
-  type OutboxLane,
-  openLane,
+  OutboxLane,
 } from "../../src/kit/outbox/outbox.ts";
 
 export const FAST = { firstMs: 2, longestMs: 8, blockedMs: 8 };
@@ -18,7 +17,7 @@ const PATIENT = { firstMs: 60_000, longestMs: 60_000, blockedMs: 60_000 };
 
 /** Closed at the end of the test. */
 export function testLane(home: string, options: Partial<LaneOptions> = {}): OutboxLane {
-  const lane = openLane({
+  const lane = new OutboxLane({
     home,
     provider: "mem0",
     user: "",

@@ -419,3 +419,18 @@ describe("a provider without a key or a program", () => {
     expect(fake.requests).toEqual([]);
   });
 });
+
+it("a server that answers with foreign JSON is a failure for the tools, and for the check", async () => {
+  const { provider, fake } = await startProvider();
+  for (const raw of ['{"hello":1}', "[]", "null"]) {
+    fake.answerWithText(raw, "application/json");
+    for (const [tool, args] of [
+      ["hindsight_retain", { content: "The kiln is fired at 1240 C." }],
+      ["hindsight_recall", { query: "kiln" }],
+      ["hindsight_reflect", { query: "kiln" }],
+    ] as const)
+      expect((await call(provider, tool, args)).error).toContain("is not one that Hindsight gives");
+    const check = provider.checkConnection?.(AbortSignal.timeout(5_000));
+    await expect(check).rejects.toThrow("is not one that Hindsight gives");
+  }
+});

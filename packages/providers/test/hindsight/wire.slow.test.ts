@@ -245,6 +245,18 @@ describe("a batch", () => {
     expect(storedTexts(fake)).toEqual(["one"]);
   });
 
+  it("waits until the request of a killed process has arrived", async () => {
+    const fake = await startFake({ version: "0.6.2" });
+    const [killed, successor] = [start(fake), start(fake)];
+    for (const each of [killed, successor]) await deliver(each, batchOf(["zero"]), 1); // both know the version
+    fake.delayNext(500);
+    const batch = batchOf(["one"]);
+    const late = deliver(killed, batch, 1);
+    await deliver(successor, batch, 2);
+    await late;
+    expect(storedTexts(fake).filter((text) => text === "one")).toHaveLength(1);
+  });
+
   it("that was sent with other settings before counts as stored; a conflict of another kind does not", async () => {
     const fake = await startFake();
     const batch = batchOf(["one"]);
@@ -276,7 +288,7 @@ describe("a batch", () => {
   it("is not taken for one of an old server while the version cannot be asked", async () => {
     const fake = await startFake();
     const batch = batchOf(["one"]);
-    for (const status of [401, 500, 503]) {
+    for (const status of [200, 401, 500, 503]) {
       fake.fail(status, { detail: "trouble" }, { "retry-after-ms": "1" });
       expect(await deliver(start(fake), batch, 1)).toBe("failed");
     }

@@ -1,70 +1,16 @@
 // Deliveries that are repeated: the server has no idempotency keys, so what an earlier attempt stored is looked for.
-import { describe, expect, it, onTestFinished } from "vitest";
-import { systemClock } from "../../../core/src/lib/index.ts";
-import { silentLogger } from "../../../core/src/lib/logger.ts";
-import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
+import { describe, expect, it } from "vitest";
 import { HonchoConnection } from "../../src/honcho/provider.ts";
 import { readHonchoSettings } from "../../src/honcho/settings.ts";
-import { createHttpClient } from "../../src/kit/http.ts";
-import { type Batch, type NewItem, openLane } from "../../src/kit/outbox/outbox.ts";
-import { deliver, entryOf } from "../kit/deliver.ts";
-import { type HonchoHome, honchoHome, WORKSPACE } from "./honcho-home.ts";
+import type { NewItem } from "../../src/kit/outbox/outbox.ts";
+import { batchOf, contextOf, deliver, entryOf } from "../kit/deliver.ts";
+import { type HonchoHome, honchoHome, until, WORKSPACE } from "./honcho-home.ts";
 
 const signal = AbortSignal.timeout(30_000);
 
 function connect({ home }: HonchoHome): HonchoConnection {
-  const closing = new AbortController();
-  onTestFinished(() => closing.abort());
-  const outbox = openLane({
-    home,
-    provider: "honcho",
-    user: "",
-    isDurable: false,
-    maxItems: 1_000,
-    maxBytes: 1e8,
-    log: silentLogger,
-  });
-  onTestFinished(() => outbox.close());
-  const env = {};
-  return new HonchoConnection(
-    readHonchoSettings({ home, env, userHome: home }),
-    {
-      home,
-      env,
-      options: { hermes_home: home },
-      sessionId: "s1",
-      user: undefined,
-      isWriting: true,
-      http: (own) =>
-        createHttpClient({
-          ...own,
-          service: "Honcho",
-          breaker: new Breaker({ failures: 100 }),
-          closing: closing.signal,
-        }),
-      outbox,
-      log: silentLogger,
-      clock: systemClock,
-      inBackground: () => {},
-    },
-    { cwd: "/projects/kiln" },
-  );
-}
-
-function batchOf(
-  items: readonly NewItem[],
-  attempt: number,
-  id = "11111111-2222-4333-8444-555555555555",
-): Batch {
-  const [first, ...rest] = items.map(({ kind, sessionId, body }, index) => ({
-    id: index + 1,
-    kind,
-    sessionId,
-    body,
-    createdAt: new Date().toISOString(),
-  }));
-  if (first === undefined) throw new Error("A batch has an item.");
-  return { id, kind: first.kind, sessionId: first.sessionId, items: [first, ...rest], attempt };
+  const settings = readHonchoSettings({ home, env: {}, userHome: home });
+  return new HonchoConnection(settings, contextOf("Honcho", home), { cwd: "/projects/kiln" });
 }
 
 function turn(connection: HonchoConnection, user: string, at = new Date().toISOString()): readonly NewItem[] {
@@ -153,5 +99,35 @@ describe("a server with an older API", () => {
     expect(await deliver(connection, batchOf(turn(connection, "one"), 1), signal)).toMatchObject({
       kind: "blocked",
     });
+  });
+});
+
+describe("a provider", () => {
+  const FAST = { pauses: { firstMs: 20, longestMs: 100, blockedMs: 100 }, breakerMs: 100 };
+
+  it.each([[{ hello: 1 }], [[]], [null]])(
+    "stores a turn once whose messages are looked for and %j comes",
+    async (body) => {
+      const at = await honchoHome();
+      const provider = await at.start({}, { limits: FAST });
+      await provider.syncTurn?.("zero", "yes", { session_id: "s1" });
+      await until(() => contents(at).length === 2);
+      at.server.dropAnswerNext(); // stored, and its sender does not know
+      at.server.replyNext(1, { status: 200, body });
+      await provider.syncTurn?.("one", "yes", { session_id: "s1" });
+      await provider.syncTurn?.("two", "yes", { session_id: "s1" });
+      await until(() => contents(at).includes("two"));
+      expect(contents(at)).toEqual(["zero", "yes", "one", "yes", "two", "yes"]);
+    },
+  );
+
+  it("does not take a list with fewer messages than were sent for a delivery", async () => {
+    const at = await honchoHome();
+    const provider = await at.start({}, { limits: FAST });
+    await provider.syncTurn?.("zero", "yes", { session_id: "s1" });
+    await until(() => contents(at).length === 2);
+    at.server.replyNext(1, { status: 201, body: [{ id: "m1" }] });
+    await provider.syncTurn?.("one", "yes", { session_id: "s1" });
+    await until(() => contents(at).length === 4);
   });
 });

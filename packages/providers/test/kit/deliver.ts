@@ -1,7 +1,18 @@
-// A delivery as the base makes it, to one connection.
+// A connection as a new process makes it, and deliveries to it as the base makes them.
+import { systemClock } from "../../../core/src/lib/index.ts";
+import { silentLogger } from "../../../core/src/lib/logger.ts";
+import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
+import { createHttpClient } from "../../src/kit/http.ts";
 import { deliverBatch, entryItems } from "../../src/kit/networked/entries.ts";
-import type { Connection } from "../../src/kit/networked/service.ts";
-import type { Batch, Delivery, Mirrored, Mirrors, NewItem } from "../../src/kit/outbox/outbox.ts";
+import type { Connection, ConnectionContext } from "../../src/kit/networked/service.ts";
+import {
+  type Batch,
+  type Delivery,
+  type Mirrored,
+  type Mirrors,
+  type NewItem,
+  OutboxLane,
+} from "../../src/kit/outbox/outbox.ts";
 
 function mirrorsInMemory(): Mirrors {
   const all: Mirrored[] = [];
@@ -31,3 +42,37 @@ export function entryOf({ entries }: Connection, text: string): readonly NewItem
 }
 
 export const DELIVERED = { kind: "delivered" };
+
+/** With an outbox in memory, and a breaker that stays closed. */
+export function contextOf(service: string, home: string): ConnectionContext {
+  const lane = { isDurable: false, maxItems: 1_000, maxBytes: 1e8, log: silentLogger };
+  const breaker = new Breaker({ failures: 100 });
+  const { signal: closing } = new AbortController();
+  return {
+    home,
+    env: {},
+    options: { hermes_home: home },
+    sessionId: "s1",
+    user: undefined,
+    isWriting: true,
+    http: (own) => createHttpClient({ ...own, service, breaker, closing }),
+    outbox: new OutboxLane({ ...lane, home, provider: service.toLowerCase(), user: "" }),
+    log: silentLogger,
+    clock: systemClock,
+    inBackground: () => {},
+  };
+}
+
+export function batchOf(
+  queued: readonly NewItem[],
+  attempt: number,
+  id = "11111111-2222-4333-8444-555555555555",
+): Batch {
+  const createdAt = new Date().toISOString();
+  const items = queued.map(({ kind, sessionId, body }, index) => {
+    return { id: index + 1, kind, sessionId, body, createdAt };
+  });
+  const [first, ...rest] = items;
+  if (first === undefined) throw new Error("A batch has an item.");
+  return { id, kind: first.kind, sessionId: first.sessionId, items: [first, ...rest], attempt };
+}

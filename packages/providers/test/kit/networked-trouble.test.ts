@@ -47,55 +47,6 @@ describe("erasing", () => {
     expect(fake.memories("hermes-user").map(({ memory }) => memory)).toContain("I like tea");
     expect(sent(fake)).not.toContain(SECRET);
   });
-
-  it("aborts a delivery of the text that is under way", async () => {
-    const fake = await serve();
-    fake.hangNext(1);
-    const { provider, home } = start(fake);
-    await provider.syncTurn?.(SECRET, "Noted", SESSION);
-    await until(() => requestsTo(fake, ADD).length === 1);
-    expect(await provider.forget?.("4711", {})).toEqual({ erased: 1 });
-    await provider.onSessionEnd?.([], {});
-    expect(readOutbox(home)[0]?.state.waiting).toBe(0);
-    expect(requestsTo(fake, ADD)).toHaveLength(1);
-    expect(fake.table.all()).toEqual([]);
-  });
-
-  it("aborts also a delivery of another agent of this process", async () => {
-    const fake = await serve();
-    fake.hangNext(1);
-    const agent = start(fake);
-    await agent.provider.syncTurn?.(SECRET, "Noted", SESSION);
-    await until(() => requestsTo(fake, ADD).length === 1);
-    const command = start(fake, { home: agent.home });
-    expect(await command.provider.forget?.("4711", {})).toEqual({ erased: 1 });
-    await agent.provider.onSessionEnd?.([], {});
-    expect(requestsTo(fake, ADD)).toHaveLength(1);
-  });
-
-  it("finds at the server what had arrived before its delivery was aborted", async () => {
-    const fake = await serve();
-    const { provider } = start(fake);
-    await provider.syncTurn?.(SECRET, "Noted", SESSION);
-    await until(() => fake.memories("hermes-user").length > 0);
-    expect(await provider.forget?.("4711", {})).toMatchObject({ erased: 1 });
-    expect(JSON.stringify(fake.table.all())).not.toContain("4711");
-  });
-
-  it("of a user works without the server in the same way", async () => {
-    const fake = await serve();
-    fake.fail(500);
-    const { provider, home } = start(fake, { platform: "telegram", user_id: "7" });
-    await provider.syncTurn?.(SECRET, "Noted", SESSION);
-    expect(await provider.eraseUser?.({})).toMatchObject({
-      erased: 1,
-      remaining: expect.stringMatching(/^Nothing was erased at Mem0: /),
-    });
-    fake.recover();
-    await provider.onSessionEnd?.([], {});
-    expect(readOutbox(home)[0]?.state).toMatchObject({ waiting: 0, dead: 0 });
-    expect(fake.table.all()).toEqual([]);
-  });
 });
 
 describe("a key that changes while the agent runs", () => {

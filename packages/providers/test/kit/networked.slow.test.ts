@@ -65,19 +65,6 @@ describe("recall", () => {
   });
 
   it.each([
-    [2, "coffee is black"],
-    [3, "tea is green"],
-  ])("that was prepared %d turns ago gives '%s'", async (age, expected) => {
-    const server = await startNotes();
-    server.notes.set("1", "tea is green").set("2", "coffee is black");
-    const started = startProvider(server);
-    started.provider.onTurnStart(5, "");
-    await prepare(started, server, "coffee");
-    started.provider.onTurnStart(5 + age, "");
-    expect(await started.provider.prefetch("tea", inA)).toBe(expected);
-  });
-
-  it.each([
     ["another session", "b", switched],
     ["a new session", "b", { parent_session_id: "a", reset: true }],
     ["undone turns", "a", { ...switched, rewound: true as const }],
@@ -515,18 +502,6 @@ describe("erasing a user", () => {
 
 describe("the self-test", () => {
   const never = new AbortController().signal;
-
-  it("stores, finds and removes a memory", async () => {
-    const server = await startNotes();
-    const { steps } = await startProvider(server).provider.selfTest(never);
-    expect(steps.map(({ name, detail }) => [name, detail])).toEqual([
-      ["connect", "0 notes"],
-      ["write", undefined],
-      ["recall", undefined],
-      ["clean up", undefined],
-    ]);
-    expect(server.texts()).toEqual([]);
-  });
 
   it("removes it also after recall failed and after it was stopped", async () => {
     const server = await startNotes();

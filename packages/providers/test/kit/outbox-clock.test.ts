@@ -1,9 +1,9 @@
-// Clocks that are set, and leases of owners that cannot be looked up. Timers and clocks are the test's.
+// Leases of owners that cannot be looked up. Timers and clocks are the test's.
 
 import { newHolder } from "@hermes-memory/core/internal/lib";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { DELIVERED, inFile, LATER, server, testLane, turn } from "../fakes/outbox.ts";
+import { inFile, server, testLane, turn } from "../fakes/outbox.ts";
 
 const HOUR = 3_600_000;
 const one = () => 1;
@@ -28,14 +28,6 @@ async function leasedHome(untilMs: number, owner = elsewhere): Promise<string> {
   return home;
 }
 
-it("a lease that a clock in the future wrote does not block", async () => {
-  const lane = testLane(await leasedHome(Date.now() + 1_000 * HOUR));
-  const { deliver, batches } = server();
-  lane.start(deliver, one);
-  await vi.advanceTimersByTimeAsync(100);
-  expect(batches).toHaveLength(1);
-});
-
 it("a lease of an owner that cannot be looked up is taken over when it has ended", async () => {
   const lane = testLane(await leasedHome(Date.now() + 30_000));
   const { deliver, batches } = server();
@@ -53,23 +45,6 @@ it("a lease that nobody renews ends, although its process id is in use here", as
   lane.start(deliver, one);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(batches).toHaveLength(1);
-});
-
-it("a pause does not outlast a clock that is set back by hours, and ends when it is set forward", async () => {
-  for (const jump of [-5 * HOUR, HOUR]) {
-    const lane = testLane(tempDirectory(), {
-      pauses: { firstMs: 300_000, longestMs: 300_000, blockedMs: 300_000 },
-    });
-    await lane.add(turn("a"));
-    const { deliver, batches } = server(LATER, DELIVERED);
-    lane.start(deliver, one);
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(batches).toHaveLength(1);
-    vi.setSystemTime(Date.now() + jump);
-    await vi.advanceTimersByTimeAsync(6_000);
-    expect(batches).toHaveLength(2);
-    lane.close();
-  }
 });
 
 it("a lane that lost its lease stops its delivery", async () => {

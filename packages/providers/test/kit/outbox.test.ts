@@ -458,25 +458,6 @@ describe("erasing", () => {
     expect(lane.state().waiting).toBe(0);
   });
 
-  it("forget aborts a delivery of the text by this process", async () => {
-    const lane = testLane(tempDirectory());
-    await lane.add(turn("secret"));
-    let isAborted = false;
-    const begun = Promise.withResolvers<void>();
-    lane.start((_batch, signal) => {
-      begun.resolve();
-      return new Promise((_resolve, reject) => {
-        signal.addEventListener("abort", () => {
-          isAborted = true;
-          reject(signal.reason);
-        });
-      });
-    }, one);
-    await begun.promise;
-    expect(await lane.forget("secret", false)).toBe(1);
-    expect(isAborted).toBe(true);
-  });
-
   it("eraseAll removes items, mirrors and errors of the lane, and nothing of others", async () => {
     const home = tempDirectory();
     const lane = testLane(home);

@@ -1,38 +1,20 @@
 // How queued writes come to Mem0: once, also when an answer was lost, and what becomes of those that Mem0 does not take.
 import { describe, expect, it } from "vitest";
-import { Breaker } from "../../../core/src/providers/kit/breaker.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import { createHttpClient } from "../../src/kit/http.ts";
-import type { Batch, NewItem } from "../../src/kit/outbox/outbox.ts";
 import { Mem0Connection } from "../../src/mem0/provider.ts";
 import { MEM0_SETTINGS } from "../../src/mem0/settings.ts";
 import type { FakeMem0 } from "../fakes/servers/mem0.ts";
-import { DELIVERED, deliver, entryOf } from "../kit/deliver.ts";
+import { batchOf, contextOf, DELIVERED, deliver, entryOf } from "../kit/deliver.ts";
 import { KEY, requestsTo, serve } from "./harness.ts";
 
 const signal = new AbortController().signal;
-const ID = "0b2e6c1a-7f3d-4a51-9d2c-1f0e5b6a7c8d";
 const TURN = { sessionId: "s", at: "2026-11-16T10:00:00.000Z", number: 1 };
 
 /** A connection as a new process makes it. */
 function connect(fake: FakeMem0): Mem0Connection {
-  const host = { MEM0_HOST: fake.url, MEM0_API_KEY: KEY };
-  const settings = MEM0_SETTINGS.read({ home: tempDirectory(), env: host });
-  const breaker = new Breaker({ failures: 50 });
-  return new Mem0Connection(
-    { ...settings, edition: fake.edition },
-    {
-      user: undefined,
-      http: (own) => createHttpClient({ ...own, service: "Mem0", breaker, closing: signal }),
-    },
-  );
-}
-
-function batchOf([item]: readonly NewItem[], attempt: number): Batch {
-  if (item === undefined) throw new Error("Nothing was queued.");
-  const { kind, sessionId, body } = item;
-  const items = [{ id: 1, kind, sessionId, body, createdAt: TURN.at }] as const;
-  return { id: ID, kind, sessionId, items, attempt };
+  const home = tempDirectory();
+  const settings = MEM0_SETTINGS.read({ home, env: { MEM0_HOST: fake.url, MEM0_API_KEY: KEY } });
+  return new Mem0Connection({ ...settings, edition: fake.edition }, contextOf("Mem0", home));
 }
 
 const turn = (connection: Mem0Connection, attempt: number) =>

@@ -1,13 +1,12 @@
 // A fake Mem0 and providers in front of it, for tests.
-import { existsSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { InitializeOptions } from "../../../core/src/providers/contract.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import type { ProviderHarness } from "../../../core/testing/memory-provider.ts";
 import type { NetworkedOptions } from "../../src/kit/networked/provider.ts";
 import { createMem0Provider } from "../../src/mem0/provider.ts";
-import { controlsOf } from "../fakes/servers/controls.ts";
+import { harnessOf } from "../fakes/contract.ts";
 import { FakeMem0 } from "../fakes/servers/mem0.ts";
 
 export const KEY = "m0-testkey0123456789abcdef";
@@ -48,28 +47,6 @@ export function requestsTo(fake: FakeMem0, path: string) {
     .map(({ method, query, body }) => ({ method, query, body }));
 }
 
-/** For the provider contract. One server serves many homes: each home has a user and an agent of its own. */
-export function harnessOf(fake: FakeMem0): ProviderHarness {
-  return {
-    create: (home) => {
-      const settings = join(home, "mem0.json");
-      // A tool waits as long as `timeout` for a server that hangs; the tests call several.
-      if (home !== "." && !existsSync(settings))
-        writeFileSync(settings, JSON.stringify({ api: fake.edition, timeout: 3 }));
-      const name = basename(home);
-      const ids = { MEM0_USER_ID: `user-${name}`, MEM0_AGENT_ID: `agent-${name}` };
-      return createMem0Provider({ home, env: { MEM0_HOST: fake.url, MEM0_API_KEY: KEY, ...ids } });
-    },
-    stored: (home) =>
-      fake.table
-        .all()
-        .map(({ memory, user_id, agent_id }) => ({ memory, user_id, agent_id }))
-        .filter((memory) => JSON.stringify(memory).includes(basename(home))),
-    turns: (home) =>
-      fake
-        .memories(`user-${basename(home)}`)
-        .map(({ memory }) => memory)
-        .filter((memory) => !memory.startsWith("Noted")),
-    server: () => controlsOf(fake, KEY),
-  };
-}
+/** For the provider contract. A tool waits as long as `timeout` for a server that hangs; the tests call several. */
+export const mem0 = (edition: "platform" | "oss") =>
+  harnessOf("mem0", { fake: () => new FakeMem0({ edition }), settings: { api: edition, timeout: 3 } });

@@ -4,8 +4,9 @@ import type { MemoryProvider } from "../../../core/src/providers/index.ts";
 import type { ProviderHarness } from "../../../core/testing/memory-provider/support.ts";
 import type { NetworkedOptions } from "../../src/kit/networked/provider.ts";
 import { createOpenVikingProvider } from "../../src/openviking/provider.ts";
+import { harnessOf } from "../fakes/contract.ts";
 import { controlsOf } from "../fakes/servers/controls.ts";
-import type { FakeOpenViking } from "../fakes/servers/openviking.ts";
+import { FakeOpenViking, type VikingProfile } from "../fakes/servers/openviking.ts";
 
 const FAST: NetworkedOptions["limits"] = {
   pauses: { firstMs: 20, longestMs: 100, blockedMs: 100 },
@@ -31,47 +32,27 @@ export function accountOf(home: string): string {
   return `a${basename(home).replace(/[^A-Za-z0-9]/g, "")}`;
 }
 
-/**
- * Users of a gateway are kept apart by servers that take the user from the request: 0.4 without keys, 0.3 also with a root key, which is
- * what each is tested with.
- */
-export function harnessOf(fake: FakeOpenViking): ProviderHarness {
-  const isWithKey = fake.profile === "v03";
-  const admit = () => {
-    fake.requireAuth(isWithKey ? OTHER_KEY : undefined);
-    fake.addKey(ROOT_KEY, { role: "root" });
-  };
-  admit();
-  const accounts = () => fake.stored() as Readonly<Record<string, Account>>;
-  return {
-    create: (home) => providerFor(fake, home, isWithKey ? { env: { OPENVIKING_API_KEY: ROOT_KEY } } : {}),
-    stored: (home) => accounts()[accountOf(home)] ?? {},
-    turns: (home) =>
-      Object.values(accounts()[accountOf(home)]?.sessions ?? {}).flatMap(({ messages }) =>
-        messages.filter(({ role }) => role === "user").map(({ content }) => content ?? ""),
-      ),
-    server: () => ({
-      ...controlsOf(fake, OTHER_KEY),
-      revokeKey: () => {
-        fake.requireAuth(OTHER_KEY);
-        fake.revokeKey(ROOT_KEY);
-      },
-      recover: () => {
-        fake.recover();
-        admit();
-      },
-    }),
-  };
-}
-
 const ROOT_KEY = "root-key-0123456789";
 const OTHER_KEY = "other-key-0123456789";
 
-type Account = {
-  readonly sessions: Readonly<
-    Record<string, { readonly messages: readonly { readonly role: string; readonly content?: string }[] }>
-  >;
-};
+/**
+ * For the provider contract. Users of a gateway are kept apart by servers that take the user from the request: 0.4 without keys, 0.3 also
+ * with a root key, which is what each is tested with.
+ */
+export function openViking(profile: VikingProfile): Promise<ProviderHarness> {
+  const fake = () => new FakeOpenViking({ profile });
+  if (profile === "v04") return harnessOf("openviking", { fake, key: "" });
+  const server = (used: FakeOpenViking) => ({
+    ...controlsOf(used, OTHER_KEY),
+    revokeKey: () => used.revokeKey(ROOT_KEY),
+    recover: () => {
+      used.recover();
+      used.requireAuth(OTHER_KEY);
+      used.addKey(ROOT_KEY, { role: "root" });
+    },
+  });
+  return harnessOf("openviking", { fake, key: ROOT_KEY, server });
+}
 
 /** A provider of the owner, started, with the tools at hand. Closed by the caller. */
 export async function startProvider(

@@ -117,40 +117,6 @@ describe.each(["v04", "v03"] as const)("a server %s", (profile) => {
     expect(said()).toEqual(["user: first", "assistant: one"]);
   });
 
-  it.each([[{ hello: 1 }], [{ status: "ok" }], [[]], [{ status: "ok", result: [] }]])(
-    "whose writes are answered with %j has stored nothing",
-    async (body) => {
-      const { provider, turn, mirror } = await startProvider(fake, home);
-      await vi.waitFor(() => expect(fake.requests).toHaveLength(1));
-      fake.failWrites(200, body);
-      expect(await mirror("add", "The kiln is blue")).toMatchObject({ stored: false });
-      await turn("first", "one");
-      fake.recover();
-      await provider.onSessionEnd?.([], {});
-      await vi.waitFor(() => expect(fake.archivesOf("session-1", owner())).toBe(1), 8_000);
-      await provider.shutdown?.({});
-      expect(said()).toEqual(["user: first", "assistant: one"]);
-      expect(Object.values(fake.files(owner()))).toContain("The kiln is blue");
-    },
-    20_000,
-  );
-
-  it.each([[{ x: 1 }], [[]], [{ status: "ok" }], [{ status: "ok", result: { x: 1 } }]])(
-    "whose list is %j makes erasing fail",
-    async (body) => {
-      const { provider } = await startProvider(fake, home);
-      await vi.waitFor(() => expect(fake.requests).toHaveLength(1));
-      fake.fail(200, body);
-      expect(await provider.forget?.("kiln", {})).toMatchObject({
-        remaining: expect.stringMatching(/erased|searched/),
-      });
-      expect(await provider.eraseUser?.({})).toMatchObject({
-        remaining: expect.stringMatching(/erased|searched/),
-      });
-      await provider.shutdown?.({});
-    },
-  );
-
   it("keeps entries of the curated memory at places made from their texts", async () => {
     const { provider, mirror } = await startProvider(fake, home);
     expect(await mirror("add", "Fires the kiln")).toEqual({ stored: true });

@@ -1,11 +1,6 @@
 // RetainDB passes the tests of the provider contract.
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { memoryProviderContract } from "../../../core/testing/index.ts";
-import { FakeRetainDb } from "../fakes/servers/retaindb.ts";
-import { harnessOf, KEY } from "./harness.ts";
+import { retaindb } from "./harness.ts";
 
-const fake = await new FakeRetainDb().start();
-fake.requireAuth(KEY);
-afterAll(() => fake.stop());
-
-memoryProviderContract({ describe, it, expect }, "retaindb", harnessOf(fake));
+memoryProviderContract({ describe, it, expect }, "retaindb", await retaindb());

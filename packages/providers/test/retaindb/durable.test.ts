@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { FakeRetainDb } from "../fakes/servers/retaindb.ts";
-import { KEY, projectOf, providerFor } from "./harness.ts";
+import { KEY, projectOf } from "./harness.ts";
 
 async function place() {
   const home = mkdtempSync(join(tmpdir(), "hermes-retaindb-"));
@@ -24,25 +24,6 @@ async function place() {
       .map(({ content }) => content);
   return { home, fake, said };
 }
-
-it("a turn whose answer was lost is sent again with the same key, and stored once", async () => {
-  const { home, fake, said } = await place();
-  const provider = providerFor(fake, home);
-  onTestFinished(() => provider.shutdown?.({}));
-  await provider.initialize("s1", { hermes_home: home });
-  fake.dropAnswerNext();
-  await provider.syncTurn?.("once", "ok", { session_id: "s1" });
-  await vi.waitFor(
-    async () => {
-      await provider.onSessionEnd?.([], {});
-      expect(fake.requests.length).toBeGreaterThan(1);
-    },
-    { timeout: 10_000 },
-  );
-  const keys = fake.requests.map(({ headers }) => headers["idempotency-key"]);
-  expect(new Set(keys).size).toBe(1);
-  expect(said()).toEqual(["once"]);
-});
 
 const PROCESS = `
   const [home, moduleUrl] = process.argv.slice(1);

@@ -118,18 +118,6 @@ describe("file tools", () => {
     expect(fake.files()).toEqual([]);
   });
 
-  it("refuse local files that the policy forbids, and send nothing", async () => {
-    const { call, fake } = await open();
-    expect((await call("upload_file", { local_path: localFile(".env", "KEY=1") })).error).toContain(
-      "never sent",
-    );
-    expect((await call("upload_file", { local_path: "/etc/passwd" })).error).toContain("outside");
-    expect(await call("upload_file", { local_path: "no/such/file" })).toEqual({
-      error: "File not found: no/such/file",
-    });
-    expect(fake.requests).toEqual([]);
-  });
-
   it("upload from upload_roots for the owner, and not for a gateway's user who shares the memory", async () => {
     const { fake, home } = await open();
     const folder = mkdtempSync(join(tmpdir(), "hermes-retaindb-root-"));
@@ -190,21 +178,6 @@ describe("file tools", () => {
     });
     expect(await call("read_file", { file_id: id })).toMatchObject({ content: "from storage" });
     expect(headers).toEqual([undefined, undefined]);
-  });
-
-  it("say that a server without files has none, and tell that from an unknown file", async () => {
-    const local = await open({ edition: "local" });
-    for (const [name, args] of [
-      ["list_files", {}],
-      ["read_file", { file_id: "f" }],
-      ["delete_file", { file_id: "f" }],
-      ["upload_file", { local_path: localFile("a.txt", "a") }],
-    ] as const)
-      expect(await local.call(name, args)).toEqual({ error: "This RetainDB server keeps no files." });
-    const cloud = await open();
-    expect((await cloud.call("read_file", { file_id: "f" })).error).toBe(
-      "retaindb_read_file failed: RetainDB answered GET /v1/files/f with 404: File not found.",
-    );
   });
 
   it("keep the files of users apart, and those of the owner", async () => {

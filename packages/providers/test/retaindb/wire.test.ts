@@ -142,18 +142,17 @@ describe("editions", () => {
     expect(question.isWellFormed()).toBe(true);
   });
 
-  it("the local edition has no questions, no agent model and no files, and is not asked again", async () => {
+  it("the local edition has no questions and no agent model, and is not asked again", async () => {
     const { fake, wire } = await open("local");
     const ask = () =>
       Promise.all([
         wire.ask("tea", "low", never),
         wire.agentModel(never),
-        wire.seed("Be dry.", "soul_md", "key", never),
-        wire.hasFiles(never),
+        wire.seed("Be dry.", "key", never),
       ]);
-    expect(await ask()).toEqual([undefined, undefined, false, false]);
+    expect(await ask()).toEqual([undefined, undefined, false]);
     const count = fake.requests.length;
-    expect(await ask()).toEqual([undefined, undefined, false, false]);
+    expect(await ask()).toEqual([undefined, undefined, false]);
     expect(fake.requests.length).toBe(count);
   });
 
@@ -204,7 +203,7 @@ describe("editions", () => {
     const refusal = { failure: { kind: "bad-answer" } };
     await expect(wire.add(MEMORY, "k", never)).rejects.toMatchObject(refusal);
     await expect(wire.ingest("s", { user: "u1", messages }, "k", never)).rejects.toMatchObject(refusal);
-    await expect(wire.seed("text", "soul_md", "k", never)).rejects.toMatchObject(refusal);
+    await expect(wire.seed("text", "k", never)).rejects.toMatchObject(refusal);
     await expect(wire.delete("m1", never)).rejects.toMatchObject(refusal);
     await expect(wire.deleteFile("f1", never)).rejects.toMatchObject(refusal);
   });

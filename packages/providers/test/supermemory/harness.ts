@@ -1,11 +1,10 @@
 // A fake Supermemory and the provider in front of it, for tests. One server serves many homes: each home has a container of its own.
 import { basename } from "node:path";
 import type { MemoryProvider } from "../../../core/src/providers/index.ts";
-import type { ProviderHarness } from "../../../core/testing/memory-provider.ts";
 import type { NetworkedOptions } from "../../src/kit/networked/provider.ts";
 import { createSupermemoryProvider } from "../../src/supermemory/provider.ts";
-import { controlsOf } from "../fakes/servers/controls.ts";
-import type { FakeSupermemory } from "../fakes/servers/supermemory.ts";
+import { harnessOf } from "../fakes/contract.ts";
+import { FakeSupermemory } from "../fakes/servers/supermemory.ts";
 
 export const KEY = "sm_test_key_0123456789";
 
@@ -32,31 +31,6 @@ function tagOf(home: string): string {
   return `t${basename(home).replace(/[^A-Za-z0-9]/g, "")}`;
 }
 
-export function harnessOf(fake: FakeSupermemory): ProviderHarness {
-  fake.defaultThreshold = 0.3; // the share of common words is lower than the similarity of two meanings
-  const isOfHome = (home: string) => (each: { readonly containerTags: readonly string[] }) =>
-    each.containerTags.some((tag) => tag.startsWith(tagOf(home)));
-  const conversations = (home: string) => fake.store.conversations().filter(isOfHome(home));
-  return {
-    create: (home) => providerFor(fake, home),
-    stored: (home) => ({
-      documents: fake.store
-        .documents()
-        .filter(isOfHome(home))
-        .map(({ content, customId, containerTags }) => ({ content, customId, containerTags })),
-      conversations: conversations(home).map(({ conversationId, messages }) => ({
-        conversationId,
-        messages,
-      })),
-      memories: fake.store
-        .memories()
-        .filter(({ containerTag }) => containerTag.startsWith(tagOf(home)))
-        .map(({ memory, isForgotten }) => ({ memory, isForgotten })),
-    }),
-    turns: (home) =>
-      conversations(home).flatMap(({ messages }) =>
-        messages.filter(({ role }) => role === "user").map(({ content }) => content),
-      ),
-    server: () => controlsOf(fake, KEY),
-  };
-}
+/** For the provider contract. The share of common words is lower than the similarity of two meanings. */
+export const supermemory = () =>
+  harnessOf("supermemory", { fake: () => Object.assign(new FakeSupermemory(), { defaultThreshold: 0.3 }) });

@@ -4,7 +4,13 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { environmentOf } from "@hermes-memory/core/internal/config";
-import { type Clock, describeCause, HermesError, systemClock } from "@hermes-memory/core/internal/lib";
+import {
+  type Clock,
+  describeCause,
+  HermesError,
+  systemClock,
+  untilAborted,
+} from "@hermes-memory/core/internal/lib";
 import { type Logger, silentLogger } from "@hermes-memory/core/internal/logger";
 import type { OpenAiMessage } from "@hermes-memory/core/internal/message";
 import {
@@ -29,7 +35,7 @@ import {
 import { sanitizeContext } from "@hermes-memory/core/internal/security";
 import type { ToolDefinition } from "@hermes-memory/core/internal/tools";
 import { ServiceError } from "../http.ts";
-import { type LaneOptions, type OutboxLane, openLane, outboxPath } from "../outbox/outbox.ts";
+import { type LaneOptions, OutboxLane, outboxPath } from "../outbox/outbox.ts";
 import { fitChars, hasContext, hasTools } from "../provider-mode.ts";
 import { outgoing } from "./answers.ts";
 import { deliverBatch, entryItems, mirrorReport, queueAll, removeById, testEntry } from "./entries.ts";
@@ -174,7 +180,7 @@ export class NetworkedProvider<S extends CommonSettings> implements MemoryProvid
   #start(sessionId: string, options: InitializeOptions, isWriting: boolean): void {
     const place = () => this.#place(options.hermes_home);
     for (const remark of this.#service.settings.remarks(place())) this.#warnOnce(remark);
-    const outbox = openLane({
+    const outbox = new OutboxLane({
       home: options.hermes_home,
       provider: this.name,
       user: laneUser(options),
@@ -496,10 +502,8 @@ async function checkWithin({ connection, label, signal, checkMs }: Tested): Prom
   const late = new HermesError("check-timeout", message, {
     hint: "Check its address, the server and the network.",
   });
-  const timer = Promise.withResolvers<never>();
-  limit.addEventListener("abort", () => timer.reject(late), { once: true });
   try {
-    return await Promise.race([connection.check(AbortSignal.any([signal, limit])), timer.promise]);
+    return await untilAborted(limit, connection.check(AbortSignal.any([signal, limit])));
   } catch (cause) {
     throw limit.aborted && !signal.aborted ? late : cause;
   }

@@ -52,7 +52,6 @@ import type {
   Mirrors,
   NewItem,
   OutboxItem,
-  OutboxLane,
   Pauses,
 } from "./types.ts";
 
@@ -67,12 +66,9 @@ const SENDING_MS = 2_000;
 
 const EMPTY_STATE: LaneState = { waiting: 0, held: 0, dead: 0, refused: 0 };
 
-/** Opens no file: that is done by the first call that needs it. */
-export function openLane(options: LaneOptions): OutboxLane {
-  return new Lane(options);
-}
-
-class Lane implements OutboxLane {
+/** The outbox of one provider and one user. Opens no file: that is done by the first call that needs it. */
+export class OutboxLane {
+  /** What the mirrored entries of the curated memory are called at the server. */
   readonly mirrors: Mirrors;
   readonly #options: LaneOptions;
   readonly #key: LaneKey;
@@ -91,6 +87,7 @@ class Lane implements OutboxLane {
     this.mirrors = this.#openMirrors();
   }
 
+  /** On disk when it resolves to `queued`; waits up to 15 s for other processes that write. In the order of the calls; never rejects. */
   async add(item: NewItem): Promise<Added> {
     if (this.#isClosed) return { kind: "failed", reason: "The outbox is closed." };
     // A write goes to the disk before the call returns, unless an earlier one waits for the file.
@@ -117,6 +114,7 @@ class Lane implements OutboxLane {
     }
   }
 
+  /** Lets held items of the session go, or of all sessions. */
   release(sessionId?: string): void {
     // Those of other running agents are not ours to release.
     const isOurs = (holder: string) => holder === this.#holder || !isAliveHere(holder);
@@ -126,6 +124,7 @@ class Lane implements OutboxLane {
     this.#sender?.poke();
   }
 
+  /** Removes items that were not sent yet (undone turns); a batch that is being sent stays. Returns how many. */
   withdraw(select: (item: OutboxItem) => boolean): number {
     const ids = this.items()
       .filter(select)
@@ -136,10 +135,15 @@ class Lane implements OutboxLane {
     return count;
   }
 
+  /** Held and waiting items, oldest first. */
   items(): readonly OutboxItem[] {
     return this.#read("The outbox could not be read", [], readItems);
   }
 
+  /**
+   * Starts sending: first what an earlier process left. `isAskedFor`: a user's command sends now, so the first attempt does not wait for
+   * a pause that the server asked for.
+   */
   start(
     deliver: Deliver,
     batchLimit: (kind: string) => number,
@@ -151,10 +155,12 @@ class Lane implements OutboxLane {
     this.#sender = new Sender({ file, key, owner, pauses, log, deliver, batchLimit, isAskedFor });
   }
 
+  /** Tries again at once, whatever the pause: the key was changed. */
   retryNow(): void {
     this.#sender?.retryNow();
   }
 
+  /** Waits until everything that is not held was delivered or died, or the lane has to pause, or `ms` are over. Resolves to what is left. */
   async flush(ms: number, signal?: AbortSignal): Promise<number> {
     await this.#adding;
     if (this.state().waiting > 0) await this.#sender?.flush(ms, signal);
@@ -171,6 +177,7 @@ class Lane implements OutboxLane {
     }
   }
 
+  /** Where an item is now; "gone": it was delivered or erased. A held item is waiting. */
   where(id: number): "waiting" | "dead" | "gone" {
     // When it cannot be read, nothing says that it was delivered.
     return this.#quietly<"waiting" | "dead" | "gone">("The outbox could not be read", "waiting", () => {
@@ -179,6 +186,7 @@ class Lane implements OutboxLane {
     });
   }
 
+  /** Why the server refused an item that is dead. */
   refusalOf(id: number): string | undefined {
     return this.#read(
       "The outbox could not be read",
@@ -187,26 +195,26 @@ class Lane implements OutboxLane {
     );
   }
 
+  /**
+   * Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. Mirrors stay. Waits at most 2 s
+   * for the end of a delivery of such items: what it took to the server can be found there afterwards. Rejects with `HermesError`.
+   */
   async forget(text: string, isDryRun: boolean): Promise<number> {
     return await this.#erase(text, isDryRun, (sql, lane) => eraseText(sql, lane, text));
   }
 
+  /** As `forget`, for all items and mirrors of the lane. */
   async eraseAll(isDryRun: boolean): Promise<number> {
     return await this.#erase("", isDryRun, eraseLane);
   }
 
   /** "" is contained in every item. */
-  async #erase(
-    text: string,
-    isDryRun: boolean,
-    erase: (sql: SqliteFile, lane: number) => number,
-  ): Promise<number> {
+  async #erase(text: string, isDryRun: boolean, erase: LaneWork<number>): Promise<number> {
     if (this.#isClosed) return 0;
     const isBeingSent = () =>
       this.#inLane((sql, lane) => isSending(sql, lane, idsWith(sql, lane, text), Date.now())) === true;
     try {
       if (isDryRun) return this.#inLane((sql, lane) => idsWith(sql, lane, text).length) ?? 0;
-      if (isBeingSent()) Sender.interrupt(this.#file, this.#key, SENDING_MS + 500);
       const until = performance.now() + SENDING_MS;
       while (isBeingSent() && performance.now() < until) await sleep(20);
       const isUnderWay = isBeingSent();
@@ -225,6 +233,7 @@ class Lane implements OutboxLane {
     }
   }
 
+  /** Stops sending; what is left stays. A running delivery is aborted. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -255,19 +264,15 @@ class Lane implements OutboxLane {
     };
   }
 
-  /** Undefined when nothing was ever written for this lane. Throws SQLite's errors and `HermesError`. */
-  #inLane<T>(work: (sql: SqliteFile, lane: number) => T, how: "read" | "change" = "read"): T | undefined {
-    return this.#file[how]((sql) => {
-      const lane = findLane(sql, this.#key);
-      return lane === undefined ? undefined : work(sql, lane);
-    });
+  #inLane<T>(work: LaneWork<T>, how: "read" | "change" = "read"): T | undefined {
+    return inLane(this.#file, this.#key, work, how);
   }
 
-  #read<T>(what: string, nothing: T, work: (sql: SqliteFile, lane: number) => T): T {
+  #read<T>(what: string, nothing: T, work: LaneWork<T>): T {
     return this.#quietly(what, nothing, () => this.#inLane(work) ?? nothing);
   }
 
-  #change<T>(what: string, nothing: T, work: (sql: SqliteFile, lane: number) => T): T {
+  #change<T>(what: string, nothing: T, work: LaneWork<T>): T {
     return this.#quietly(what, nothing, () => this.#inLane(work, "change") ?? nothing);
   }
 
@@ -281,6 +286,17 @@ class Lane implements OutboxLane {
       return nothing;
     }
   }
+}
+
+/** Gets the number of the lane in the file. */
+type LaneWork<T> = (sql: SqliteFile, lane: number) => T;
+
+/** Undefined when nothing was ever written for this lane. Throws SQLite's errors and `HermesError`. */
+function inLane<T>(file: OutboxFile, key: LaneKey, work: LaneWork<T>, how: "read" | "change"): T | undefined {
+  return file[how]((sql) => {
+    const lane = findLane(sql, key);
+    return lane === undefined ? undefined : work(sql, lane);
+  });
 }
 
 function explain(what: string, cause: unknown): string {
@@ -317,13 +333,10 @@ type SenderOptions = {
 };
 
 class Sender {
-  static readonly #all = new Set<Sender>();
   readonly #options: SenderOptions;
   /** Ends of running `flush` calls. */
   readonly #flushes = new Set<() => void>();
   readonly #closing = new AbortController();
-  #sending: AbortController | undefined;
-  #restsUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   /** Nothing was tried since the start: pauses of earlier processes do not count, except those that the server asked for. */
@@ -336,7 +349,6 @@ class Sender {
 
   constructor(options: SenderOptions) {
     this.#options = options;
-    Sender.#all.add(this);
     this.#runIn(0);
   }
 
@@ -364,16 +376,6 @@ class Sender {
     });
   }
 
-  /** Aborts the delivery of this lane that an agent of this process has under way; none begins before the end of `ms`. */
-  static interrupt(file: OutboxFile, { provider, user }: LaneKey, ms: number): void {
-    for (const each of Sender.#all) {
-      const { file: own, key } = each.#options;
-      if (own.path !== file.path || key.provider !== provider || key.user !== user) continue;
-      each.#restsUntilMs = performance.now() + ms;
-      each.#sending?.abort();
-    }
-  }
-
   /** Tries again now, whatever the pause: the key was changed. */
   retryNow(): void {
     this.#isFresh = true;
@@ -386,7 +388,6 @@ class Sender {
     clearTimeout(this.#timer);
     this.#endFlushes();
     await this.#running;
-    Sender.#all.delete(this);
   }
 
   #runIn(ms: number): void {
@@ -424,8 +425,6 @@ class Sender {
   }
 
   #next(): Next {
-    const restMs = this.#restsUntilMs - performance.now();
-    if (restMs > 0) return { kind: "paused", ms: restMs };
     const { file, key, owner, batchLimit } = this.#options;
     const request = { owner, nowMs: Date.now(), ignores: this.#ignoredPauses(), batchLimit };
     try {
@@ -466,7 +465,6 @@ class Sender {
   async #send(batch: Batch): Promise<void> {
     const { owner } = this.#options;
     const lost = new AbortController();
-    this.#sending = lost;
     const renewing = setInterval(() => {
       const isOwner = this.#quietly((sql, lane) => renewLease(sql, lane, owner, Date.now()));
       if (isOwner === false) lost.abort();
@@ -475,7 +473,6 @@ class Sender {
     const delivery = await this.#deliver(batch, signal);
     if (delivery !== undefined) await this.#record(batch, delivery);
     clearInterval(renewing);
-    this.#sending = undefined;
   }
 
   /** Undefined: it was aborted. */
@@ -491,12 +488,9 @@ class Sender {
 
   async #record(batch: Batch, delivery: Delivery): Promise<void> {
     const { file, key, owner, pauses, log } = this.#options;
-    const record = () =>
-      file.change((sql) => {
-        const lane = findLane(sql, key);
-        const settlement = { owner, batch, delivery, now: new Date(), pauses };
-        return lane === undefined ? undefined : settle(sql, lane, settlement);
-      });
+    const settleNow: LaneWork<Settled> = (sql, lane) =>
+      settle(sql, lane, { owner, batch, delivery, now: new Date(), pauses });
+    const record = () => inLane(file, key, settleNow, "change");
     try {
       this.#report(batch, delivery, await retryWhileBusy(record, RECORD_MS));
     } catch (cause) {
@@ -517,13 +511,10 @@ class Sender {
   }
 
   /** Undefined when the file cannot be used now: the lease then ends by itself, held writes wait. */
-  #quietly<T>(work: (sql: SqliteFile, lane: number) => T, how: "read" | "change" = "change"): T | undefined {
+  #quietly<T>(work: LaneWork<T>, how: "read" | "change" = "change"): T | undefined {
     const { file, key, log } = this.#options;
     try {
-      return file[how]((sql) => {
-        const lane = findLane(sql, key);
-        return lane === undefined ? undefined : work(sql, lane);
-      });
+      return inLane(file, key, work, how);
     } catch (cause) {
       log.debug("The outbox could not be used.", { reason: describeCause(cause) });
       return undefined;

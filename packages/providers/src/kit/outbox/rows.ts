@@ -296,16 +296,14 @@ export function obstacle(
   const row = readLane(sql, lane);
   if (row.lease_owner !== owner && isLeased(row, nowMs)) return { kind: "busy" };
   const ms = row.pause_until - nowMs;
-  // A longer pause than any that is ever made: the clock was set back.
-  if (row.pause_kind === null || ms <= 0 || ms > LONGEST_PAUSE_MS) return undefined;
+  if (row.pause_kind === null || ms <= 0) return undefined;
   return ignores.includes(row.pause_kind) ? undefined : { kind: "paused", ms };
 }
 
 /** The owner sends now, as far as can be known from here. */
 function isLeased({ lease_owner: owner, lease_until: until }: LaneRow, nowMs: number): boolean {
   if (owner === null || isDeadHere(owner)) return false;
-  // Its pid may be another program's by now, so what counts is that it goes on renewing. A later end: the clock was set back.
-  return until > nowMs && until <= nowMs + LEASE_MS;
+  return until > nowMs; // its pid may be another program's by now, so what counts is that it goes on renewing
 }
 
 /** Takes the lease and counts the attempt: from now on, other processes know that the batch may have reached the server. */

@@ -73,47 +73,6 @@ export type LaneState = {
   readonly blocked?: string;
 };
 
-/** The outbox of one provider and one user. */
-export interface OutboxLane {
-  /** On disk when it resolves to `queued`; waits up to 15 s for other processes that write. In the order of the calls; never rejects. */
-  add(item: NewItem): Promise<Added>;
-  /** Lets held items of the session go, or of all sessions. */
-  release(sessionId?: string): void;
-  /** Removes items that were not sent yet (undone turns); a batch that is being sent stays. Returns how many. */
-  withdraw(select: (item: OutboxItem) => boolean): number;
-  /** Held and waiting items, oldest first. */
-  items(): readonly OutboxItem[];
-  /**
-   * Starts sending: first what an earlier process left. `isAskedFor`: a user's command sends now, so the first attempt does not wait for
-   * a pause that the server asked for.
-   */
-  start(
-    deliver: Deliver,
-    batchLimit: (kind: string) => number,
-    options?: { readonly isAskedFor?: boolean },
-  ): void;
-  /** Tries again at once, whatever the pause: the key was changed. */
-  retryNow(): void;
-  /** Waits until everything that is not held was delivered or died, or the lane has to pause, or `ms` are over. Resolves to what is left. */
-  flush(ms: number, signal?: AbortSignal): Promise<number>;
-  state(): LaneState;
-  /** Where an item is now; "gone": it was delivered or erased. A held item is waiting. */
-  where(id: number): "waiting" | "dead" | "gone";
-  /** Why the server refused an item that is dead. */
-  refusalOf(id: number): string | undefined;
-  /**
-   * Erases items, dead ones included, whose text contains `text`; with `isDryRun` only counts. Case-sensitive. Mirrors stay. Waits at most 2 s
-   * for the end of a delivery of such items: what it took to the server can be found there afterwards. Rejects with `HermesError`.
-   */
-  forget(text: string, isDryRun: boolean): Promise<number>;
-  /** As `forget`, for all items and mirrors of the lane. */
-  eraseAll(isDryRun: boolean): Promise<number>;
-  /** What the mirrored entries of the curated memory are called at the server. */
-  readonly mirrors: Mirrors;
-  /** Stops sending; what is left stays. A running delivery is aborted. */
-  close(): void;
-}
-
 export type Mirrored = { readonly target: string; readonly text: string; readonly remoteId: string };
 
 export interface Mirrors {

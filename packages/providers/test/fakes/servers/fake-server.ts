@@ -45,7 +45,7 @@ export type FakeReply = {
 /** What happens to a request instead of, or around, the normal answer. */
 type Trouble =
   /** The reply is sent and the request is not handled. */
-  | { readonly kind: "reply"; readonly reply: FakeReply; readonly isForWritesOnly?: boolean }
+  | { readonly kind: "reply"; readonly reply: FakeReply }
   /** Handled after the delay. */
   | { readonly kind: "delay"; readonly ms: number }
   /** The socket is destroyed; the request is not handled. */
@@ -135,10 +135,6 @@ export abstract class FakeServer {
     this.#add(count, { kind: "drop-answer" });
   }
 
-  hangNext(count = 1): void {
-    this.#add(count, { kind: "hang" });
-  }
-
   /** Every request hangs, until `recover`. */
   hang(): void {
     this.#always = { kind: "hang" };
@@ -147,11 +143,6 @@ export abstract class FakeServer {
   /** Every request gets this reply, until `recover`. */
   fail(status: number, body?: unknown, headers?: Readonly<Record<string, string>>): void {
     this.#always = { kind: "reply", reply: { status, body: body ?? { error: `status ${status}` }, headers } };
-  }
-
-  /** Every request that is not a GET gets this status, until `recover`. */
-  failWrites(status: number, body: unknown): void {
-    this.#always = { kind: "reply", reply: { status, body }, isForWritesOnly: true };
   }
 
   /** Every request gets half of its answer, until `recover`. */
@@ -194,8 +185,7 @@ export abstract class FakeServer {
     const trouble = this.#troubles.shift() ?? this.#always;
     if (trouble?.kind === "hang") return;
     if (trouble?.kind === "drop") return void incoming.socket.destroy();
-    const isSpared = trouble?.kind === "reply" && trouble.isForWritesOnly && request.method === "GET";
-    if (trouble?.kind === "reply" && !isSpared) return send(response, trouble.reply);
+    if (trouble?.kind === "reply") return send(response, trouble.reply);
     if (trouble?.kind === "delay") await new Promise((resolve) => setTimeout(resolve, trouble.ms).unref());
     const reply = await this.#reply(request);
     if (trouble?.kind === "drop-answer") return void incoming.socket.destroy();

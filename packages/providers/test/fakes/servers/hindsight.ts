@@ -187,14 +187,10 @@ export class FakeHindsight extends FakeServer {
   }
 
   stored(): unknown {
-    const banks = [...this.#banks.values()].map(({ id, documents, operations, overrides }) => {
-      const waiting = [...operations.values()].filter(({ status }) => status === "pending");
-      return [
-        id,
-        { documents: [...documents.values()], overrides, waiting: waiting.map(({ items }) => items) },
-      ];
-    });
-    return Object.fromEntries(banks);
+    return [...this.#banks.values()].flatMap(({ documents, operations }) => [
+      ...documents.values(),
+      ...[...operations.values()].filter(({ status }) => status === "pending").map(({ items }) => items),
+    ]);
   }
 
   // ---- Requests

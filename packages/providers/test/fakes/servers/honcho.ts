@@ -157,11 +157,13 @@ export class FakeHoncho extends FakeServer {
   // ---- For tests
 
   stored(): unknown {
-    return [...this.#workspaces.values()].map(({ sessions, cards, conclusions }) => ({
-      messages: [...sessions.values()].flatMap(({ messages }) => messages),
-      cards: [...cards.values()],
-      conclusions,
-    }));
+    const workspaces = [...this.#workspaces.values()];
+    const sessions = workspaces.flatMap((workspace) => [...workspace.sessions.values()]);
+    return {
+      messages: sessions.flatMap(({ messages }) => messages),
+      cards: workspaces.flatMap(({ cards }) => [...cards.values()].flat()),
+      conclusions: workspaces.flatMap(({ conclusions }) => conclusions),
+    };
   }
 
   messagesOf(workspace: string, session: string): readonly Message[] {

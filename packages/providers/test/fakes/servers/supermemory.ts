@@ -283,7 +283,6 @@ export class FakeSupermemory extends FakeServer {
       documents: this.store.documents(),
       conversations: this.store.conversations(),
       memories: this.store.memories(),
-      containers: this.store.containers(),
     };
   }
 
