@@ -17,6 +17,7 @@ import {
   replyMarks,
   responseMark,
   roundMark,
+  type Stretch,
   stretchesOf,
   summaryMarks,
 } from "./chain.ts";
@@ -291,11 +292,15 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
     const mark = marks.find((one) => injected.has(one));
     return mark === undefined ? [] : [{ index, text: injected.get(mark) ?? "" }];
   });
-  const stretches = stretchesOf(wire.name, body);
   const previous = typeof body.previous_response_id === "string" ? body.previous_response_id : undefined;
+  let stretches: readonly Stretch[] = [];
   const saved = await store.gateway.findRounds(
     sessionId,
-    [...stretches.flatMap(({ marks }) => marks), ...(previous === undefined ? [] : [responseMark(previous)])],
+    () => {
+      stretches = stretchesOf(wire.name, body);
+      const named = previous === undefined ? [] : [responseMark(previous)];
+      return [...stretches.flatMap(({ marks }) => marks), ...named];
+    },
     wire.name,
   );
   const byMark = new Map(saved.map((round) => [round.mark, outsideJsonOr(round.items, undefined)]));
