@@ -17,7 +17,7 @@ import { readMarks } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
 import type { MessageRecords, SessionMark } from "../store.ts";
 import { userMessagePreview } from "../titles.ts";
-import { editSession, refuseIfBusy, requireLease } from "./claims.ts";
+import { editSession, giveBackLease, refuseIfBusy, requireLease } from "./claims.ts";
 import {
   byFile,
   type Connection,
@@ -168,7 +168,7 @@ export function messageOperations(context: StoreContext) {
     messages: readonly MessageInput[],
     options: Parameters<MessageRecords["appendMany"]>[2] = {},
   ) => {
-    const { leaseHolder, takeBackFrom, isShown = true, ifLast, ask } = options;
+    const { leaseHolder, endsLease, takeBackFrom, isShown = true, ifLast, ask } = options;
     const now = seconds(clock);
     const columns = messages.map((message) => toAppend(message, sessionId, now));
     return writeTo(context, sessionId, (session) => {
@@ -184,6 +184,7 @@ export function messageOperations(context: StoreContext) {
         const { token, request, rowId = ids.at(-1) ?? null } = ask;
         putAsk(connection, session, { token, request, row_id: rowId });
       }
+      if (endsLease && leaseHolder !== undefined) giveBackLease(connection, session, leaseHolder);
       return ids;
     });
   };
