@@ -84,11 +84,13 @@ const INSERT = byFile((file) => {
   return `INSERT INTO messages (${columns.join(", ")}) VALUES (${values.join(", ")})`;
 });
 
+/** As one JSON text: a row for each of a thousand keys would cost three times as much. */
 const KEYS = `
-  SELECT ${readableField("m.id", "id")}, m.session_id, ${readableField("o.origin_id", "origin_id")}
-  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
-    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
-  WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
+  SELECT json_group_array(json_object('id', id, 'session_id', session_id, 'origin_id', origin_id)) AS keys FROM (
+    SELECT ${readableField("m.id", "id")}, s.id AS session_id, ${readableField("o.origin_id", "origin_id")}
+    FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
+      LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
+    WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id)
 `;
 const ALL_KEYS = byFile(
   (file) => `
@@ -227,8 +229,9 @@ export function messageOperations(context: StoreContext) {
     listMessageKeys: (sessionIds, options = {}) =>
       connection.read(() => {
         const values = { sessions: JSON.stringify(sessionIds), ...visible };
-        const sql = options.includeInactive ? ALL_KEYS(connection) : KEYS;
-        return connection.all<MessageKey>(sql, values).map((row) => ({ ...row }));
+        if (options.includeInactive)
+          return connection.all<MessageKey>(ALL_KEYS(connection), values).map((row) => ({ ...row }));
+        return JSON.parse(connection.get<{ keys: string }>(KEYS, values)?.keys ?? "[]") as MessageKey[];
       }),
     getMessagesById: (ids) =>
       connection.read(() => {
