@@ -89,7 +89,7 @@ export class Chats {
   readonly #recalls = new Map<string, { readonly answer: Promise<RecallAnswer>; readonly untilMs: number }>();
   readonly #loaded = new LoadedChats();
   /** What was found for a turn, and, after what was asked is stored, the messages of the chat. */
-  readonly #opened = new WeakMap<OpenedChat, FoundChat>();
+  readonly #opened = new WeakMap<OpenedChat | Asked, FoundChat>();
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(person: Person, log: Logger) {
@@ -333,11 +333,11 @@ export class Chats {
         return { change: plan, idAt: plan.add.length - 1, id: key, ask };
       });
       const rowId = done.change.rowId ?? done.ids.at(-1) ?? -1;
-      if (typeof asking !== "string") {
-        const { store, row } = chat;
-        this.#opened.set(asking, { store, row, messages: done.messages });
-      }
-      return { chatId, sessionId: chat.row.id, rowId, token, hiddenTools };
+      const { store, row } = chat;
+      if (typeof asking !== "string") this.#opened.set(asking, { store, row, messages: done.messages });
+      const asked = { chatId, sessionId: row.id, rowId, token, hiddenTools };
+      this.#opened.set(asked, { store, row });
+      return asked;
     };
     return this.#turns.alone(chatId, work, { signal, opened, create: { source, sessionId } });
   }
@@ -357,7 +357,7 @@ export class Chats {
       });
       return { isShown };
     };
-    return this.#turns.alone(chatId, work, { isKnown: true });
+    return this.#turns.alone(chatId, work, { isKnown: true, opened: this.#opened.get(asked) });
   }
 
   /** Plans on the rows as they are and writes; plans again if another program, which takes no lease, wrote in between. */
