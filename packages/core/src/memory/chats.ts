@@ -306,8 +306,8 @@ export class Chats {
         return { change, idAt: change.storedAgain ?? 0, id };
       });
       const { known, takenBack } = done.change;
-      const { messages } = done;
-      return { chatId, sessionId: chat.row.id, stored: given.length - known, known, takenBack, messages };
+      const stored = given.length - known;
+      return { chatId, sessionId: chat.row.id, stored, known, takenBack, messages: done.messages };
     };
     return this.#turns.alone(chatId, work, { signal, create: { source, sessionId } });
   }

@@ -84,21 +84,19 @@ const INSERT = byFile((file) => {
   return `INSERT INTO messages (${columns.join(", ")}) VALUES (${values.join(", ")})`;
 });
 
+const OF_SESSIONS = `FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value
+  JOIN messages m ON m.session_id = s.id LEFT JOIN hermes_memory_origin o ON o.message_id = m.id`;
 /** As one JSON text: a row for each of a thousand keys would cost three times as much. */
 const KEYS = `
   SELECT json_group_array(json_object('id', id, 'session_id', session_id, 'origin_id', origin_id)) AS keys FROM (
     SELECT ${readableField("m.id", "id")}, s.id AS session_id, ${readableField("o.origin_id", "origin_id")}
-    FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
-      LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
-    WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id)
+    ${OF_SESSIONS} WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id)
 `;
 const ALL_KEYS = byFile(
   (file) => `
   SELECT ${readableField("m.id", "id")}, m.session_id, ${readableField("o.origin_id", "origin_id")}, m.active,
     ${file.messages.has("compacted") ? "m.compacted" : "0"} AS compacted
-  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
-    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
-  WHERE ${isVisible("s")} ORDER BY j.key, m.id
+  ${OF_SESSIONS} WHERE ${isVisible("s")} ORDER BY j.key, m.id
 `,
 );
 const BY_IDS = byFile(
