@@ -262,8 +262,9 @@ function excerpt({ snippet }: SearchHit, said: string): string {
 }
 
 async function fromArchive({ query, person }: RecallQuestion): Promise<Section> {
-  const store = await person.curated();
-  if (store === undefined) return { text: "", found: [] };
+  const store = await person.curated({ isLoaded: false });
+  if (store === undefined || store.archived().length === 0) return { text: "", found: [] };
+  await store.load(); // an archived text that is an entry again does not count
   const words = tellingWords(takeCodePoints(query, QUERY_CHARS));
   const least = Math.min(2, words.size);
   const found = store

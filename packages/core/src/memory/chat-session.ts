@@ -151,6 +151,14 @@ export async function loadChat(store: SessionStore, sessionId: string): Promise<
   return fromRows(await store.getMessages(sessionId));
 }
 
+export type LoadedChat = {
+  readonly messages: readonly Message[];
+  /** The newest active row, whether it is a message that we read or not; null for none. */
+  readonly last: number | null;
+  /** All rows were just read. */
+  readonly isFresh: boolean;
+};
+
 /** Below this, reading a chat again costs less than keeping it. */
 const LEAST_KEPT = 200;
 const MOST_KEPT = 4;
@@ -169,21 +177,19 @@ export class LoadedChats {
   readonly #kept = new Map<string, { readonly messages: readonly Message[]; readonly chars: number }>();
   #idle: NodeJS.Timeout | undefined;
 
-  async load(
-    store: SessionStore,
-    sessionId: string,
-  ): Promise<{ readonly messages: readonly Message[]; readonly isFresh: boolean }> {
+  async load(store: SessionStore, sessionId: string): Promise<LoadedChat> {
     const kept = this.#kept.get(sessionId)?.messages;
     const messages = kept && (await refreshed(store, sessionId, kept));
-    if (messages === undefined) return { messages: await this.loadAgain(store, sessionId), isFresh: true };
+    if (messages === undefined) return this.loadAgain(store, sessionId);
     this.#keep(sessionId, messages);
-    return { messages, isFresh: false };
+    return { messages, last: messages.at(-1)?.meta.rowId ?? null, isFresh: false };
   }
 
-  async loadAgain(store: SessionStore, sessionId: string): Promise<readonly Message[]> {
-    const messages = await loadChat(store, sessionId);
+  async loadAgain(store: SessionStore, sessionId: string): Promise<LoadedChat> {
+    const rows = await store.getMessages(sessionId);
+    const messages = fromRows(rows);
     this.#keep(sessionId, messages);
-    return messages;
+    return { messages, last: rows.at(-1)?.id ?? null, isFresh: true };
   }
 
   /** With the rows that were just stored behind the messages. */
@@ -387,7 +393,8 @@ const LEASE_SECONDS = 60;
 const WAIT_MS = 10_000;
 const PAUSE_MS = { least: 20, most: 150 };
 
-export type HeldChat = OpenChat & { readonly holder: string };
+/** `isReleased`: the last write gave the lease back. */
+export type HeldChat = OpenChat & { readonly holder: string; isReleased?: boolean };
 
 type Waiting = {
   readonly signal?: AbortSignal | undefined;
@@ -450,16 +457,18 @@ export class ChatTurns {
         const lease = await store.acquireSessionLease(row.id, holder, { ttl: LEASE_SECONDS });
         if (lease.acquired) {
           let isLocked = false;
+          const held: HeldChat = { store, row, holder };
           try {
             // A compaction may have continued the chat in another session before the lease was ours.
             const now = await currentSession(store, row.id, create?.sessionId !== undefined);
-            if (now?.id === row.id) return await work({ store, row: now, holder });
+            if (now?.id === row.id) return await work(Object.assign(held, { row: now }));
           } catch (cause) {
             isLocked = errnoCode(cause) === "session-db-locked";
             throw cause;
           } finally {
             // A lease that cannot be given back runs out by itself: what was stored is stored. Nobody waits for a lock twice.
-            const released = store.releaseSessionLease(row.id, holder).catch(() => undefined);
+            const released =
+              held.isReleased || store.releaseSessionLease(row.id, holder).catch(() => undefined);
             if (!isLocked) await released;
           }
           continue;

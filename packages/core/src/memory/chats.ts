@@ -21,6 +21,7 @@ import {
   findOpenChat,
   findSummary,
   type HeldChat,
+  type LoadedChat,
   LoadedChats,
   listChatRows,
   loadChat,
@@ -88,7 +89,7 @@ export class Chats {
   readonly #recalls = new Map<string, { readonly answer: Promise<RecallAnswer>; readonly untilMs: number }>();
   readonly #loaded = new LoadedChats();
   /** What was found for a turn, and, after what was asked is stored, the messages of the chat. */
-  readonly #opened = new WeakMap<OpenedChat, FoundChat>();
+  readonly #opened = new WeakMap<OpenedChat | Asked, FoundChat>();
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(person: Person, log: Logger) {
@@ -305,8 +306,8 @@ export class Chats {
         return { change, idAt: change.storedAgain ?? 0, id };
       });
       const { known, takenBack } = done.change;
-      const { messages } = done;
-      return { chatId, sessionId: chat.row.id, stored: given.length - known, known, takenBack, messages };
+      const stored = given.length - known;
+      return { chatId, sessionId: chat.row.id, stored, known, takenBack, messages: done.messages };
     };
     return this.#turns.alone(chatId, work, { signal, create: { source, sessionId } });
   }
@@ -332,11 +333,11 @@ export class Chats {
         return { change: plan, idAt: plan.add.length - 1, id: key, ask };
       });
       const rowId = done.change.rowId ?? done.ids.at(-1) ?? -1;
-      if (typeof asking !== "string") {
-        const { store, row } = chat;
-        this.#opened.set(asking, { store, row, messages: done.messages });
-      }
-      return { chatId, sessionId: chat.row.id, rowId, token, hiddenTools };
+      const { store, row } = chat;
+      if (typeof asking !== "string") this.#opened.set(asking, { store, row, messages: done.messages });
+      const asked = { chatId, sessionId: row.id, rowId, token, hiddenTools };
+      this.#opened.set(asked, { store, row });
+      return asked;
     };
     return this.#turns.alone(chatId, work, { signal, opened, create: { source, sessionId } });
   }
@@ -356,7 +357,7 @@ export class Chats {
       });
       return { isShown };
     };
-    return this.#turns.alone(chatId, work, { isKnown: true });
+    return this.#turns.alone(chatId, work, { isKnown: true, opened: this.#opened.get(asked) });
   }
 
   /** Plans on the rows as they are and writes; plans again if another program, which takes no lease, wrote in between. */
@@ -367,19 +368,22 @@ export class Chats {
   ): Promise<Plan & { readonly ids: readonly number[]; readonly messages: readonly Message[] }> {
     const { store, row, holder: leaseHolder } = chat;
     for (let round = 1; ; round += 1) {
-      const ifLast = (await store.getSessionMark(row.id))?.last_message_id ?? null;
-      const { stored, planned } = await this.#plan(chat, plan);
+      const { messages: stored, last: ifLast, planned } = await this.#plan(chat, plan);
       const { change, id, idAt, isShown = true, ask } = planned;
       const { takeBackFrom } = change;
       if (takeBackFrom !== undefined || change.add.length > 0) await reopen(chat);
       const add = asNew(change.add, stored, id, this.#person.memory.clock.now(), idAt);
       try {
-        const ids = await store.appendMany(row.id, add, { leaseHolder, takeBackFrom, isShown, ifLast, ask });
+        // The rest of the list is read again after something was taken back.
+        const endsLease = takeBackFrom === undefined;
+        const options = { leaseHolder, endsLease, takeBackFrom, isShown, ifLast, ask };
+        const ids = await store.appendMany(row.id, add, options);
+        chat.isReleased = endsLease && (add.length > 0 || ask !== undefined);
         const messages = !isShown
           ? stored
           : takeBackFrom === undefined
             ? await this.#loaded.append(store, row.id, stored, ids)
-            : await this.#loaded.loadAgain(store, row.id);
+            : (await this.#loaded.loadAgain(store, row.id)).messages;
         if (change.isNew) this.#tellProvider(chatId, row.id, messages, change.add);
         return { ...planned, ids, messages };
       } catch (cause) {
@@ -393,12 +397,12 @@ export class Chats {
   async #plan<Plan extends WritePlan>(
     { store, row }: HeldChat,
     plan: (stored: readonly Message[]) => Promise<Plan>,
-  ): Promise<{ readonly stored: readonly Message[]; readonly planned: Plan }> {
-    const { messages, isFresh } = await this.#loaded.load(store, row.id);
-    const planned = await plan(messages);
-    if (isFresh || planned.change.isAppend) return { stored: messages, planned };
-    const stored = await this.#loaded.loadAgain(store, row.id);
-    return { stored, planned: await plan(stored) };
+  ): Promise<LoadedChat & { readonly planned: Plan }> {
+    const loaded = await this.#loaded.load(store, row.id);
+    const planned = await plan(loaded.messages);
+    if (loaded.isFresh || planned.change.isAppend) return { ...loaded, planned };
+    const again = await this.#loaded.loadAgain(store, row.id);
+    return { ...again, planned: await plan(again.messages) };
   }
 
   /** In the background: the provider's queue keeps the order, and closing the home waits for it. */

@@ -217,6 +217,8 @@ class PersonOfHome implements Person {
   readonly directory: string;
   readonly pendingDirectory: string;
   readonly provider: PersonProvider;
+  /** Of this person, by the store of the home. */
+  readonly #stores = new WeakMap<HomeStore, SessionStore>();
 
   constructor(memory: OpenedHome, user: MemoryUser | undefined) {
     const { home } = memory;
@@ -240,7 +242,9 @@ class PersonOfHome implements Person {
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
   async sessions(wanted: SessionsWanted): Promise<SessionStore | undefined> {
     const store = await (await this.memory.database()).open(wanted);
-    return store?.forUser(this.user ?? NO_USER);
+    const own = store && (this.#stores.get(store) ?? store.forUser(this.user ?? NO_USER));
+    if (store && own) this.#stores.set(store, own);
+    return own;
   }
 
   async withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {

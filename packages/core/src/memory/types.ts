@@ -114,7 +114,7 @@ export type CuratedOptions = {
   readonly allowSecrets?: boolean;
   /** Receives every line that is added to the store's `warnings`. */
   readonly log?: (line: string) => void;
-  /** False: for history and paths only. Reads nothing and creates no directory. */
+  /** False: for history, archive and paths only. Reads nothing and creates no directory. */
   readonly isLoaded?: boolean;
 };
 

@@ -80,10 +80,10 @@ export interface GatewayRecords {
   // Tool rounds that the client never sees
   /** Replaces the one with the same session, mark and wire. */
   saveRound(round: HiddenRound): Promise<void>;
-  /** In the order of `marks`. */
+  /** In the order of `marks`, which is called only if the chat has rounds: most have none. */
   findRounds(
     sessionId: string,
-    marks: readonly string[],
+    marks: () => readonly string[],
     wire: string,
   ): Promise<{ readonly mark: string; readonly items: string }[]>;
 }

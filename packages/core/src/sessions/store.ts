@@ -205,6 +205,8 @@ export interface MessageRecords {
     options?: {
       /** Rejects with `lease-lost`, and stores nothing, unless this holder took the session's lease and nobody has had it since. */
       readonly leaseHolder?: string;
+      /** Gives the lease back in the same transaction. */
+      readonly endsLease?: boolean;
       /** An active message: it and what comes after it are taken back first, as by `rewindToMessage`, in the same transaction. */
       readonly takeBackFrom?: number;
       /** False: the messages are kept as ones that were taken back. Default: they are part of the conversation. */

@@ -85,7 +85,7 @@ export const READS = {
   listRecalls: (store, { session }) => store.turns.listRecalls({ sessionId: session }),
   listTurns: (store, { session }) => store.turns.listTurns({ sessionId: session }),
   findRecalls: (store, { session }) => store.turns.findRecalls(session, [`mark of ${session}`]),
-  findRounds: (store, { session }) => store.gateway.findRounds(session, [`mark of ${session}`], "chat"),
+  findRounds: (store, { session }) => store.gateway.findRounds(session, () => [`mark of ${session}`], "chat"),
   exportSession: (store, { session }) => store.exportSession(session, { includeInactive: true }),
   exportEach: async (store) => {
     for await (const _session of store.exportEach({ includeInactive: true }));

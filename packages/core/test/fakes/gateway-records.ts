@@ -25,5 +25,5 @@ export async function keepsGatewayRecords(path: string): Promise<void> {
     session_id,
   });
   expect(await store.turns.listRecalls()).toMatchObject([{ session_id, injected: "recalled" }]);
-  expect(await store.gateway.findRounds(session_id, ["prefix:1"], "chat")).toHaveLength(1);
+  expect(await store.gateway.findRounds(session_id, () => ["prefix:1"], "chat")).toHaveLength(1);
 }

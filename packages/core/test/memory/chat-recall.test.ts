@@ -1,4 +1,5 @@
 // Recall from other chats and the archive, with the real store: what is looked for, what comes first, and a source that fails.
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { silentLogger } from "../../src/lib/logger.ts";
@@ -222,6 +223,17 @@ it("recalls neither searches nor an earlier recall", async () => {
   const recall = await question(me, "Which wood is the stool?");
   expect(recall).toContain("user: The stool is of cherry wood.");
   expect(recall).not.toMatch(/maple|elm|weather/);
+});
+
+it("quotes archived entries, but none that is an entry again", async () => {
+  const me = await owner();
+  const again = "The greenhouse thermostat is set to 19";
+  const curated = await me.layers.curated();
+  await curated?.keepInArchive("memory", [again, "The greenhouse thermostat hangs by the door"]);
+  writeFileSync(join(me.layers.directory, "MEMORY.md"), again); // by another program, which has no archive
+  const recall = await question(me, "the greenhouse thermostat");
+  expect(recall).toContain("From archived memory entries:\n\n- The greenhouse thermostat hangs by the door");
+  expect(recall).not.toContain("set to 19");
 });
 
 it("leaves one record of a turn with what it recalled, however often its context is asked for", async () => {

@@ -53,7 +53,7 @@ const MORE: Partial<Record<Method, readonly Case[]>> = {
   ],
   findRecalls: [(store, { session }, own) => store.turns.findRecalls(own.session, [`mark of ${session}`])],
   findRounds: [
-    (store, { session }, own) => store.gateway.findRounds(own.session, [`mark of ${session}`], "chat"),
+    (store, { session }, own) => store.gateway.findRounds(own.session, () => [`mark of ${session}`], "chat"),
   ],
   deleteLiveSession: [(store) => store.gateway.deleteLiveSession("agent:main")],
   saveLiveSession: [
@@ -432,7 +432,7 @@ async function stateOf(home: HomeStore, name: Name): Promise<object> {
     marks: await Promise.all(ids.map((id) => store.gateway.findMark([`mark of ${id}`]))),
     recalls: await store.turns.listRecalls(),
     asks: await Promise.all(ids.map((id) => store.gateway.getAsk(id))),
-    rounds: await Promise.all(ids.map((id) => store.gateway.findRounds(id, [`mark of ${id}`], "chat"))),
+    rounds: await Promise.all(ids.map((id) => store.gateway.findRounds(id, () => [`mark of ${id}`], "chat"))),
     turns: await store.turns.listTurns(),
   };
 }

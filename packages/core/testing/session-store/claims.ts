@@ -212,7 +212,16 @@ export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness)
     await store.releaseSessionLease("s1", "h2");
     for (const late of ["h1", "h2"]) await expectCode(say(late), "lease-lost");
     await store.acquireSessionLease("s1", "h1");
-    await say("h1");
+    const last = { role: "user", content: "the last" };
+    await expectCode(
+      store.appendMany("s1", [last], { leaseHolder: "h1", endsLease: true, ifLast: -1 }),
+      "session-changed",
+    );
+    await say("h1"); // what was not stored does not end it either
+    await store.appendMany("s1", [last], { leaseHolder: "h1", endsLease: true });
+    expect(await store.getSessionLease("s1")).toBeNull();
+    await expectCode(say("h1"), "lease-lost");
+    await store.acquireSessionLease("s1", "h1");
     await store.deleteSession("s1");
     await expectCode(say("h1"), "unknown-session");
   });

@@ -46,7 +46,8 @@ export function sentIn(wire: WireName, body: JsonObject): readonly Sent[] {
     if (!isInFront) {
       const texts = unitsOf(message).map((unit) => JSON.stringify(unit));
       const before = isTold ? texts : formerUnits(message).map((unit) => JSON.stringify(unit));
-      const isSame = former === hash && before.join("\n") === texts.join("\n");
+      const isSame =
+        former === hash && before.length === texts.length && before.every((unit, at) => unit === texts[at]);
       hash = linked(hash, texts);
       former = isSame ? hash : linked(former, before);
     }

@@ -17,6 +17,7 @@ import {
   replyMarks,
   responseMark,
   roundMark,
+  type Stretch,
   stretchesOf,
   summaryMarks,
 } from "./chain.ts";
@@ -96,8 +97,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
     const source = sourceOf(identity);
     const chat = await memory.openChat(chatId, { source, sessionId, parentChatId, forkOf: forkMarks(turn) });
     const store = await memory.layers.sessions({ mode: "write", create: true });
-    const { requestMarks = [] } = turn;
-    if (requestMarks.length > 0) await store.gateway.saveMarks(chat.sessionId, requestMarks);
+    await store.gateway.saveMarks(chat.sessionId, turn.requestMarks ?? []);
     return { chat, store };
   });
   if (opened === undefined)
@@ -130,7 +130,7 @@ export async function openTurnMemory(turn: ModelTurn, options: TurnMemoryOptions
   ]);
   const fresh =
     found !== undefined && options.config.gateway.recall
-      ? await tried("Recall was left out", () => recallFor(turn, store, chat, found.answered))
+      ? await tried("Recall was left out", () => recallFor(turn, store, chat, found.recalls))
       : undefined;
 
   return {
@@ -272,11 +272,10 @@ async function storeKept(memory: ModelTurn["memory"], chatId: string): Promise<v
 // ---- What earlier requests had ----
 
 type Earlier = {
+  /** Of every message for which recall was asked before, whether it found something or not. */
   readonly recalls: Insertions["recalls"];
   readonly rounds: Insertions["rounds"];
   readonly previousResponseId: string | undefined;
-  /** Indexes of messages for which recall was asked before, whether it found something or not. */
-  readonly answered: ReadonlySet<number>;
 };
 
 async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: string): Promise<Earlier> {
@@ -287,28 +286,31 @@ async function findEarlier(turn: ModelTurn, store: SessionStore, sessionId: stri
     places.flatMap(({ marks }) => marks),
   );
   const injected = new Map(traces.map((trace) => [trace.mark, trace.injected]));
-  const known = places.flatMap(({ index, marks }) => {
+  const recalls = places.flatMap(({ index, marks }) => {
     const mark = marks.find((one) => injected.has(one));
     return mark === undefined ? [] : [{ index, text: injected.get(mark) ?? "" }];
   });
-  const stretches = stretchesOf(wire.name, body);
-  const previous = typeof body.previous_response_id === "string" ? body.previous_response_id : undefined;
+  const { previous_response_id: id } = body;
+  const previous = typeof id === "string" ? [responseMark(id)] : [];
+  let stretches: readonly Stretch[] = [];
   const saved = await store.gateway.findRounds(
     sessionId,
-    [...stretches.flatMap(({ marks }) => marks), ...(previous === undefined ? [] : [responseMark(previous)])],
+    () => {
+      stretches = stretchesOf(wire.name, body);
+      return [...stretches.flatMap(({ marks }) => marks), ...previous];
+    },
     wire.name,
   );
   const byMark = new Map(saved.map((round) => [round.mark, outsideJsonOr(round.items, undefined)]));
-  const next = previous === undefined ? undefined : byMark.get(responseMark(previous));
+  const next = byMark.get(previous[0] ?? "");
   return {
-    recalls: known,
+    recalls,
     rounds: stretches.flatMap((stretch) => {
       const mark = stretch.marks.find((one) => byMark.has(one));
       const round = readRounds(mark === undefined ? undefined : byMark.get(mark));
       return round === undefined ? [] : [{ ...stretch, round }];
     }),
     previousResponseId: isRecord(next) && typeof next.next === "string" ? next.next : undefined,
-    answered: new Set(known.map(({ index }) => index)),
   };
 }
 
@@ -346,11 +348,11 @@ async function recallFor(
   turn: ModelTurn,
   store: SessionStore,
   chat: OpenedChat,
-  answered: ReadonlySet<number>,
+  earlier: Insertions["recalls"],
 ): Promise<{ readonly recalls: Insertions["recalls"]; readonly id?: number }> {
   const { wire, body, memory, signal } = turn;
   const question = questionOf(listOf(wire.name, body));
-  if (question === undefined || answered.has(question.index)) return { recalls: [] };
+  if (question === undefined || earlier.some(({ index }) => index === question.index)) return { recalls: [] };
   const { index, text: query } = question;
   const recalled = await memory.recall(chat, query, { signal });
   const [mark] = placesOf(wire.name, body).find((place) => place.index === index)?.marks ?? [];
@@ -405,25 +407,14 @@ async function saveTraces(
   const newest = last ?? hidden.findLast(({ role }) => role === "assistant"); // a mixed batch is among the hidden ones
   const calls = newest === undefined ? [] : toolCallsOf(newest).filter(({ id }) => handedBack.includes(id));
   const told = newMessage({ role: "assistant", content: shownText, toolCalls: calls });
-  const marks = replyMarks(turn, told, [...responseIds, ...itemIds]);
-  if (marks.length > 0) await store.gateway.saveMarks(sessionId, marks);
+  await store.gateway.saveMarks(sessionId, replyMarks(turn, told, [...responseIds, ...itemIds]));
   if (rounds === undefined) return;
-  const mark = roundMark(wire.name, body, told);
-  await store.gateway.saveRound({
-    session_id: sessionId,
-    mark,
-    wire: wire.name,
-    items: JSON.stringify(rounds),
-  });
+  const save = (mark: string, items: object): Promise<void> =>
+    store.gateway.saveRound({ session_id: sessionId, mark, wire: wire.name, items: JSON.stringify(items) });
+  await save(roundMark(wire.name, body, told), rounds);
   const next = responseIds.at(-1);
   // A client may go on from the response that it was told first; the conversation continues in the last one.
-  for (const earlier of responseIds.slice(0, -1))
-    await store.gateway.saveRound({
-      session_id: sessionId,
-      mark: responseMark(earlier),
-      wire: wire.name,
-      items: JSON.stringify({ next }),
-    });
+  for (const earlier of responseIds.slice(0, -1)) await save(responseMark(earlier), { next });
 }
 
 // ---- Failures ----

@@ -49,15 +49,7 @@ const CONVERSATION = byFile((file) =>
 export function leaseOperations(context: StoreContext) {
   const { connection, clock } = context;
   const remove = (sessionId: string, holder: string): Promise<boolean> =>
-    writeTo(
-      context,
-      sessionId,
-      (id) => {
-        const isOurs = connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
-        return dropTurn(connection, id, holder) || isOurs;
-      },
-      CLAIM,
-    );
+    writeTo(context, sessionId, (id) => giveBackLease(connection, id, holder), CLAIM);
 
   return {
     acquireSessionLease: async (sessionId, holder, options) =>
@@ -105,6 +97,12 @@ export function leaseOperations(context: StoreContext) {
       }),
     breakSessionLease: remove,
   } satisfies Partial<SessionClaims>;
+}
+
+/** Inside a write transaction. False: it was not this holder's. */
+export function giveBackLease(connection: Connection, id: string, holder: string): boolean {
+  const isOurs = connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
+  return dropTurn(connection, id, holder) || isOurs;
 }
 
 /** Inside a write transaction: a lease may be taken before its session is created, and is then stored under another id. */

@@ -62,10 +62,10 @@ export const WITH_ORIGINS = `(
   SELECT id FROM up WHERE id IS NOT NULL)`;
 const REMOVE_ROUND = `DELETE FROM ${ROUNDS.name} WHERE session_id = :session_id AND mark = :mark AND wire = :wire`;
 const PUT_ROUND = putting(ROUNDS);
-const FIND_ROUNDS = `
-  SELECT r.mark, r.items FROM ${ROUNDS.name} r JOIN sessions s ON s.id = r.session_id
-  WHERE r.session_id IN ${WITH_ORIGINS} AND r.mark IN (SELECT value FROM json_each(:marks)) AND r.wire = :wire AND ${isVisible("s")}
-`;
+const OF_CHAT = `FROM ${ROUNDS.name} r JOIN sessions s ON s.id = r.session_id
+  WHERE r.session_id IN ${WITH_ORIGINS} AND r.wire = :wire AND ${isVisible("s")}`;
+const HAS_ROUNDS = `SELECT 1 ${OF_CHAT} LIMIT 1`;
+const FIND_ROUNDS = `SELECT r.mark, r.items ${OF_CHAT} AND r.mark IN (SELECT value FROM json_each(:marks))`;
 
 const SPENT = `SELECT requests, tokens, cost FROM ${SPEND.name} WHERE day = :day AND kind = :kind AND key = :key`;
 const ADD_SPEND = `
@@ -180,9 +180,12 @@ export function gatewayOperations(context: StoreContext): GatewayRecords {
         connection.run(REMOVE_ROUND, { session_id: id, mark, wire });
         connection.run(PUT_ROUND, { session_id: id, mark, wire, items });
       }),
-    findRounds: (session, marks, wire) =>
+    findRounds: (session, marksOf, wire) =>
       connection.read(() => {
-        const values = { session, marks: JSON.stringify(marks), wire, ...visible };
+        const chat = { session, wire, ...visible };
+        if (connection.get(HAS_ROUNDS, chat) === undefined) return [];
+        const marks = marksOf();
+        const values = { ...chat, marks: JSON.stringify(marks) };
         return inOrderOf(marks, connection.all<{ mark: string; items: string }>(FIND_ROUNDS, values));
       }),
   };

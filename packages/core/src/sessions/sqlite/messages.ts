@@ -17,7 +17,7 @@ import { readMarks } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
 import type { MessageRecords, SessionMark } from "../store.ts";
 import { userMessagePreview } from "../titles.ts";
-import { editSession, refuseIfBusy, requireLease } from "./claims.ts";
+import { editSession, giveBackLease, refuseIfBusy, requireLease } from "./claims.ts";
 import {
   byFile,
   type Connection,
@@ -84,19 +84,19 @@ const INSERT = byFile((file) => {
   return `INSERT INTO messages (${columns.join(", ")}) VALUES (${values.join(", ")})`;
 });
 
+const OF_SESSIONS = `FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value
+  JOIN messages m ON m.session_id = s.id LEFT JOIN hermes_memory_origin o ON o.message_id = m.id`;
+/** As one JSON text: a row for each of a thousand keys would cost three times as much. */
 const KEYS = `
-  SELECT ${readableField("m.id", "id")}, m.session_id, ${readableField("o.origin_id", "origin_id")}
-  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
-    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
-  WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
+  SELECT json_group_array(json_object('id', id, 'session_id', session_id, 'origin_id', origin_id)) AS keys FROM (
+    SELECT ${readableField("m.id", "id")}, s.id AS session_id, ${readableField("o.origin_id", "origin_id")}
+    ${OF_SESSIONS} WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id)
 `;
 const ALL_KEYS = byFile(
   (file) => `
   SELECT ${readableField("m.id", "id")}, m.session_id, ${readableField("o.origin_id", "origin_id")}, m.active,
     ${file.messages.has("compacted") ? "m.compacted" : "0"} AS compacted
-  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
-    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
-  WHERE ${isVisible("s")} ORDER BY j.key, m.id
+  ${OF_SESSIONS} WHERE ${isVisible("s")} ORDER BY j.key, m.id
 `,
 );
 const BY_IDS = byFile(
@@ -168,7 +168,7 @@ export function messageOperations(context: StoreContext) {
     messages: readonly MessageInput[],
     options: Parameters<MessageRecords["appendMany"]>[2] = {},
   ) => {
-    const { leaseHolder, takeBackFrom, isShown = true, ifLast, ask } = options;
+    const { leaseHolder, endsLease, takeBackFrom, isShown = true, ifLast, ask } = options;
     const now = seconds(clock);
     const columns = messages.map((message) => toAppend(message, sessionId, now));
     return writeTo(context, sessionId, (session) => {
@@ -184,6 +184,7 @@ export function messageOperations(context: StoreContext) {
         const { token, request, rowId = ids.at(-1) ?? null } = ask;
         putAsk(connection, session, { token, request, row_id: rowId });
       }
+      if (endsLease && leaseHolder !== undefined) giveBackLease(connection, session, leaseHolder);
       return ids;
     });
   };
@@ -226,8 +227,9 @@ export function messageOperations(context: StoreContext) {
     listMessageKeys: (sessionIds, options = {}) =>
       connection.read(() => {
         const values = { sessions: JSON.stringify(sessionIds), ...visible };
-        const sql = options.includeInactive ? ALL_KEYS(connection) : KEYS;
-        return connection.all<MessageKey>(sql, values).map((row) => ({ ...row }));
+        if (options.includeInactive)
+          return connection.all<MessageKey>(ALL_KEYS(connection), values).map((row) => ({ ...row }));
+        return JSON.parse(connection.get<{ keys: string }>(KEYS, values)?.keys ?? "[]") as MessageKey[];
       }),
     getMessagesById: (ids) =>
       connection.read(() => {

@@ -220,10 +220,8 @@ export class SearchIndex {
     if (what === "queue") return true;
     if (!buildStep(connection, columns)) return false;
     // Only when the new index is complete: a process of the old version could still search with the old one.
-    if (!this.#hasTriedFormer && hasFormerLayout(db)) {
-      this.#hasTriedFormer = true; // once per process, because another process may keep the file open for long
-      dropFormerLayout(db, connection.path);
-    }
+    if (!this.#hasTriedFormer && hasFormerLayout(db)) dropFormerLayout(db, connection.path);
+    this.#hasTriedFormer = true; // once per process, because another process may keep the file open for long
     return checkAgainstMessages(db);
   }
 }
