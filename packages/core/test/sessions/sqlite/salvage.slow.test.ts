@@ -203,14 +203,33 @@ describe("a page that is gone", () => {
     expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
   });
 
-  it("of sessions is replaced by rows made from the messages", async () => {
+  it("of the schema loses the tables that were declared in it, and says so", async () => {
+    const path = await ownFile();
+    // The last declaration is on the last leaf of the schema.
+    const leaf = pagesOf(path, "sqlite_schema", "leaf").at(-1);
+    overwritePage(path, leaf?.pageno ?? 0);
+    const report = await repairDatabase(path);
+    expect(report).toMatchObject({ repaired: true, strategy: "salvage" });
+    expect(report.lost?.map(({ table }) => table)).toContain("tables without a declaration");
+    expect(rows(path, COUNT)).toEqual([ALL]);
+  });
+
+  it("of sessions is replaced by rows made from the indexes", async () => {
     const path = await ownFile();
     for (const { pageno } of pagesOf(path, "sessions", "leaf")) overwritePage(path, pageno);
     const report = await repairDatabase(path);
     const ids = Array.from({ length: SESSIONS }, (_, number) => `session-${number}`);
     expect(report).toMatchObject({ repaired: true, strategy: "salvage", stand_ins: ids });
-    expect(rows(path, "SELECT id, source, message_count FROM sessions ORDER BY id")).toEqual(
-      ids.map((id) => ({ id, source: "unknown", message_count: PER_SESSION })),
+    expect(
+      rows(path, "SELECT id, source, title, started_at, message_count FROM sessions ORDER BY id"),
+    ).toEqual(
+      ids.map((id, number) => ({
+        id,
+        source: number % 2 === 0 ? "cli" : "telegram",
+        title: `Title ${number}`,
+        started_at: 1000 + number,
+        message_count: PER_SESSION,
+      })),
     );
     expect(rows(path, "PRAGMA foreign_key_check")).toEqual([]);
   });

@@ -70,7 +70,7 @@ function reportOf({ backup_path, strategy, lost = [], ...report }: RepairReport)
       strategy === "salvage" && lost.length === 0
         ? "nothing: every row could be read"
         : lost.map(describeLoss),
-    sessions_with_a_new_row_made_from_messages: stand_ins,
+    sessions_with_a_new_row: stand_ins,
     indexes_that_are_built_anew: left_out,
     notes,
   };

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { describeCause, randomHex } from "../../../lib/index.ts";
-import { PageFile, textOf } from "../../../lib/sqlite-pages.ts";
+import { PageFile, textOf, type Value } from "../../../lib/sqlite-pages.ts";
 import type { LostRows } from "../../errors.ts";
 import { fileBehind } from "../damage.ts";
 import { copyDatabase, removeParts } from "../database-file.ts";
@@ -28,13 +28,13 @@ import {
   shapeOf,
   type TableShape,
 } from "./table-rows.ts";
-import { Forest, type Gap, type Row, type Tree } from "./trees.ts";
+import { EVERY_ROWID, Forest, type Gap, type Row, type Tree } from "./trees.ts";
 
 export type Salvage = {
   /** Row counts of the new file. */
   readonly rows: Readonly<Record<string, number>>;
   readonly lost: readonly LostRows[];
-  /** Sessions whose row is lost. A new row is made for each from its messages. */
+  /** Sessions whose row is lost. A new row is made for each from indexes and messages. */
   readonly standIns: readonly string[];
   /** Search indexes, which the new file lacks; their program rebuilds them when it opens it. */
   readonly leftOut: readonly string[];
@@ -152,8 +152,6 @@ class Rebuilding {
   }
 
   async run(): Promise<Salvage> {
-    if (!this.#isSchemaWhole)
-      this.#notes.push("Part of the schema is gone: tables of other programs may have lost their names.");
     this.#db.exec("BEGIN");
     this.#createTables();
     for (const table of this.#tables.values()) await this.#copy(table);
@@ -163,7 +161,8 @@ class Rebuilding {
     for (const row of this.#schema)
       if (row.type === "index" && row.sql !== null && this.#tables.has(row.table)) this.#create(row);
     const lost = [...this.#tables.values()].flatMap((table) => this.#lossOf(table) ?? []);
-    const standIns = this.#standIn();
+    const standIns = this.#standIn(lost.some(({ table }) => table === "sessions"));
+    lost.push(...this.#lossOfNameless());
     this.#clearDanglingKeys();
     this.#restoreCounters();
     this.#createRest();
@@ -262,44 +261,95 @@ class Rebuilding {
   /** Undefined when nothing is missing. Only an index that is whole tells how many rows are. */
   #lossOf({ row, shape, tree }: Rebuilt): LostRows | undefined {
     if (tree.gaps.length === 0) return undefined;
-    const { ids, isWhole } = shape.hasRowid
+    const { rows, isWhole } = shape.hasRowid
       ? this.#missingFromIndexes(row.name, tree.gaps)
-      : { ids: new Set<bigint>(), isWhole: false };
-    if (isWhole && ids.size === 0) return undefined; // a page without rows
+      : { rows: new Map<bigint, Map<string, Value>>(), isWhole: false };
+    if (isWhole && rows.size === 0) return undefined; // a page without rows
     return {
       table: row.name,
       class: classOfTable(row.name),
-      rows: isWhole ? ids.size : null,
-      ids: rangesOf([...ids]),
+      rows: isWhole ? rows.size : null,
+      ids: rangesOf([...rows.keys()]),
     };
   }
 
-  /** Rows that an index of the table names but the new table lacks. */
-  #missingFromIndexes(table: string, gaps: readonly Gap[]) {
-    const ids = new Set<bigint>();
+  /** Rows that belong to no table whose declaration is left. */
+  #lossOfNameless(): LostRows[] {
+    if (this.#isSchemaWhole || [...this.#forest.unreachableLeaves()].every(({ rows }) => rows.length === 0))
+      return [];
+    this.#notes.push(
+      "Part of the schema is gone. Tables whose declaration was in it are only in the backup.",
+    );
+    return [{ table: "tables without a declaration", class: "canonical", rows: null, ids: [] }];
+  }
+
+  /** Rows that an index of the table names but the new table lacks, with the columns that the indexes contain. */
+  #missingFromIndexes(
+    table: string,
+    gaps: readonly Gap[],
+  ): { readonly rows: ReadonlyMap<bigint, Map<string, Value>>; readonly isWhole: boolean } {
+    const rows = new Map<bigint, Map<string, Value>>();
     let isWhole = false;
     const has = this.#db.prepare(`SELECT 1 FROM ${quoted(table)} NOT INDEXED WHERE rowid = ?`);
     for (const index of this.#schema) {
       const tree =
         index.type === "index" && index.table === table ? this.#otherTrees.get(index.name) : undefined;
       if (tree === undefined) continue;
+      const columns = this.#db
+        .prepare("SELECT name FROM pragma_index_xinfo(?) ORDER BY seqno")
+        .all(index.name)
+        .map(({ name }) => (typeof name === "string" ? name : ""));
+      if (columns.length === 0) continue;
       for (const values of this.#forest.entries(tree)) {
         const rowid = values.at(-1);
-        if (typeof rowid === "bigint" && isInGap(rowid, gaps) && has.get(rowid) === undefined) ids.add(rowid);
+        if (typeof rowid !== "bigint" || values.length !== columns.length || !isInGap(rowid, gaps)) continue;
+        if (has.get(rowid) !== undefined) continue;
+        const known = rows.get(rowid) ?? new Map<string, Value>();
+        for (const [at, name] of columns.slice(0, -1).entries()) known.set(name, values[at] ?? null);
+        rows.set(rowid, known);
       }
       const isPartial = /\bWHERE\b/i.test(index.sql ?? "");
       if (tree.gaps.length === 0 && !isPartial) isWhole = true;
     }
-    return { ids, isWhole };
+    return { rows, isWhole };
   }
 
-  /** Creates rows for lost sessions that messages or other sessions name, so that foreign keys and listings work. */
-  #standIn(): string[] {
-    if (!this.#tables.has("sessions") || !this.#tables.has("messages")) return [];
+  /**
+   * Creates rows for lost sessions that messages, other sessions or an index name, so that foreign keys and listings work. Indexes still
+   * have owner, source, title and parent.
+   */
+  #standIn(hasLost: boolean): string[] {
+    const sessions = this.#tables.get("sessions");
+    if (sessions === undefined || !this.#tables.has("messages")) return [];
     const last = this.#db.prepare("SELECT COALESCE(max(rowid), 0) AS id FROM sessions").get()?.id ?? 0;
+    if (hasLost)
+      for (const told of this.#missingFromIndexes("sessions", [EVERY_ROWID]).rows.values())
+        this.#insertStandIn(sessions.shape, told);
     this.#db.exec(ADD_SESSIONS);
     const made = this.#db.prepare("SELECT id FROM sessions WHERE rowid > ? ORDER BY id").all(last);
     return made.map(({ id }) => String(id));
+  }
+
+  #insertStandIn({ columns }: TableShape, told: ReadonlyMap<string, Value>): void {
+    const { encoding } = this.#file.header;
+    const id = textOf(told.get("id"), encoding);
+    if (id === undefined) return;
+    this.#db
+      .prepare(
+        `INSERT OR IGNORE INTO sessions (id, source, started_at, message_count)
+         SELECT :id, 'unknown', COALESCE(min(timestamp), 0), count(*) FROM messages
+         WHERE session_id = :id AND typeof(timestamp) IN ('real', 'integer')`,
+      )
+      .run({ id });
+    for (const { name } of columns) {
+      const stored = told.get(name);
+      const isNumber = typeof stored === "number" || typeof stored === "bigint";
+      const value = isNumber ? stored : textOf(stored, encoding);
+      if (value !== undefined)
+        this.#db
+          .prepare(`UPDATE OR IGNORE sessions SET ${quoted(name)} = :value WHERE id = :id`)
+          .run({ value, id });
+    }
   }
 
   /** Sets foreign keys that point to missing rows to NULL where allowed: the next write to such a row would fail. */

@@ -15,7 +15,7 @@ export type Tree = {
   readonly gaps: Gap[];
 };
 
-const EVERY_ROWID: Gap = { above: -(2n ** 63n) - 1n, upTo: 2n ** 63n - 1n };
+export const EVERY_ROWID: Gap = { above: -(2n ** 63n) - 1n, upTo: 2n ** 63n - 1n };
 
 const SCHEMA_TYPES: ReadonlySet<string> = new Set(["table", "index", "view", "trigger"]);
 
