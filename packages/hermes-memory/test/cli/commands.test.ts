@@ -171,7 +171,7 @@ function stabilizer(home: string, userHome: string): (text: string) => string {
         /"((?:\w*(?:_at|_ms|_started|bytes\w*|seconds|size|age|time)|ms|pid|timestamp|score|last_active|chars|tokens))": -?\d[\d.]*/g,
         '"$1": "<n>"',
       )
-      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b|\b(?=[a-f]*\d)[0-9a-f]{8,64}\b/g, numbered);
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b|\b[0-9a-f]{8,64}\b/g, numbered);
 }
 
 const parsed = (text: string): unknown => (/^[{[]/.test(text) ? JSON.parse(text) : text);
